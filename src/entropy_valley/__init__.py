@@ -1,0 +1,1 @@
+"""Length-adaptive decoding for masked diffusion machine translation."""

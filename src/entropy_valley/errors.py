@@ -1,0 +1,33 @@
+"""The one exception for bad input, and the one way a script ends on it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+class InputError(Exception):
+    """Something the user gave is wrong: says where, what, and what would be right."""
+
+    def __init__(self, place: object, problem: str, remedy: str) -> None:
+        self.place, self.problem, self.remedy = str(place), problem, remedy
+        super().__init__(f"{place}: {problem}. {remedy}")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a script's ``main``; bad input and failed writes end it with one line, not a traceback.
+
+    Exit status 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk.
+    """
+    try:
+        main()
+    except InputError as error:
+        sys.exit(_report(str(error), 2))
+    except OSError as error:
+        sys.exit(_report(f"{error.filename or 'file system'}: {error.strerror or error}. "
+                         "Free the space or mend the permission, then run the same command again.", 1))
+
+
+def _report(message: str, status: int) -> int:
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    return status
