@@ -24,8 +24,13 @@ def run(main: Callable[[], None]) -> None:
     except InputError as error:
         sys.exit(_report(str(error), 2))
     except OSError as error:
-        sys.exit(_report(f"{error.filename or 'file system'}: {error.strerror or error}. "
-                         "Free the space or mend the permission, then run the same command again.", 1))
+        sys.exit(
+            _report(
+                f"{error.filename or 'file system'}: {error.strerror or error}. "
+                "Free the space or mend the permission, then run the same command again.",
+                1,
+            )
+        )
 
 
 def _report(message: str, status: int) -> int:

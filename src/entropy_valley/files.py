@@ -37,12 +37,13 @@ def atomic(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
-    os.chmod(name, 0o666 & ~_umask())
+    temporary = Path(name)
+    temporary.chmod(0o666 & ~_umask())
     try:
-        yield Path(name)
-        os.replace(name, path)
+        yield temporary
+        temporary.replace(path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _umask() -> int:
@@ -73,8 +74,11 @@ def read_lines(path: str | Path) -> list[str]:
         raise InputError(path, "file not found", "Check the path, or run the rule that makes it.") from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}:{line}", f"not UTF-8 (byte {error.object[error.start]:#04x})",
-                         f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {path}") from None
+        raise InputError(
+            f"{path}:{line}",
+            f"not UTF-8 (byte {error.object[error.start]:#04x})",
+            f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {path}",
+        ) from None
     lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n")
     if lines == [""]:
         raise InputError(path, "file is empty", "Give a file with at least one sentence.")
@@ -85,7 +89,9 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads("\n".join(read_lines(path)))
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}", f"not JSON ({error.msg})", "Remove the file and run again.") from None
+        raise InputError(
+            f"{path}:{error.lineno}", f"not JSON ({error.msg})", "Remove the file and run again."
+        ) from None
 
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -97,8 +103,11 @@ def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{number}", f"not a JSON object ({error.msg}): {line[:60]!r}",
-                         "Each line must be one JSON object; remove blank lines.") from None
+        raise InputError(
+            f"{path}:{number}",
+            f"not a JSON object ({error.msg}): {line[:60]!r}",
+            "Each line must be one JSON object; remove blank lines.",
+        ) from None
     missing = [key for key in keys if not isinstance(row, dict) or key not in row]
     if missing:
         raise InputError(f"{path}:{number}", f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")

@@ -1,0 +1,1 @@
+"""Stock transformers models loaded from released checkpoints, made bidirectional and packed."""

@@ -1,0 +1,106 @@
+"""Reading and writing checkpoint folders in the released layouts, safetensors only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.backbone.families import Family
+from entropy_valley.errors import InputError
+
+INDEX = "model.safetensors.index.json"
+MANIFEST = "checkpoint.json"
+
+
+def shards(folder: Path) -> list[Path]:
+    """The safetensors files of a checkpoint, in name order; pickles are refused."""
+    if (folder / INDEX).exists():
+        names = sorted(set(files.read_json(folder / INDEX)["weight_map"].values()))
+    else:
+        names = sorted(path.name for path in folder.glob("*.safetensors"))
+    if not names:
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        raise InputError(
+            folder,
+            f"no safetensors files{f', only {pickled[0]}' if pickled else ''}",
+            "Pickled weights are never loaded: convert them to safetensors, or fetch a revision that has them.",
+        )
+    return [folder / name for name in names]
+
+
+def tensors(folder: Path, device: str = "cpu") -> Iterator[tuple[str, Any]]:
+    """Every (released name, tensor) of a checkpoint, one at a time."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in shards(folder):
+        try:
+            with safe_open(path, framework="pt", device=device) as shard:
+                for name in shard.keys():  # noqa: SIM118 - not a mapping
+                    yield name, shard.get_tensor(name)
+        except (SafetensorError, OSError) as error:
+            raise InputError(
+                path, f"not a whole safetensors file ({error})", "Remove it and fetch or make the checkpoint again."
+            ) from None
+
+
+def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
+    """Keyword arguments of the stock config; every field the stock class takes for granted is checked."""
+    place = folder / "config.json"
+    released = files.read_json(place)
+    expected = {"model_type": family.model_type, **family.fixed}
+    wrong = [
+        f"{key} is {released[key]!r}, not {value!r}"
+        for key, value in expected.items()
+        if released.get(key, value) != value
+    ]
+    if wrong:
+        raise InputError(
+            place, "; ".join(wrong), f"Name the family of this checkpoint; {family.name} computes something else."
+        )
+    try:
+        return family.to_stock(released)
+    except KeyError as error:
+        raise InputError(place, f"no field {error}", f"A {family.name} checkpoint has one.") from None
+
+
+def checkpoint_digest(folder: Path) -> str:
+    """One digest of all weight and tokenizer files; read from the manifest where the folder has one."""
+    manifest = folder / MANIFEST
+    if manifest.exists():
+        return files.read_json(manifest)["digest"]
+    return files.digest(_file_digests(folder))
+
+
+def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
+    """Write a stock model in the family's released layout: names, config, tokenizer and a manifest of digests."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {family.released_name(name): tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = {
+        **family.to_released(model.config),
+        "model_type": family.model_type,
+        "mask_token_id": tokenizer.mask_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tokenizer.save_pretrained(folder)
+    write_manifest(folder, family)
+
+
+def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
+    """Write ``checkpoint.json``: the digest of each file, of all of them, and what else is known (revision, …)."""
+    digests = _file_digests(folder)
+    files.write_json(
+        folder / MANIFEST, {"family": family.name, "files": digests, "digest": files.digest(digests), **facts}
+    )
+
+
+def _file_digests(folder: Path) -> dict[str, str]:
+    names = ("*.safetensors", "config.json", "tokenizer*", "vocab.json", "merges.txt")
+    return {path.name: files.file_digest(path) for pattern in names for path in sorted(folder.glob(pattern))}

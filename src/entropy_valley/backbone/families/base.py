@@ -1,0 +1,78 @@
+"""What sets one family of masked diffusion checkpoints apart from another, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+STOCK_FIELDS = (
+    "vocab_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "max_position_embeddings",
+    "rope_theta",
+    "rms_norm_eps",
+    "tie_word_embeddings",
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A released checkpoint layout and the stock transformers class that computes the same function.
+
+    ``names`` pairs released with stock tensor names, ``{i}`` standing for the block; empty means equal names.
+    ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class, and
+    ``to_released`` turns a stock config into the released one; ``fixed`` holds the fields whose other values
+    would mean another function. ``shifted`` families predict the next position:
+    the logits of slot i are read from row i - 1. The special tokens are literal strings of the released
+    tokenizer; ``mask_id`` is used only where the tokenizer declares no mask token.
+    """
+
+    name: str
+    architecture: str
+    model_type: str
+    shifted: bool
+    mask_token: str
+    eos_token: str
+    pad_token: str
+    bos_token: str | None
+    to_stock: Callable[[dict[str, Any]], dict[str, Any]]
+    to_released: Callable[[Any], dict[str, Any]]
+    fixed: dict[str, Any]
+    names: tuple[tuple[str, str], ...] = ()
+    tokenizer_class: str = "PreTrainedTokenizerFast"
+    mask_id: int | None = None
+    lora_targets: tuple[str, ...] = LORA_TARGETS
+
+    def stock_name(self, released: str) -> str:
+        """The stock name of a released tensor; a name outside the map is returned as it is."""
+        return _rename(released, self.names)
+
+    def released_name(self, stock: str) -> str:
+        """The released name of a stock tensor."""
+        return _rename(stock, tuple((new, old) for old, new in self.names))
+
+
+def stock_config(released: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of a stock config whose released ``config.json`` already uses the stock names."""
+    return {key: released[key] for key in STOCK_FIELDS}
+
+
+def with_architecture(architecture: str) -> Callable[[Any], dict[str, Any]]:
+    """A ``to_released`` for families whose ``config.json`` uses the stock names."""
+    return lambda config: {"architectures": [architecture], **{key: getattr(config, key) for key in STOCK_FIELDS}}
+
+
+def _rename(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    for old, new in pairs:
+        match = re.fullmatch(re.escape(old).replace(r"\{i\}", r"(\d+)") + r"(\..*)?", name)
+        if match:
+            *block, suffix = match.groups()
+            return (new.replace("{i}", block[0]) if block else new) + (suffix or "")
+    return name

@@ -1,0 +1,81 @@
+"""LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation under the tensor names of OLMo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entropy_valley.backbone.families.base import Family
+
+NAMES = (
+    ("model.transformer.wte", "model.embed_tokens"),
+    ("model.transformer.ln_f", "model.norm"),
+    ("model.transformer.ff_out", "lm_head"),
+    ("model.transformer.blocks.{i}.attn_norm", "model.layers.{i}.input_layernorm"),
+    ("model.transformer.blocks.{i}.ff_norm", "model.layers.{i}.post_attention_layernorm"),
+    ("model.transformer.blocks.{i}.q_proj", "model.layers.{i}.self_attn.q_proj"),
+    ("model.transformer.blocks.{i}.k_proj", "model.layers.{i}.self_attn.k_proj"),
+    ("model.transformer.blocks.{i}.v_proj", "model.layers.{i}.self_attn.v_proj"),
+    ("model.transformer.blocks.{i}.attn_out", "model.layers.{i}.self_attn.o_proj"),
+    ("model.transformer.blocks.{i}.ff_proj", "model.layers.{i}.mlp.gate_proj"),
+    ("model.transformer.blocks.{i}.up_proj", "model.layers.{i}.mlp.up_proj"),
+    ("model.transformer.blocks.{i}.ff_out", "model.layers.{i}.mlp.down_proj"),
+)
+
+# What the stock class takes for granted; a checkpoint that says otherwise computes another function.
+FIXED = {
+    "activation_type": "silu",
+    "block_type": "llama",
+    "include_bias": False,
+    "include_qkv_bias": False,
+    "layer_norm_type": "rms",
+    "rope": True,
+    "weight_tying": False,
+}
+
+
+def to_stock(released: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "vocab_size": released.get("embedding_size") or released["vocab_size"],
+        "hidden_size": released["d_model"],
+        "intermediate_size": released["mlp_hidden_size"],
+        "num_hidden_layers": released["n_layers"],
+        "num_attention_heads": released["n_heads"],
+        "num_key_value_heads": released.get("n_kv_heads") or released["n_heads"],
+        "max_position_embeddings": released["max_sequence_length"],
+        "rope_theta": released["rope_theta"],
+        "rms_norm_eps": released["rms_norm_eps"],
+        "tie_word_embeddings": False,
+    }
+
+
+def to_released(config: Any) -> dict[str, Any]:
+    return {
+        "architectures": ["LLaDAModelLM"],
+        "d_model": config.hidden_size,
+        "embedding_size": config.vocab_size,
+        "max_sequence_length": config.max_position_embeddings,
+        "mlp_hidden_size": config.intermediate_size,
+        "n_heads": config.num_attention_heads,
+        "n_kv_heads": config.num_key_value_heads,
+        "n_layers": config.num_hidden_layers,
+        "rms_norm_eps": config.rms_norm_eps,
+        "rope_theta": config.rope_theta,
+        "vocab_size": config.vocab_size,
+        **FIXED,
+    }
+
+
+LLADA = Family(
+    name="llada",
+    architecture="LlamaForCausalLM",
+    model_type="llada",
+    shifted=False,
+    mask_token="<|mdm_mask|>",
+    eos_token="<|endoftext|>",
+    pad_token="<|endoftext|>",
+    bos_token="<|startoftext|>",
+    to_stock=to_stock,
+    to_released=to_released,
+    fixed=FIXED,
+    names=NAMES,
+)

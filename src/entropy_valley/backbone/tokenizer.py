@@ -1,0 +1,60 @@
+"""Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for an embedded backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from entropy_valley.backbone.families import Family
+from entropy_valley.errors import InputError
+
+
+def load_tokenizer(folder: str | Path, family: Family) -> Any:
+    """The checkpoint's own fast tokenizer, never through remote code."""
+    import transformers
+
+    folder = Path(folder)
+    name = "PreTrainedTokenizerFast" if (folder / "tokenizer.json").exists() else family.tokenizer_class
+    try:
+        return getattr(transformers, name).from_pretrained(folder, local_files_only=True)
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(
+            folder,
+            f"no tokenizer that {name} can read ({error})",
+            "Copy the released tokenizer files into this folder.",
+        ) from None
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
+    """A byte-level BPE of ``vocabulary`` entries with the family's special tokens first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = list(
+        dict.fromkeys(
+            token for token in (family.pad_token, family.eos_token, family.bos_token, family.mask_token) if token
+        )
+    )
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=family.eos_token,
+        pad_token=family.pad_token,
+        bos_token=family.bos_token,
+        mask_token=family.mask_token,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def token_id(tokenizer: Any, token: str | None, fallback: int | None = None) -> int | None:
+    """The id of a literal token in the vocabulary, else ``fallback``."""
+    vocabulary = tokenizer.get_vocab()
+    return vocabulary.get(token, fallback) if token else fallback

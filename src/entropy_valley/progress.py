@@ -1,0 +1,39 @@
+"""One progress bar: live on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from tqdm import tqdm
+
+
+def progress(
+    iterable: Iterable[Any] | None = None, total: int | None = None, description: str = "", unit: str = "it"
+) -> tqdm:
+    """A tqdm bar on stderr; where stderr is not a terminal it prints a line at most every 15 seconds."""
+    live = sys.stderr.isatty()
+    return tqdm(
+        iterable,
+        total=total,
+        desc=description,
+        unit=unit,
+        file=None if live else _Lines(),
+        ascii=not live,
+        mininterval=0.1 if live else 15,
+        maxinterval=10 if live else 60,
+        ncols=None if live else 100,
+    )
+
+
+class _Lines:
+    """A stderr on which each refresh of the bar is a line of its own."""
+
+    def write(self, text: str) -> None:
+        text = text.strip("\r\n\x1b[A ")
+        if text:
+            sys.stderr.write(text + "\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
