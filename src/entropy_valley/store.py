@@ -46,21 +46,26 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._shard is not None:
             self._shard.close()
 
     def _open(self) -> IO[str]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._shard = open(self._folder / f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl", "x",
-                               encoding="utf-8")
+            self._shard = open(
+                self._folder / f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl",
+                "x",
+                encoding="utf-8",
+            )
         return self._shard
 
     def _read(self) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for shard in sorted(self._folder.glob("*.jsonl")):
-            for line in shard.read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in shard.read_text(encoding="utf-8", errors="replace").split("\n"):
                 entry = _entry(line)
                 if entry is not None:
                     values[entry["key"]] = entry["value"]

@@ -1,0 +1,53 @@
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+from entropy_valley import config as configuration, errors, matrix, specs
+
+
+configfile: "config.yaml"
+
+
+try:
+    EXPERIMENT = configuration.load(config, [str(path) for path in workflow.configfiles])
+except errors.InputError as error:
+    raise WorkflowError(str(error)) from None
+
+R = EXPERIMENT.results
+TABLE_CELLS = matrix.table_cells(EXPERIMENT)
+MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
+
+
+wildcard_constraints:
+    direction="|".join(EXPERIMENT.matrix.directions),
+    backbone="|".join(EXPERIMENT.backbones),
+    seed=r"\d+",
+    testset="|".join(EXPERIMENT.sources),
+    method="|".join(EXPERIMENT.matrix.methods),
+    order="|".join(EXPERIMENT.matrix.orders),
+    steps=r"\d+",
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/backbone.smk"
+include: "workflow/rules/training.smk"
+include: "workflow/rules/canvas.smk"
+include: "workflow/rules/decoding.smk"
+include: "workflow/rules/scoring.smk"
+include: "workflow/rules/analysis.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/audit.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.main_table.output,
+        rules.crossbb_table.output,
+        rules.significance.output,
+        rules.hero_figure.output,
+        rules.crossbb_figure.output,

@@ -1,0 +1,56 @@
+"""``entropy-valley``: what a user asks of an experiment without running it."""
+
+from __future__ import annotations
+
+import argparse
+
+from entropy_valley import errors
+from entropy_valley.config import load_files
+
+
+def main() -> None:
+    errors.run(_main)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    audit = commands.add_parser("audit", help="list every cell of the matrix, done or missing")
+    audit.add_argument("--out", help="also write the cells as tab-separated values")
+    audit.set_defaults(command=_audit)
+    schema = commands.add_parser("schema", help="print the JSON schema of config.yaml")
+    schema.set_defaults(command=_schema)
+    show = commands.add_parser("show", help="print a finished table")
+    show.add_argument("table", help="its .csv or .md file")
+    show.set_defaults(command=_show)
+    for command in (audit,):
+        command.add_argument(
+            "--configfile",
+            nargs="+",
+            default=["config.yaml"],
+            metavar="FILE",
+            help="config files, each laid over those before it",
+        )
+    arguments = parser.parse_args()
+    arguments.command(arguments)
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from entropy_valley import audit
+
+    states = audit.audit(load_files(arguments.configfile))
+    if arguments.out:
+        audit.write_tsv(arguments.out, states)
+    audit.show(states)
+
+
+def _schema(arguments: argparse.Namespace) -> None:
+    from entropy_valley.config.schema import json_schema
+
+    print(json_schema(), end="")
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from entropy_valley.reporting import terminal
+
+    terminal.show(arguments.table)

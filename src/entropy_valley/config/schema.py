@@ -1,0 +1,285 @@
+"""The models of ``config.yaml``: every key, its type, its bounds, its meaning. Unknown keys are errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+from entropy_valley.config.sources import Source
+
+
+class Section(BaseModel):
+    """A block of the config: no unknown keys, no changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _unique(values: list[Any]) -> list[Any]:
+    repeated = sorted({str(value) for value in values if values.count(value) > 1})
+    if repeated:
+        raise ValueError(f"repeats {', '.join(repeated)}; name each once")
+    return values
+
+
+def _template(text: str) -> str:
+    if text.count("{src}") != 1:
+        raise ValueError("must name the source exactly once, as {src}")
+    return text
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
+Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
+Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
+Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
+Ratios = Annotated[list[PositiveFloat], Field(min_length=1), AfterValidator(_unique)]
+Template = Annotated[str, AfterValidator(_template)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Matrix(Section):
+    """The experiment matrix: one cell for each combination."""
+
+    backbones: Names = Field(description="keys of `backbones`")
+    directions: Directions = Field(description="keys of `directions`")
+    seeds: Numbers = Field(description="one training run each")
+    seeds_of: dict[Name, Numbers] = Field({}, description="fewer (or other) seeds for a backbone")
+    methods: Names = Field(description="keys of `length_methods`")
+    orders: Names = Field(description="reveal orders")
+    steps: Numbers = Field(description="denoising step budgets T")
+
+
+class DirectionSection(Section):
+    """One translation direction: its languages, its prompt, its data."""
+
+    source: str = Field(description="name of the source language, as tables print it")
+    target: str = Field(description="name of the target language, as tables print it")
+    prompt: Template
+    train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
+    tests: Names = Field(description="test sets, keys of `sources`; the first one is the tables'")
+
+
+class LengthFilter(Section):
+    """Monolingual length limits, both ends included; words are split at white space."""
+
+    words: tuple[PositiveInt, PositiveInt] | None = None
+    characters: tuple[PositiveInt, PositiveInt] | None = None
+
+
+class Corpus(Section):
+    """How many pairs are sampled, and which are let in."""
+
+    revision: PositiveInt = 1
+    seed: int
+    train: PositiveInt = Field(description="training pairs per direction")
+    dev: PositiveInt = Field(description="development pairs per direction")
+    filters: dict[str, LengthFilter] = Field(description="by language code")
+    test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
+
+
+class Pretraining(Section):
+    """A tiny backbone made from nothing on the train splits (demo only)."""
+
+    seed: int
+    steps: PositiveInt
+    batch: PositiveInt = Field(description="sequences per step")
+    learning_rate: PositiveFloat
+    warmup: Share
+    weight_decay: Annotated[float, Field(ge=0)]
+    all_mask_share: Share = Field(description="share of canvases that are wholly masked")
+    vocabulary: PositiveInt
+    width: PositiveInt
+    layers: PositiveInt
+    heads: PositiveInt
+    kv_heads: PositiveInt
+    ffn: PositiveInt
+    context: PositiveInt
+    directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
+
+
+class Hub(Section):
+    """A released checkpoint on the Hugging Face hub."""
+
+    repository: str
+    revision: str | None = Field(None, description="a commit; null is resolved once and written to the results")
+    licence: str
+    gated: bool = False
+
+
+class BackboneSection(Section):
+    """One backbone: a family, and a checkpoint from the hub, from a folder, or pre-trained here."""
+
+    label: str = Field(description="as tables print it")
+    family: Literal["llada", "dream", "diffullama"]
+    bos: bool = Field(description="whether the prompt starts with the BOS token")
+    hub: Hub | None = None
+    folder: str | None = Field(None, description="a local copy of the checkpoint")
+    pretraining: Pretraining | None = None
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> BackboneSection:
+        if self.pretraining and (self.hub or self.folder):
+            raise ValueError("`pretraining` excludes `hub` and `folder`")
+        if not (self.hub or self.folder or self.pretraining):
+            raise ValueError("needs one of `hub`, `folder`, `pretraining`")
+        return self
+
+
+class Lora(Section):
+    """The low-rank adapters."""
+
+    rank: PositiveInt
+    alpha: PositiveInt
+    dropout: Share
+
+
+class Loss(Section):
+    """The readings of the masked-diffusion loss."""
+
+    weight: Literal["1/t", "none"] = "1/t"
+    normaliser: Literal["token", "sequence", "masked"] = "token"
+    time: Literal["sequence", "minibatch"] = "sequence"
+    eps: Annotated[float, Field(gt=0, lt=1)] = 1e-3
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = 0
+
+
+class Training(Section):
+    """LoRA-SFT."""
+
+    revision: PositiveInt = 1
+    epochs: PositiveInt | None = None
+    max_steps: PositiveInt | None = Field(None, description="instead of epochs")
+    limit: PositiveInt | None = Field(None, description="use only so many training pairs")
+    processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
+    global_batch: PositiveInt = Field(description="sequences per optimiser step")
+    micro_batch: PositiveInt = Field(description="sequences per device and pass")
+    learning_rate: PositiveFloat
+    warmup: Share
+    weight_decay: Annotated[float, Field(ge=0)]
+    betas: tuple[Share, Share]
+    clip: PositiveFloat
+    max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
+    precision: Literal["float32", "bfloat16"]
+    checkpoint_every: PositiveInt
+    lora: Lora
+    loss: Loss = Loss()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Training:
+        if (self.epochs is None) == (self.max_steps is None):
+            raise ValueError("give either `epochs` or `max_steps`")
+        if self.global_batch % (self.micro_batch * self.processes):
+            raise ValueError(
+                f"`global_batch` {self.global_batch} is no multiple of `micro_batch` × `processes` = "
+                f"{self.micro_batch * self.processes}"
+            )
+        return self
+
+
+class Ratio(Section):
+    """One corpus ratio per direction."""
+
+    ratios: dict[Direction, PositiveFloat]
+    reserve_eos_slot: bool = True
+
+
+class EntropyValley(Section):
+    """A grid of candidate ratios per direction."""
+
+    ratios: dict[Direction, Ratios]
+
+
+class Oracle(Section):
+    """The reference length: an upper bound, not a method."""
+
+
+class UserMethod(BaseModel):
+    """A selector of the user's own, ``module:Class``; the other keys are handed to it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    selector: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
+
+
+class LengthMethods(BaseModel):
+    """How the canvas length is chosen; any other key names a selector of the user's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, UserMethod]
+
+    oracle: Oracle | None = None
+    ratio: Ratio | None = None
+    ev: EntropyValley | None = None
+
+
+class Decoding(Section):
+    """Denoising."""
+
+    revision: PositiveInt = 1
+    precision: Literal["float32", "bfloat16"]
+    schedule: Literal["llada"] = "llada"
+
+
+class Comet(Section):
+    """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
+
+    label: str = Field(description="as tables print it")
+    checkpoint: str | None = None
+    batch_size: PositiveInt
+    training: dict[str, Any] | None = Field(None, description="trains the embedded estimator (demo only)")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Comet:
+        if (self.checkpoint is None) == (self.training is None):
+            raise ValueError("give either `checkpoint` or `training`")
+        return self
+
+
+class Scoring(Section):
+    """Metrics."""
+
+    revision: PositiveInt = 1
+    comet: Comet
+
+
+class Analysis(Section):
+    """Statistics."""
+
+    revision: PositiveInt = 1
+    resamples: PositiveInt
+    seed: int
+
+
+class Tables(Section):
+    """What the main tables and figures show."""
+
+    revision: PositiveInt = 1
+    backbone: Name
+    order: Name
+    steps: PositiveInt
+
+
+class Experiment(Section):
+    """The whole config."""
+
+    results: str = "results"
+    models: str = "models"
+    device: Literal["cpu", "cuda"]
+    store: bool = True
+    matrix: Matrix
+    tables: Tables
+    sources: dict[Name, Source]
+    directions: dict[Direction, DirectionSection]
+    backbones: dict[Name, BackboneSection]
+    corpus: Corpus
+    training: Training
+    length_methods: LengthMethods
+    decoding: Decoding
+    scoring: Scoring
+    analysis: Analysis
+
+
+def json_schema() -> str:
+    """The JSON schema of ``config.yaml``, as ``docs/config.schema.json`` holds it."""
+    return json.dumps(Experiment.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,55 @@
+"""Where sentence pairs come from; see ``entropy_valley.corpus.sources`` for what each one reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Embedded(_Source):
+    """The synchronous grammar of this project."""
+
+    name: Literal["embedded"]
+    seed: int = 0
+    size: int | None = Field(None, description="sentences in the world that is split into train, dev and test")
+
+
+class HuggingFace(_Source):
+    """A translation data set of the hub, streamed."""
+
+    name: Literal["huggingface"]
+    dataset: str
+    subset: str
+    split: str = "train"
+    revision: str | None = None
+    folder: str | None = Field(None, description="a local copy, for machines without a network")
+
+
+class Wmt22(_Source):
+    """The WMT22 general test set through sacreBLEU, reference A."""
+
+    name: Literal["wmt22"]
+    folder: str | None = Field(None, description="holds generaltest2022.en-zh.src.en and the like")
+
+
+class Tatoeba(_Source):
+    """Tatoeba pairs, held out by source sentence."""
+
+    name: Literal["tatoeba"]
+    folder: str | None = Field(None, description="holds en-de.tsv and the like")
+
+
+class Files(_Source):
+    """Two text files of the user's own, one sentence a line."""
+
+    name: Literal["files"]
+    source: str
+    target: str
+
+
+Source = Annotated[Embedded | HuggingFace | Wmt22 | Tatoeba | Files, Field(discriminator="name")]

@@ -1,0 +1,86 @@
+"""The experiment matrix: the cells of a config, and the file of each; targets, tables and audit all read this."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from entropy_valley.config import Experiment
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One training run: a backbone adapted to a direction under one seed."""
+
+    direction: str
+    backbone: str
+    seed: int
+
+    def folder(self, root: str) -> str:
+        return f"{root}/{self.direction}/{self.backbone}/seed{self.seed}"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget."""
+
+    run: Run
+    testset: str
+    method: str
+    order: str
+    steps: int
+
+    def folder(self, root: str) -> str:
+        """Where its hypotheses and scores are."""
+        return f"{self.run.folder(root)}/{self.testset}/{self.method}/{self.order}-T{self.steps}"
+
+    def scores(self, root: str) -> str:
+        """The file that says it is done: its system scores."""
+        return f"{self.folder(root)}/scores.json"
+
+    def key(self) -> dict[str, str | int]:
+        """Its coordinates, as tables and the audit name them."""
+        return {
+            "backbone": self.run.backbone,
+            "direction": self.run.direction,
+            "seed": self.run.seed,
+            "testset": self.testset,
+            "method": self.method,
+            "order": self.order,
+            "steps": self.steps,
+        }
+
+
+def runs(experiment: Experiment) -> list[Run]:
+    """Every training run, in the config's order."""
+    matrix = experiment.matrix
+    return [
+        Run(direction, backbone, seed)
+        for backbone in matrix.backbones
+        for direction in matrix.directions
+        for seed in matrix.seeds_of.get(backbone, matrix.seeds)
+    ]
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every cell, in the config's order."""
+    matrix = experiment.matrix
+    return [
+        Cell(run, testset, method, order, steps)
+        for run in runs(experiment)
+        for testset, method, order, steps in itertools.product(
+            experiment.directions[run.direction].tests, matrix.methods, matrix.orders, matrix.steps
+        )
+    ]
+
+
+def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cell]:
+    """The cells of the main tables: their order and step budget, the first test set of each direction."""
+    tables = experiment.tables
+    return [
+        cell
+        for cell in cells(experiment)
+        if (cell.order, cell.steps) == (tables.order, tables.steps)
+        and cell.testset == experiment.directions[cell.run.direction].tests[0]
+        and (backbone is None or cell.run.backbone == backbone)
+    ]

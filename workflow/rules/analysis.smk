@@ -1,0 +1,15 @@
+# Paired tests over sentences.
+
+
+rule significance:
+    """EV, Ratio and Oracle against each other, sentence by sentence, for each run."""
+    input:
+        lambda w: table_inputs(TABLE_CELLS),
+    output:
+        report(f"{R}/tables/significance.csv", caption="../report/significance.rst", category="Tables"),
+    params:
+        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
+    log:
+        f"{R}/logs/significance.log",
+    shell:
+        "python workflow/scripts/significance.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"

@@ -1,0 +1,13 @@
+# What of the matrix is done.
+
+
+localrules:
+    audit,
+
+
+rule audit:
+    """List every cell, done or missing; never up to date, because it looks at files that it does not need."""
+    params:
+        configs=lambda w: [str(path) for path in workflow.configfiles],
+    shell:
+        f"entropy-valley audit --configfile {{params.configs:q}} --out {R}/audit/matrix.tsv"

@@ -1,0 +1,24 @@
+# Denoising on the chosen canvases.
+
+
+rule decode:
+    """Translate the test set; canvases that any method has decoded before come from the store."""
+    input:
+        testset=rules.testset.output,
+        canvas=rules.canvas.output,
+        adapter=rules.train.output,
+        backbone=backbone_made_here,
+    output:
+        hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/hypotheses.jsonl",
+        info=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/decoding.json",
+    params:
+        spec=lambda w: specs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
+        backbone=backbone_folder,
+    log:
+        f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    resources:
+        gpu=GPU,
+    shell:
+        "python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
+        " --adapter {input.adapter:q} --out {output.hypotheses:q} --info {output.info:q}"
+        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -1,0 +1,35 @@
+# Figures: PDF, PNG and the plotted numbers.
+
+
+rule hero_figure:
+    """The main result at a glance."""
+    input:
+        lambda w: table_inputs(MAIN_CELLS),
+    output:
+        pdf=f"{R}/figures/hero.pdf",
+        png=report(f"{R}/figures/hero.png", caption="../report/hero.rst", category="Figures"),
+        csv=f"{R}/figures/hero.csv",
+    params:
+        spec=specs.comparison(EXPERIMENT, MAIN_CELLS),
+    log:
+        f"{R}/logs/hero_figure.log",
+    shell:
+        "python workflow/scripts/hero_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule crossbb_figure:
+    """Gap closure over backbones and directions."""
+    input:
+        lambda w: table_inputs(TABLE_CELLS),
+    output:
+        pdf=f"{R}/figures/crossbb.pdf",
+        png=report(f"{R}/figures/crossbb.png", caption="../report/crossbb_figure.rst", category="Figures"),
+        csv=f"{R}/figures/crossbb.csv",
+    params:
+        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
+    log:
+        f"{R}/logs/crossbb_figure.log",
+    shell:
+        "python workflow/scripts/crossbb_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
