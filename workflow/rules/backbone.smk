@@ -27,7 +27,8 @@ rule fetch_backbone:
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
     shell:
-        "python workflow/scripts/fetch_backbone.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"
+        "python workflow/scripts/fetch_backbone.py {params.spec:q} --out {output:q}"
+        f" --work {EXPERIMENT.models}/.{{wildcards.backbone}}.part 2> >(tee {{log:q}} >&2)"
 
 
 rule pretrain:

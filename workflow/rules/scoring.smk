@@ -27,7 +27,8 @@ rule fetch_comet:
     log:
         f"{R}/logs/fetch_comet.log",
     shell:
-        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --out {output:q} 2> >(tee {log:q} >&2)"
+        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --out {output:q}"
+        f" --work {EXPERIMENT.models}/.comet.part 2> >(tee {{log:q}} >&2)"
 
 
 rule train_comet:

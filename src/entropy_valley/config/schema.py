@@ -58,7 +58,7 @@ class DirectionSection(Section):
     target: str = Field(description="name of the target language, as tables print it")
     prompt: Template
     train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
-    tests: Names = Field(description="test sets, keys of `sources`; the first one is the tables'")
+    tests: Names = Field(description="test sets, keys of `sources`")
 
 
 class LengthFilter(Section):

@@ -16,7 +16,6 @@ class Embedded(_Source):
 
     name: Literal["embedded"]
     seed: int = 0
-    size: int | None = Field(None, description="sentences in the world that is split into train, dev and test")
 
 
 class HuggingFace(_Source):
@@ -26,6 +25,7 @@ class HuggingFace(_Source):
     dataset: str
     subset: str
     split: str = "train"
+    columns: dict[str, str] = Field({}, description="column of each language, where a row has no `translation`")
     revision: str | None = None
     folder: str | None = Field(None, description="a local copy, for machines without a network")
 
@@ -42,6 +42,7 @@ class Tatoeba(_Source):
 
     name: Literal["tatoeba"]
     folder: str | None = Field(None, description="holds en-de.tsv and the like")
+    held_out: float = Field(0.02, gt=0, lt=0.5, description="share of sources in dev, and in test")
 
 
 class Files(_Source):
