@@ -1,0 +1,87 @@
+"""Making the corpus files of one direction: train, dev and test rows ``{id, source, target}``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.corpus import sampling, sources
+from entropy_valley.corpus.filters import filtered
+from entropy_valley.corpus.sampling import Pair
+from entropy_valley.errors import InputError
+from entropy_valley.progress import progress
+
+Row = dict[str, str]
+
+
+def corpus(spec: Mapping[str, Any]) -> tuple[list[Row], list[Row], dict[str, Any]]:
+    """Train rows, dev rows and the report of a corpus specification.
+
+    ``spec`` has direction, seed, source (see :mod:`.sources`), train and dev (numbers of pairs) and, if any,
+    filters. Raises InputError where the source has fewer pairs.
+    """
+    source, counts = sources.make(spec["source"]), Counter(read=0, filtered=0)
+
+    def read(split: str) -> Iterator[Pair]:
+        pairs = source.pairs(spec["direction"], split, spec["seed"])
+        shown = progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
+        return filtered(shown, spec["direction"], spec.get("filters") or {}, counts)
+
+    if source.splits:
+        train, dev = (_draw(source, read(split), spec[split], spec["seed"], split) for split in ("train", "dev"))
+    else:
+        train, dev = sampling.split(read("train"), spec["train"], spec["dev"], spec["seed"])
+    rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
+    return *rows, _report(spec, counts, *rows)
+
+
+def testset(spec: Mapping[str, Any]) -> list[Row]:
+    """The rows of a test set: ``limit`` of lowest rank, or all, in the order of the source.
+
+    An id carries the sentence's number in the source, so it is the same under every limit. ``spec`` has direction,
+    seed, source, limit (a number or null) and, if any, filters.
+    """
+    source, counts, limit = sources.make(spec["source"]), Counter(), spec["limit"]
+    pairs = source.pairs(spec["direction"], "test", spec["seed"])
+    kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
+    if isinstance(source, sources.Embedded):
+        return _rows("test", enumerate(islice(kept, _endless_limit(limit)), 1))
+    drawn = sampling.subset(kept, limit, spec["seed"])
+    if limit is not None and len(drawn) < limit:
+        raise sampling.shortage(len(drawn), limit, "test")
+    return _rows("test", drawn)
+
+
+def _endless_limit(limit: int | None) -> int:
+    if limit is None:
+        raise InputError("test set embedded: limit", "null, but the grammar never ends", "Give a number of sentences.")
+    return limit
+
+
+def _draw(source: sources.Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
+    """The first pairs of the endless grammar, the pairs of lowest rank of any other source."""
+    endless = isinstance(source, sources.Embedded)
+    drawn = list(islice(pairs, size)) if endless else sampling.bottom_k(pairs, size, seed)
+    if len(drawn) < size:
+        raise sampling.shortage(len(drawn), size, split)
+    return drawn
+
+
+def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
+    return [
+        {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
+    ]
+
+
+def _report(spec: Mapping[str, Any], counts: Counter[str], train: list[Row], dev: list[Row]) -> dict[str, Any]:
+    return {
+        "direction": spec["direction"],
+        "seed": spec["seed"],
+        "source": dict(spec["source"]),
+        "filters": spec.get("filters") or {},
+        "counts": {**counts, "train": len(train), "dev": len(dev)},
+        "digest": {"train": files.digest(train), "dev": files.digest(dev)},
+    }

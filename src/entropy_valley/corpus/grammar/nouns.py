@@ -1,0 +1,208 @@
+"""Nouns, people and places of the embedded world, each with its equivalent in the four languages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Noun(NamedTuple):
+    """A countable noun.
+
+    ``kinds`` says what a verb or an adjective may treat it as: d document, x digital, t thing, m machine,
+    o something to open, p person. ``classifier`` is the Chinese measure word; ``oblique`` the German singular
+    outside the nominative, where it differs (weak nouns).
+    """
+
+    kinds: str
+    en: str
+    en_plural: str
+    zh: str
+    classifier: str
+    de_gender: str
+    de: str
+    de_plural: str
+    fr_gender: str
+    fr: str
+    fr_plural: str
+    oblique: str = ""
+
+
+class Words(NamedTuple):
+    """An expression that no language inflects."""
+
+    en: str
+    zh: str
+    de: str
+    fr: str
+
+
+NOUNS = (
+    Noun("d", "letter", "letters", "信", "封", "m", "Brief", "Briefe", "f", "lettre", "lettres"),
+    Noun("dx", "file", "files", "文件", "份", "f", "Datei", "Dateien", "m", "fichier", "fichiers"),
+    Noun("d", "report", "reports", "报告", "份", "m", "Bericht", "Berichte", "m", "rapport", "rapports"),
+    Noun("d", "invoice", "invoices", "发票", "张", "f", "Rechnung", "Rechnungen", "f", "facture", "factures"),
+    Noun("d", "contract", "contracts", "合同", "份", "m", "Vertrag", "Verträge", "m", "contrat", "contrats"),
+    Noun("dx", "message", "messages", "消息", "条", "f", "Nachricht", "Nachrichten", "m", "message", "messages"),
+    Noun(
+        "d",
+        "manual",
+        "manuals",
+        "使用说明书",
+        "本",
+        "f",
+        "Bedienungsanleitung",
+        "Bedienungsanleitungen",
+        "m",
+        "mode d'emploi",
+        "modes d'emploi",
+    ),
+    Noun("dx", "list", "lists", "清单", "份", "f", "Liste", "Listen", "f", "liste", "listes"),
+    Noun(
+        "d",
+        "application form",
+        "application forms",
+        "申请表",
+        "张",
+        "n",
+        "Antragsformular",
+        "Antragsformulare",
+        "m",
+        "formulaire de demande",
+        "formulaires de demande",
+    ),
+    Noun("dx", "timetable", "timetables", "时刻表", "张", "m", "Fahrplan", "Fahrpläne", "m", "horaire", "horaires"),
+    Noun("dt", "book", "books", "书", "本", "n", "Buch", "Bücher", "m", "livre", "livres"),
+    Noun("t", "key", "keys", "钥匙", "把", "m", "Schlüssel", "Schlüssel", "f", "clé", "clés"),
+    Noun("t", "ticket", "tickets", "票", "张", "f", "Fahrkarte", "Fahrkarten", "m", "billet", "billets"),
+    Noun(
+        "t",
+        "credit card",
+        "credit cards",
+        "信用卡",
+        "张",
+        "f",
+        "Kreditkarte",
+        "Kreditkarten",
+        "f",
+        "carte de crédit",
+        "cartes de crédit",
+    ),
+    Noun("to", "parcel", "parcels", "包裹", "个", "n", "Paket", "Pakete", "m", "colis", "colis"),
+    Noun("to", "bag", "bags", "包", "个", "f", "Tasche", "Taschen", "m", "sac", "sacs"),
+    Noun("t", "coat", "coats", "大衣", "件", "m", "Mantel", "Mäntel", "m", "manteau", "manteaux"),
+    Noun("t", "bicycle", "bicycles", "自行车", "辆", "n", "Fahrrad", "Fahrräder", "m", "vélo", "vélos"),
+    Noun("tx", "picture", "pictures", "图片", "张", "n", "Bild", "Bilder", "f", "image", "images"),
+    Noun("m", "printer", "printers", "打印机", "台", "m", "Drucker", "Drucker", "f", "imprimante", "imprimantes"),
+    Noun("m", "computer", "computers", "电脑", "台", "m", "Computer", "Computer", "m", "ordinateur", "ordinateurs"),
+    Noun(
+        "m",
+        "mobile phone",
+        "mobile phones",
+        "手机",
+        "部",
+        "n",
+        "Handy",
+        "Handys",
+        "m",
+        "téléphone portable",
+        "téléphones portables",
+    ),
+    Noun(
+        "m",
+        "washing machine",
+        "washing machines",
+        "洗衣机",
+        "台",
+        "f",
+        "Waschmaschine",
+        "Waschmaschinen",
+        "f",
+        "machine à laver",
+        "machines à laver",
+    ),
+    Noun("m", "camera", "cameras", "相机", "台", "f", "Kamera", "Kameras", "m", "appareil photo", "appareils photo"),
+    Noun("o", "door", "doors", "门", "扇", "f", "Tür", "Türen", "f", "porte", "portes"),
+    Noun("o", "window", "windows", "窗户", "扇", "n", "Fenster", "Fenster", "f", "fenêtre", "fenêtres"),
+    Noun("x", "account", "accounts", "帐户", "个", "n", "Konto", "Konten", "m", "compte", "comptes"),
+    Noun("x", "app", "apps", "应用", "个", "f", "App", "Apps", "f", "application", "applications"),
+    Noun("p", "customer", "customers", "客户", "位", "m", "Kunde", "Kunden", "m", "client", "clients", "Kunden"),
+    Noun("p", "doctor", "doctors", "医生", "位", "m", "Arzt", "Ärzte", "m", "médecin", "médecins"),
+    Noun(
+        "p", "neighbour", "neighbours", "邻居", "位", "m", "Nachbar", "Nachbarn", "m", "voisin", "voisins", "Nachbarn"
+    ),
+    Noun("p", "teacher", "teachers", "老师", "位", "m", "Lehrer", "Lehrer", "m", "professeur", "professeurs"),
+    Noun(
+        "p",
+        "manager",
+        "managers",
+        "经理",
+        "位",
+        "m",
+        "Geschäftsführer",
+        "Geschäftsführer",
+        "m",
+        "directeur",
+        "directeurs",
+    ),
+    Noun("p", "colleague", "colleagues", "同事", "位", "f", "Kollegin", "Kolleginnen", "f", "collègue", "collègues"),
+    Noun(
+        "p",
+        "nurse",
+        "nurses",
+        "护士",
+        "位",
+        "f",
+        "Krankenschwester",
+        "Krankenschwestern",
+        "f",
+        "infirmière",
+        "infirmières",
+    ),
+    Noun(
+        "p",
+        "tax adviser",
+        "tax advisers",
+        "税务顾问",
+        "位",
+        "m",
+        "Steuerberater",
+        "Steuerberater",
+        "m",
+        "conseiller fiscal",
+        "conseillers fiscaux",
+    ),
+    Noun("p", "guest", "guests", "客人", "位", "m", "Gast", "Gäste", "m", "invité", "invités"),
+)
+
+PEOPLE = (
+    Words("Anna", "安娜", "Anna", "Anna"),
+    Words("Peter", "彼得", "Peter", "Peter"),
+    Words("Maria", "玛丽亚", "Maria", "Maria"),
+    Words("Thomas", "托马斯", "Thomas", "Thomas"),
+    Words("Julia", "朱莉娅", "Julia", "Julia"),
+    Words("Paul", "保罗", "Paul", "Paul"),
+    Words("Li Wei", "李伟", "Li Wei", "Li Wei"),
+    Words("Wang Fang", "王芳", "Wang Fang", "Wang Fang"),
+    Words("#NAME#", "#NAME#", "#NAME#", "#NAME#"),
+    Words("#PRS_ORG#", "#PRS_ORG#", "#PRS_ORG#", "#PRS_ORG#"),
+)
+
+PRODUCT = Words("#PRODUCT#", "#PRODUCT#", "#PRODUCT#", "#PRODUCT#")
+
+CITIES = (
+    Words("Berlin", "柏林", "Berlin", "Berlin"),
+    Words("Paris", "巴黎", "Paris", "Paris"),
+    Words("London", "伦敦", "London", "Londres"),
+    Words("Vienna", "维也纳", "Wien", "Vienne"),
+    Words("Beijing", "北京", "Peking", "Pékin"),
+)
+
+PLACES = (
+    Words("in the kitchen", "在厨房里", "in der Küche", "dans la cuisine"),
+    Words("at the station", "在车站", "am Bahnhof", "à la gare"),
+    Words("in the office", "在办公室", "im Büro", "au bureau"),
+    Words("at home", "在家", "zu Hause", "à la maison"),
+    Words("on the ground floor", "在一楼", "im Erdgeschoss", "au rez-de-chaussée"),
+    Words("at the post office", "在邮局", "bei der Post", "à la poste"),
+    *(Words(f"in {city.en}", f"在{city.zh}", f"in {city.de}", f"à {city.fr}") for city in CITIES),
+)

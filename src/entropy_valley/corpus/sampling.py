@@ -1,0 +1,68 @@
+"""Drawing pairs by a keyed hash: one pass, bounded memory, the same draw whatever the order of the stream."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from heapq import heappush, heappushpop
+
+from entropy_valley.errors import InputError
+
+Pair = tuple[str, str]
+
+
+def rank(pair: Pair, seed: int) -> int:
+    """128-bit blake2b of (source, target) under ``seed``: the smaller, the sooner a pair is drawn."""
+    text = "\0".join(pair).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16, key=str(seed).encode()).digest())
+
+
+def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
+    """The ``k`` distinct pairs of lowest rank, lowest first; all of them where there are fewer.
+
+    One pass and O(k) memory. The result does not depend on the order of ``pairs``, and a smaller ``k`` gives the
+    beginning of a larger one.
+    """
+    if k == 0:
+        return []
+    heap: list[tuple[int, Pair]] = []
+    kept: set[int] = set()
+    for pair in pairs:
+        order = rank(pair, seed)
+        if order in kept or (len(heap) == k and order > -heap[0][0]):
+            continue
+        kept.add(order)
+        if len(heap) < k:
+            heappush(heap, (-order, pair))
+        else:
+            kept.remove(-heappushpop(heap, (-order, pair))[0])
+    return [pair for _, pair in sorted(heap, reverse=True)]
+
+
+def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
+    """``train`` and ``dev`` pairs without a common pair: dev has the lowest ranks, train the next.
+
+    Dev comes first so that it stays the same, and a smaller train set stays part of a larger one, when only
+    ``train`` changes.
+    """
+    drawn = bottom_k(pairs, train + dev, seed)
+    if len(drawn) < train + dev:
+        raise shortage(len(drawn), train + dev, "train + dev")
+    return drawn[dev:], drawn[:dev]
+
+
+def subset(pairs: Iterable[Pair], limit: int | None, seed: int) -> list[tuple[int, Pair]]:
+    """``limit`` numbered pairs (from 1) of lowest rank in the order of the file; repeated pairs count apart."""
+    numbered = list(enumerate(pairs, 1))
+    if limit is None:
+        return numbered
+    return sorted(sorted(numbered, key=lambda item: (rank(item[1], seed), item[0]))[:limit])
+
+
+def shortage(found: int, wanted: int, what: str) -> InputError:
+    """The error of a corpus that is smaller than the configuration asks for."""
+    return InputError(
+        f"corpus: {what}",
+        f"{wanted} distinct pairs are asked for, the source has {found}",
+        "Ask for fewer, widen the filters or name a larger source.",
+    )

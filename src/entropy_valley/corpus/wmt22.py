@@ -1,0 +1,67 @@
+"""The WMT22 general test set, reference A, through sacreBLEU or from a local copy of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from entropy_valley.corpus.files import read_parallel
+from entropy_valley.corpus.sampling import Pair
+from entropy_valley.errors import InputError
+
+SENTENCES = {"en-zh": 2037, "en-de": 2037}
+
+
+@dataclass(frozen=True)
+class Wmt22:
+    """``folder`` holds ``generaltest2022.en-zh.src.en``, ``generaltest2022.en-zh.ref.A.zh`` and so on.
+
+    Zh→En is En→Zh with the roles swapped (reference A as the source), not WMT22's own Zh→En set.
+    """
+
+    folder: str | None = None
+
+    splits = False
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All 2037 pairs in the order of the file."""
+        swapped = direction not in SENTENCES
+        pair = "-".join(reversed(direction.split("-"))) if swapped else direction
+        if pair not in SENTENCES:
+            raise InputError(
+                f"test set wmt22: {direction}",
+                "no reference A for this direction",
+                f"Use one of {', '.join(SENTENCES)} or the reverse, or another test set.",
+            )
+        rows = read_parallel(*self._paths(pair))
+        if len(rows) != SENTENCES[pair]:
+            raise InputError(
+                f"test set wmt22: {pair}",
+                f"{len(rows)} lines instead of {SENTENCES[pair]}",
+                f"An incomplete copy: delete {self.folder or self._cache()} and run again.",
+            )
+        return iter([(target, source) for source, target in rows] if swapped else rows)
+
+    def _paths(self, pair: str) -> tuple[Path, Path]:
+        source, target = pair.split("-")
+        if self.folder:
+            stem = f"generaltest2022.{pair}"
+            return Path(self.folder, f"{stem}.src.{source}"), Path(self.folder, f"{stem}.ref.A.{target}")
+        from sacrebleu.utils import get_reference_files, get_source_file
+
+        try:
+            return Path(get_source_file("wmt22", pair)), Path(get_reference_files("wmt22", pair)[0])
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(
+                f"test set wmt22: {pair}",
+                f"sacreBLEU cannot provide it ({error})",
+                f"Run where there is a network: sacrebleu -t wmt22 -l {pair} --echo src; copy {self._cache()}"
+                " here, or set the test set's folder to one with generaltest2022.* files.",
+            ) from None
+
+    @staticmethod
+    def _cache() -> Path:
+        from sacrebleu.utils import SACREBLEU_DIR
+
+        return Path(SACREBLEU_DIR, "wmt22")

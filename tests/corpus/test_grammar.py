@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import re
+from dataclasses import astuple
+
+import pytest
+
+from entropy_valley.corpus import embedded, grammar
+from entropy_valley.corpus.grammar import chinese, english, french, german
+from entropy_valley.corpus.grammar.meaning import (
+    ME,
+    SUBJECTS,
+    Action,
+    Change,
+    Command,
+    Conditional,
+    NounPhrase,
+    Question,
+    Reason,
+    State,
+    Statement,
+    Tap,
+)
+from entropy_valley.corpus.grammar.modifiers import (
+    ADJECTIVES,
+    CONJUNCTIONS,
+    LABELS,
+    LONG_OPENERS,
+    MEASURES,
+    OPENERS,
+    QUESTIONS,
+    TIMES,
+)
+from entropy_valley.corpus.grammar.nouns import CITIES, NOUNS, PEOPLE
+from entropy_valley.corpus.grammar.verbs import DITRANSITIVE, VERBS
+
+NOUN = {noun.en: noun for noun in NOUNS}
+VERB = {f"{verb.en.base} {verb.en.particle}".strip(): verb for verb in VERBS + DITRANSITIVE}
+GIVE = VERB["give"]
+ADJECTIVE = {adjective.en: adjective for adjective in ADJECTIVES}
+SPEAKER, HE, _, WE, YOU = SUBJECTS
+ANNA = PEOPLE[0]
+TOMORROW = next(time for time in TIMES if time.en == "tomorrow")
+
+
+def the(noun, determiner="the", adjective=None):
+    return NounPhrase(NOUN[noun], determiner, ADJECTIVE.get(adjective))
+
+
+CASES = [
+    (
+        Tap(LABELS[0], "#PRS_ORG#", polite=True),
+        "Under #PRS_ORG#, please tap Reset.",
+        "在#PRS_ORG#下，请点击重置。",
+        "Bitte tippen Sie unter #PRS_ORG# auf Zurücksetzen.",
+        "Sous #PRS_ORG#, veuillez appuyer sur Réinitialiser.",
+    ),
+    (  # separable verb, mixed declension, French elision
+        Command(Action(YOU, VERB["open"], the("window", "a", "red"), "imperative")),
+        "Open a red window.",
+        "打开一扇红色的窗户。",
+        "Öffnen Sie ein rotes Fenster.",
+        "Ouvrez une fenêtre rouge.",
+    ),
+    (
+        Command(Action(YOU, VERB["close"], the("door"), "imperative", time=TOMORROW), polite=True, negative=True),
+        "Please do not close the door tomorrow.",
+        "请不要明天关上门。",
+        "Bitte machen Sie morgen die Tür nicht zu.",
+        "Veuillez ne pas fermer la porte demain.",
+    ),
+    (  # weak noun in the dative, contraction à + le
+        Statement(Action(ANNA, GIVE, the("ticket", "3"), "perfect", the("customer"))),
+        "Anna has already given 3 tickets to the customer.",
+        "安娜已经把3张票交给了客户。",
+        "Anna hat schon dem Kunden 3 Fahrkarten gegeben.",
+        "Anna a déjà donné 3 billets au client.",
+    ),
+    (  # inversion after an opener, clitic with elision
+        Statement(Action(ANNA, VERB["send"], the("letter"), "present", ME), OPENERS[1]),
+        "Unfortunately, Anna sends the letter to me.",
+        "可惜安娜把信寄给我。",
+        "Leider schickt Anna mir den Brief.",
+        "Malheureusement, Anna m'envoie la lettre.",
+    ),
+    (  # dass puts the verb last; a fixed phrase keeps its space
+        Statement(Action(SPEAKER, VERB["start up"], the("computer", "my"), "will"), OPENERS[0]),
+        "I think that I will start up my computer.",
+        "我认为我会把我的电脑投入使用。",
+        "Ich glaube, dass ich meinen Computer in Betrieb nehmen werde.",
+        "Je pense que je vais mettre en service mon ordinateur.",
+    ),
+    (
+        Statement(State(the("bag"), ADJECTIVE["heavy"]), LONG_OPENERS[2]),
+        "FYI: the bag is heavy.",
+        "供您参考：包很重。",
+        "Nur zu Ihrer Information: Die Tasche ist schwer.",
+        "Pour votre information : le sac est lourd.",
+    ),
+    (
+        Question(State(the("list", "this"), ADJECTIVE["long"])),
+        "Is this list long?",
+        "这份清单长吗？",
+        "Ist diese Liste lang?",
+        "Est-ce que cette liste est longue ?",
+    ),
+    (
+        Question(Action(HE, VERB["wait for"], the("doctor", "our"), "want"), QUESTIONS[0]),
+        "Why does he want to wait for our doctor?",
+        "他为什么想等我们的医生？",
+        "Warum möchte er auf unseren Arzt warten?",
+        "Pourquoi est-ce qu'il veut attendre notre médecin ?",
+    ),
+    (  # separable verb at the end of its clause, bitte behind the verb
+        Conditional(
+            CONJUNCTIONS[0],
+            Action(HE, VERB["switch off"], the("printer")),
+            Command(Action(YOU, VERB["call"], ANNA, "imperative"), polite=True),
+        ),
+        "If he switches off the printer, please call Anna.",
+        "如果他关掉打印机，请给安娜打电话。",
+        "Wenn er den Drucker ausschaltet, rufen Sie bitte Anna an.",
+        "S'il éteint l'imprimante, veuillez appeler Anna.",
+    ),
+    (
+        Reason(Action(WE, VERB["visit"], the("manager")), Action(HE, VERB["inspect"], the("report"))),
+        "We visit the manager because he inspects the report.",
+        "我们拜访经理，因为他仔细查看报告。",
+        "Wir besuchen den Geschäftsführer, weil er den Bericht unter die Lupe nimmt.",
+        "Nous rendons visite au directeur parce qu'il examine de près le rapport.",
+    ),
+    (
+        Statement(Change(MEASURES[0], CITIES[0], True, 12, "perfect")),
+        "The price in Berlin has already risen by 12%.",
+        "柏林的价格已经上升了12%。",
+        "Der Preis in Berlin ist schon um 12% gestiegen.",
+        "Le prix à Berlin a déjà augmenté de 12%.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("meaning", "en", "zh", "de", "fr"), CASES, ids=[case[1] for case in CASES])
+def test_derivations(meaning, en, zh, de, fr):
+    spoken = tuple(language.sentence(meaning) for language in (english, chinese, german, french))
+    assert spoken == (en, zh, de, fr)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return grammar.generate(20_000, seed=7)
+
+
+def test_a_shorter_list_begins_a_longer_one(sentences):
+    assert grammar.generate(500, seed=7) == sentences[:500]
+    assert grammar.generate(500, seed=8) != sentences[:500]
+
+
+def test_no_sentence_twice_in_any_language(sentences):
+    for column in zip(*map(astuple, sentences), strict=True):
+        assert len(set(column)) == len(sentences)
+
+
+def test_lengths(sentences):
+    lengths = [len(sentence.en.split()) for sentence in sentences]
+    assert min(lengths) == 3 and max(lengths) == grammar.LONGEST
+    assert 6.5 < sum(lengths) / len(lengths) < 8
+
+
+def test_placeholders_and_numbers_survive_translation(sentences):
+    items = re.compile(r"#[A-Z_]+#|\d+%?")
+    assert all(len({tuple(sorted(items.findall(text))) for text in astuple(sentence)}) == 1 for sentence in sentences)
+
+
+def test_french_elides_and_contracts(sentences):
+    wrong = re.compile(r"\b(le|la|je|ne|que|de|me|ma|ce|si il) [aeiouéè]|à le ", re.IGNORECASE)
+    assert not [sentence.fr for sentence in sentences if wrong.search(sentence.fr)]
+
+
+@pytest.mark.slow
+def test_world_is_large_enough():
+    assert len(grammar.generate(100_000, seed=0)) == 100_000
+
+
+def test_splits_share_no_sentence_in_any_direction():
+    worlds = {split: list(zip(*embedded.pairs("en-zh", split, 600, 3), strict=True)) for split in embedded.SPLITS}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not set(worlds[one][0]) & set(worlds[other][0])
+        assert not set(worlds[one][1]) & set(worlds[other][1])
+
+
+def test_splits_are_the_same_sentences_in_every_direction():
+    forwards, backwards = embedded.pairs("en-zh", "test", 50, 3), embedded.pairs("zh-en", "test", 50, 3)
+    assert [(target, source) for source, target in backwards] == forwards
+    assert [source for source, _ in embedded.pairs("en-de", "test", 80, 3)][:50] == [source for source, _ in forwards]

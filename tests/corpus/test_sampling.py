@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley.corpus import sampling
+from entropy_valley.corpus.filters import accepts
+from entropy_valley.errors import InputError
+
+TEXT = st.text(max_size=4)
+PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=60)
+SIZE = st.integers(0, 70)
+SEED = st.integers(0, 5)
+
+
+@given(PAIRS, SIZE, SEED, st.randoms(use_true_random=False))
+def test_bottom_k_is_the_sorted_prefix_in_any_order(pairs, k, seed, random):
+    expected = sorted(set(pairs), key=lambda pair: sampling.rank(pair, seed))[:k]
+    shuffled = list(pairs)
+    random.shuffle(shuffled)
+    assert sampling.bottom_k(pairs, k, seed) == sampling.bottom_k(shuffled, k, seed) == expected
+
+
+@given(PAIRS, SIZE, SIZE, SEED)
+def test_bottom_k_is_nested(pairs, one, other, seed):
+    small, large = sorted((one, other))
+    assert sampling.bottom_k(pairs, large, seed)[:small] == sampling.bottom_k(pairs, small, seed)
+
+
+@given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
+def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
+    if len(set(pairs)) < train + dev:
+        with pytest.raises(InputError, match="distinct pairs are asked for"):
+            sampling.split(pairs, train, dev, seed)
+        return
+    trained, developed = sampling.split(pairs, train, dev, seed)
+    assert (len(trained), len(developed)) == (train, dev)
+    assert not set(trained) & set(developed)
+    assert sampling.split(pairs, 0, dev, seed)[1] == developed
+
+
+def test_rank_separates_its_sides():
+    assert sampling.rank(("ab", "c"), 1) != sampling.rank(("a", "bc"), 1)
+
+
+@given(PAIRS, SIZE, SEED)
+def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
+    drawn = sampling.subset(pairs, limit, seed)
+    assert len(drawn) == min(limit, len(pairs))
+    assert drawn == sorted(drawn)
+    assert all(pairs[number - 1] == pair for number, pair in drawn)
+    assert sampling.subset(pairs, None, seed) == list(enumerate(pairs, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "passes"),
+    [
+        ("a b c", {"words": [3, 3]}, True),
+        ("a b", {"words": [3, 5]}, False),
+        ("你好", {"characters": [2, 600]}, True),
+        ("你", {"characters": [2, 600]}, False),
+        ("  ", {}, False),
+        ("anything", {}, True),
+    ],
+)
+def test_filters(text, limits, passes):
+    assert accepts(text, limits) is passes

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley.corpus import build, sources
+from entropy_valley.errors import InputError
+
+DATA = os.environ.get("ENTROPY_VALLEY_DATA")
+real_data = pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
+
+
+def spec(source, direction="en-zh", train=20, dev=5, **more):
+    return {"direction": direction, "seed": 1, "source": source, "train": train, "dev": dev, **more}
+
+
+def sides(rows):
+    return {row["source"] for row in rows}, {row["target"] for row in rows}
+
+
+@pytest.fixture
+def parallel(tmp_path):
+    def write(source: bytes, target: bytes) -> dict[str, str]:
+        (tmp_path / "in.en").write_bytes(source)
+        (tmp_path / "in.zh").write_bytes(target)
+        return {"name": "files", "source": str(tmp_path / "in.en"), "target": str(tmp_path / "in.zh")}
+
+    return write
+
+
+@pytest.fixture
+def tatoeba(tmp_path):
+    """300 sentences of 2 translations each, every translation shared by two neighbouring sentences."""
+    rows = [f"sentence {n}\tÜbersetzung {n + k}\tattribution" for n in range(300) for k in (0, 1)]
+    (tmp_path / "en-de.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return {"name": "tatoeba", "folder": str(tmp_path), "held_out": 0.1}
+
+
+def test_embedded_corpus_is_deterministic_and_disjoint():
+    source = {"name": "embedded", "seed": 4}
+    train, dev, report = build.corpus(spec(source))
+    test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10})
+    assert build.corpus(spec(source)) == (train, dev, report)
+    assert report["counts"] == {"read": 25, "filtered": 0, "train": 20, "dev": 5}
+    assert report["digest"]["train"] == files.digest(train)
+    assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
+    for one, other in ((train, dev), (train, test), (dev, test)):
+        assert not any(a & b for a, b in zip(sides(one), sides(other), strict=True))
+
+
+def test_filters_apply_to_both_sides_and_are_counted():
+    limits = {"en": {"words": [5, 6]}, "zh": {"characters": [8, 12]}}
+    train, _, report = build.corpus(spec({"name": "embedded"}, filters=limits))
+    assert all(5 <= len(row["source"].split()) <= 6 and 8 <= len(row["target"]) <= 12 for row in train)
+    assert report["counts"]["read"] == report["counts"]["filtered"] + 25
+
+
+def test_embedded_needs_a_limit_and_a_language_it_speaks():
+    with pytest.raises(InputError, match="never ends"):
+        build.testset({"direction": "en-zh", "seed": 1, "source": {"name": "embedded"}, "limit": None})
+    with pytest.raises(InputError, match="does not speak ru"):
+        build.corpus(spec({"name": "embedded"}, direction="en-ru"))
+
+
+def test_files_give_train_and_dev(parallel):
+    lines = [f"line {n}" for n in range(40)]
+    text = "\n".join(lines).encode() + b"\n"
+    train, dev, _ = build.corpus(spec(parallel(text, text.replace(b"line", b"zeile"))))
+    assert len(train) == 20 and len(dev) == 5
+    assert not sides(train)[0] & sides(dev)[0]
+    assert all(row["target"] == row["source"].replace("line", "zeile") for row in train)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (b"a\nb\n", b"", "in.zh: file is empty"),
+        (b"a\n\nc\n", b"a\nb\nc\n", "in.en:2: blank line"),
+        (b"a\n\xff\n", b"a\nb\n", "in.en:2: not UTF-8"),
+        (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
+        (b"a\nb\n", b"c\nd\n", "25 distinct pairs are asked for, the source has 2"),
+    ],
+)
+def test_bad_files(parallel, source, target, message):
+    with pytest.raises(InputError, match=message):
+        build.corpus(spec(parallel(source, target)))
+
+
+def test_missing_file(parallel):
+    source = parallel(b"a\n", b"b\n")
+    Path(source["target"]).unlink()
+    with pytest.raises(InputError, match=r"in.zh: file not found"):
+        build.corpus(spec(source))
+
+
+@pytest.mark.parametrize("source", [{"name": "wmt23"}, {}, {"name": "files"}, {"name": "embedded", "sede": 1}])
+def test_unknown_source_or_key(source):
+    with pytest.raises(InputError):
+        sources.make(source)
+
+
+@pytest.mark.parametrize("direction", ["en-de", "de-en"])
+def test_tatoeba_holds_out_both_sides(tatoeba, direction):
+    source = sources.make(tatoeba)
+    splits = {name: list(source.pairs(direction, name, 1)) for name in ("train", "dev", "test")}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not any(
+            set(a) & set(b)
+            for a, b in zip(zip(*splits[one], strict=True), zip(*splits[other], strict=True), strict=True)
+        )
+    tested = [first for first, _ in splits["test"]]
+    assert len(tested) == len(set(tested)) > 0
+
+
+def test_tatoeba_holds_out_the_same_in_both_directions(tatoeba):
+    source = sources.make(tatoeba)
+    forwards, backwards = (list(source.pairs(direction, "train", 1)) for direction in ("en-de", "de-en"))
+    assert [(target, sentence) for sentence, target in backwards] == forwards
+
+
+def test_tatoeba_names_the_bad_line(tatoeba):
+    with open(Path(tatoeba["folder"], "en-de.tsv"), "a") as file:
+        file.write("no tab\n")
+    with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
+        build.corpus(spec(tatoeba, direction="en-de"))
+
+
+def test_tatoeba_without_folder_or_network(monkeypatch, tmp_path):
+    from entropy_valley.corpus import tatoeba as module
+
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
+    monkeypatch.setattr(module, "RELEASE", "http://127.0.0.1:9/none")
+    with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
+        build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
+
+
+def wmt22_folder(folder: Path, lines: int) -> dict[str, str]:
+    for name, word in (("src.en", "word"), ("ref.A.zh", "词")):
+        text = "".join(f"{word} {n}\n" for n in range(lines))
+        (folder / f"generaltest2022.en-zh.{name}").write_text(text, encoding="utf-8")
+    return {"name": "wmt22", "folder": str(folder)}
+
+
+def test_wmt22_swaps_the_roles_and_draws_a_subset(tmp_path):
+    request = {"seed": 1, "source": wmt22_folder(tmp_path, 2037)}
+    whole = build.testset({**request, "direction": "zh-en", "limit": None})
+    few = build.testset({**request, "direction": "zh-en", "limit": 200})
+    more = build.testset({**request, "direction": "zh-en", "limit": 500})
+    assert whole[0] == {"id": "test-000001", "source": "词 0", "target": "word 0"}
+    assert (len(whole), len(few), len(more)) == (2037, 200, 500)
+    assert all(row in more for row in few) and all(row in whole for row in more)
+
+
+def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
+    source = wmt22_folder(tmp_path, 2000)
+    with pytest.raises(InputError, match=f"2000 lines instead of 2037.*delete {tmp_path}"):
+        build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": None})
+    with pytest.raises(InputError, match="no reference A"):
+        build.testset({"direction": "de-fr", "seed": 1, "source": source, "limit": None})
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Two shards in the layout of a hub repository."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "zh-en").mkdir()
+    for shard in range(2):
+        rows = [{"zh": f"句子 {shard} {n} ", "en": f"sentence {shard} {n}"} for n in range(20)]
+        pq.write_table(pa.table({"translation": rows}), tmp_path / "zh-en" / f"train-0000{shard}-of-00002.parquet")
+    return {"name": "huggingface", "dataset": "wmt/wmt19", "subset": "zh-en", "folder": str(tmp_path)}
+
+
+def test_huggingface_reads_a_local_copy_in_either_direction(shards):
+    train, dev, report = build.corpus(spec(shards))
+    assert report["counts"]["read"] == 40 and len(train) == 20 and len(dev) == 5
+    assert train[0]["source"].startswith("sentence") and train[0]["target"] == train[0]["target"].strip()
+    swapped, _, _ = build.corpus(spec(shards, direction="zh-en"))
+    assert swapped[0]["source"].startswith("句子")
+
+
+def test_huggingface_says_what_to_download(shards, tmp_path):
+    with pytest.raises(InputError, match=r"no validation-\*.parquet.*hf download.*wmt/wmt19"):
+        build.corpus(spec({**shards, "split": "validation"}))
+    with pytest.raises(InputError, match=r"no column translation.fr"):
+        build.corpus(spec(shards, direction="zh-fr"))
+
+
+def test_huggingface_offline(shards, monkeypatch):
+    import datasets
+
+    def refuse(*_, **__):
+        raise ConnectionError("Couldn't reach the Hub")
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(InputError, match=r"cannot be read: Couldn't reach the Hub.*hf download.*folder: DIR"):
+        build.corpus(spec({**shards, "folder": None}))
+
+
+@real_data
+def test_real_tatoeba():
+    source = {"name": "tatoeba", "folder": str(Path(DATA, "tatoeba"))}
+    train, dev, _ = build.corpus(spec(source, direction="en-de", train=2000, dev=50))
+    test = build.testset({"direction": "en-de", "seed": 1, "source": source, "limit": 50})
+    assert not any(a & b for a, b in zip(sides(train), sides(test), strict=True))
+    assert not any(a & b for a, b in zip(sides(train), sides(dev), strict=True))
+
+
+@real_data
+@pytest.mark.parametrize("direction", ["en-zh", "zh-en", "en-de"])
+def test_real_wmt22(direction):
+    source = {"name": "wmt22", "folder": str(Path(DATA, "wmt22"))}
+    assert len(build.testset({"direction": direction, "seed": 1, "source": source, "limit": None})) == 2037

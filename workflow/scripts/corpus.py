@@ -1,0 +1,26 @@
+"""Write the training and dev pairs of one direction, and the report on them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from entropy_valley import errors, files
+from entropy_valley.corpus import build
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spec", type=json.loads)
+    parser.add_argument("--train", required=True)
+    parser.add_argument("--dev", required=True)
+    parser.add_argument("--report", required=True)
+    arguments = parser.parse_args()
+    train, dev, report = build.corpus(arguments.spec)
+    files.write_jsonl(arguments.train, train)
+    files.write_jsonl(arguments.dev, dev)
+    files.write_json(arguments.report, report)
+
+
+if __name__ == "__main__":
+    errors.run(main)
