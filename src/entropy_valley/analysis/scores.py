@@ -1,0 +1,51 @@
+"""Scores as tidy frames: system scores of many cells, and the sentence scores of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.errors import InputError
+
+METRICS = ("comet22", "bleu", "chrf")
+RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
+
+
+def collect(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
+
+    Raises :class:`InputError` when a cell comes twice, or its file lacks a metric or holds a value that is no
+    finite number.
+    """
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
+    for cell in cells:
+        system = files.read_json(cell.path)
+        for metric in METRICS:
+            row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": metric}
+            if tuple(row.values()) in rows:
+                raise InputError(cell.path, "this cell comes twice", "Name each cell of the matrix once.")
+            rows[tuple(row.values())] = row | {"value": _number(cell.path, metric, system.get(metric))}
+    return pd.DataFrame(rows.values())
+
+
+def sentences(cell: ScoredCell, metric: str) -> pd.Series:
+    """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
+    rows = files.read_jsonl(cell.segments, ("id", metric))
+    values = {
+        str(row["id"]): _number(f"{cell.segments}:{number}", metric, row[metric]) for number, row in enumerate(rows, 1)
+    }
+    if len(values) < len(rows):
+        raise InputError(cell.segments, "a sentence id comes twice", "Remove the file and score the cell again.")
+    return pd.Series(values, name=metric)
+
+
+def _number(place: object, metric: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(
+            place, f"{metric} is {value!r}, not a finite number", "Remove the file and score the cell again."
+        )
+    return float(value)

@@ -1,0 +1,98 @@
+"""What the numbers of a table were made by: signatures and digests of its cells, checked to be comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.errors import InputError
+
+# Among which cells of a table a value must be the same: those that agree in these coordinates.
+TABLE = ()
+METRIC_SCOPE = {"comet22": TABLE, "bleu": ("direction",), "chrf": ("direction",)}  # tokenised by target language
+DECODING_SCOPE = {
+    "decoder": ("order", "steps"),
+    "data_digest": ("direction", "testset"),
+    "backbone_digest": ("backbone",),
+    "adapter_digest": ("backbone", "direction", "seed"),
+}
+SHORT = 12  # hex digits of a digest in print
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line about a table's making; ``directions`` are those of the table that it holds for."""
+
+    subject: str
+    signature: str
+    directions: tuple[str, ...]
+
+
+def provenance(cells: Sequence[ScoredCell], metrics: Mapping[str, str]) -> tuple[Fact, ...]:
+    """Signatures of a table's metrics and decoder, digests of its data and backbones, its number of adapters.
+
+    ``metrics`` maps the table's metrics to printed names; they are read from ``scores.json``, the rest from
+    ``decoding.json``. Raises :class:`InputError`, naming two files, where cells differ that must not.
+    """
+    systems = [(cell.path, files.read_json(cell.path)) for cell in cells]
+    decoders = [(cell.decoding, files.read_json(cell.decoding)) for cell in cells]
+    facts: list[Fact] = []
+    for metric, name in metrics.items():
+        values = [_value(*system, "signatures", metric) for system in systems]
+        _check(cells, f"the signature of {name}", values, METRIC_SCOPE[metric])
+        facts += _facts(name, cells, values)
+    made = {}
+    for key, scope in DECODING_SCOPE.items():
+        made[key] = [_value(*decoder, "signature", key) for decoder in decoders]
+        _check(cells, f"the {key}", made[key], scope)
+    return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
+
+
+def _digests(cells: Sequence[ScoredCell], made: Mapping[str, Sequence[str]]) -> list[Fact]:
+    """Data and backbones digest by digest; adapters, one per run, as their number and a digest of them all."""
+    directions = tuple(dict.fromkeys(cell.direction for cell in cells))
+    data = {f"{cell.direction}/{cell.testset}": value for cell, value in zip(cells, made["data_digest"], strict=True)}
+    backbones = {cell.backbone: value for cell, value in zip(cells, made["backbone_digest"], strict=True)}
+    adapters = sorted(set(made["adapter_digest"]))
+    lines = {
+        "data": _listing(data),
+        "backbones": _listing(backbones),
+        "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
+    }
+    return [Fact(subject, line, directions) for subject, line in lines.items()]
+
+
+def _listing(digests: Mapping[str, str]) -> str:
+    return "|".join(f"{name}:{value[:SHORT]}" for name, value in digests.items())
+
+
+def _facts(subject: str, cells: Sequence[ScoredCell], values: Sequence[str]) -> list[Fact]:
+    """One fact per distinct value with the directions that have it, in the cells' order."""
+    where: dict[str, dict[str, None]] = {}
+    for cell, value in zip(cells, values, strict=True):
+        where.setdefault(value, {})[cell.direction] = None
+    return [Fact(subject, value, tuple(directions)) for value, directions in where.items()]
+
+
+def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope: tuple[str, ...]) -> None:
+    """Among the cells that agree in ``scope``, all must have the first one's value."""
+    first: dict[tuple[Any, ...], tuple[ScoredCell, str]] = {}
+    for cell, value in zip(cells, values, strict=True):
+        other, expected = first.setdefault(tuple(getattr(cell, key) for key in scope), (cell, value))
+        if value != expected:
+            raise InputError(
+                cell.path,
+                f"{what} is {value}, but that of {other.path} is {expected}",
+                "They do not belong in one table: remove the outdated file and run again.",
+            )
+
+
+def _value(path: object, content: Any, block: str, key: str) -> str:
+    """A value of one of the file's blocks as text; null, as the adapter of a bare backbone, is a value too."""
+    if not isinstance(content, dict) or key not in (content.get(block) or {}):
+        raise InputError(path, f"no {block}.{key}", "Remove the file and run the rule that makes it again.")
+    value = content[block][key]
+    return value if isinstance(value, str) else files.canonical(value)

@@ -1,0 +1,100 @@
+"""What a table or figure is made of: the scored cells and the names to print, as its rule hands them over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+
+
+@dataclass(frozen=True)
+class ScoredCell:
+    """One cell of the experiment matrix with the path of its ``scores.json``."""
+
+    backbone: str
+    direction: str
+    testset: str
+    seed: int
+    method: str
+    order: str
+    steps: int
+    path: str
+
+    @property
+    def segments(self) -> Path:
+        """``scores.jsonl``, the segment scores beside the system scores."""
+        return Path(self.path).with_name("scores.jsonl")
+
+    @property
+    def decoding(self) -> Path:
+        """``decoding.json``, the decoder's signature and ledger beside the system scores."""
+        return Path(self.path).with_name("decoding.json")
+
+
+CELL_FIELDS = tuple(field.name for field in fields(ScoredCell))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The rule's slice of the configuration for a job of the analysis or reporting room.
+
+    ``labels`` maps ``directions``, ``methods``, ``backbones`` and ``testsets`` to printed names; a name without a
+    label prints as it is. ``ratios`` gives the Fixed Ratio of each direction, printed behind its method's label.
+    """
+
+    cells: tuple[ScoredCell, ...]
+    metric_name: str = "COMET-22"
+    resamples: int = 10_000
+    seed: int = 0
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ratios: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Spec:
+        """Read a spec from JSON text, or from a file when ``text`` is ``@path``.
+
+        Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when the JSON
+        is broken, there are no cells, a cell lacks a field, or one of the ``required`` keys is missing.
+        """
+        value = files.read_json(text[1:]) if text.startswith("@") else _loads(text)
+        absent = _absent(value, ("cells", *required))
+        if absent:
+            raise InputError("SPEC", f"no {', '.join(absent)}", "Give the rule's params.spec as JSON or as @file.json.")
+        known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
+        return cls(**known | {"cells": tuple(_cell(cell) for cell in value["cells"])})
+
+    def label(self, kind: str, name: str) -> str:
+        """The printed name of a direction, method, backbone or test set."""
+        return self.labels.get(kind, {}).get(name, name)
+
+    def place(self, direction: str, testset: str) -> str:
+        """The printed direction, with its test set where the direction has more than one."""
+        label = self.label("directions", direction)
+        several = len({cell.testset for cell in self.cells if cell.direction == direction}) > 1
+        return f"{label} ({self.label('testsets', testset)})" if several else label
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            "SPEC", f"not JSON ({error.msg})", "Give JSON text, or @ and the path of a JSON file."
+        ) from None
+
+
+def _cell(value: Mapping[str, Any]) -> ScoredCell:
+    absent = _absent(value, CELL_FIELDS)
+    if absent:
+        raise InputError("SPEC", f"a cell without {', '.join(absent)}", f"Each cell needs {', '.join(CELL_FIELDS)}.")
+    return ScoredCell(**{name: value[name] for name in CELL_FIELDS})
+
+
+def _absent(value: Any, keys: Iterable[str]) -> list[str]:
+    """The keys that an object does not have, or has empty: no cells is as bad as no list of them."""
+    return [key for key in keys if not isinstance(value, dict) or value.get(key) in (None, [], "")]

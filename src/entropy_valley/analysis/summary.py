@@ -1,0 +1,51 @@
+"""Means over runs: the numbers of the tables and figures, as one tidy frame."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from entropy_valley.analysis.gap_closure import gap_closure, mean, sample_std
+from entropy_valley.errors import InputError
+
+SETTING = ("backbone", "direction", "testset", "order", "steps")
+
+
+def summarise(scores: pd.DataFrame) -> pd.DataFrame:
+    """Aggregate :func:`scores.collect` over seeds: one row per setting, method and metric.
+
+    Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
+    ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
+    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close).
+    Raises :class:`InputError` when the methods of a setting do not have the same seeds.
+    """
+    rows = []
+    for key, group in scores.groupby([*SETTING, "metric"], sort=False):
+        setting = dict(zip((*SETTING, "metric"), key, strict=True))
+        runs = group.pivot(index="seed", columns="method", values="value")
+        _check_complete(setting, runs)
+        rows += [setting | {"method": method} | _aggregate(runs, method) for method in group["method"].unique()]
+    columns = [*SETTING, "method", "metric"]
+    frame = pd.DataFrame(rows)
+    return frame[[*columns, *frame.columns.difference(columns, sort=False)]]
+
+
+def _aggregate(runs: pd.DataFrame, method: str) -> dict[str, float | int]:
+    """``runs`` has one row per seed and one column per method."""
+    known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    closure = gap_closure(known[method], known["ratio"], known["oracle"])
+    return {
+        "mean": mean(known[method]),
+        "std": sample_std(known[method]),
+        "runs": len(known),
+        "delta_ratio": mean(known[method] - known["ratio"]),
+        "gap_closure_mean": closure.mean,
+        "gap_closure_std": closure.std,
+        "gap_closure_runs": closure.counted,
+    }
+
+
+def _check_complete(setting: dict[str, object], runs: pd.DataFrame) -> None:
+    missing = [f"{method} of seed {seed}" for seed, row in runs.iterrows() for method in row.index[row.isna()]]
+    if missing:
+        place = "/".join(str(setting[key]) for key in SETTING)
+        raise InputError(place, f"no scores of {', '.join(missing)}", "Give every method of a table the same seeds.")

@@ -1,0 +1,44 @@
+"""Numbers as the paper prints them: COMET with 4 decimals, BLEU with 2, gap closure in per cent with 1."""
+
+from __future__ import annotations
+
+import math
+
+DECIMALS = {"comet22": 4, "bleu": 2, "chrf": 2}
+NOT_AVAILABLE = "n/a"
+NO_SPREAD = "–"  # one run has no standard deviation
+
+
+def mean_std(mean: float, std: float, decimals: int) -> str:
+    """``0.8517 ± 0.0006``; the deviation of a single run is a dash, never 0."""
+    if math.isnan(mean):
+        return NOT_AVAILABLE
+    return f"{mean:.{decimals}f} ± {NO_SPREAD if math.isnan(std) else f'{std:.{decimals}f}'}"
+
+
+def percent(mean: float, std: float) -> str:
+    """A share with its deviation: ``64.9 ± 7.4%``, or ``64.9%`` for a single run."""
+    if math.isnan(mean):
+        return NOT_AVAILABLE
+    return minus(f"{100 * mean:.1f}%" if math.isnan(std) else f"{100 * mean:.1f} ± {100 * std:.1f}%")
+
+
+def closure(mean: float, std: float, counted: int, runs: int) -> str:
+    """A gap closure; says how many runs counted when some have no gap to close."""
+    text = percent(mean, std)
+    return text if counted in (0, runs) else f"{text} ({counted} of {runs} runs)"
+
+
+def signed(value: float, decimals: int) -> str:
+    """A difference, always with its sign: ``+0.0172``, ``−0.0010``."""
+    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:+.{decimals}f}")
+
+
+def p_value(p: float, resamples: int) -> str:
+    """A bootstrap p-value: ``0.0910``; none of the resamples is ``< 1/resamples``, never 0."""
+    return f"{p:.4f}" if p else f"< {1 / resamples:g}"
+
+
+def minus(text: str) -> str:
+    """The hyphens of numbers as minus signs."""
+    return text.replace("-", "−")

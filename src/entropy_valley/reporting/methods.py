@@ -1,0 +1,33 @@
+"""The length methods in the paper's order, with the names that tables and figures print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Method:
+    """A length method's printed names; an upper bound uses the reference and is never the best."""
+
+    label: str
+    short: str
+    upper_bound: bool = False
+
+
+METHODS = {
+    "oracle": Method("Oracle length", "Oracle", upper_bound=True),
+    "ratio": Method("Fixed ratio", "Ratio"),
+    "ev": Method("Entropy-Valley", "EV"),
+}
+
+
+def method(name: str) -> Method:
+    """The printed names of a method; one that is not listed goes by its own name."""
+    return METHODS.get(name, Method(name, name))
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Distinct methods, the paper's first and in its order, then the others as they come."""
+    distinct = dict.fromkeys(names)
+    return [name for name in METHODS if name in distinct] + [name for name in distinct if name not in METHODS]

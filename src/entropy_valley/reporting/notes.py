@@ -1,0 +1,45 @@
+"""Footnotes: how to read a table, and what its numbers were made by."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from entropy_valley.analysis import signatures
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.reporting.results import Results
+from entropy_valley.reporting.tables import Note
+
+
+def setting(spec: Spec, results: Results) -> Note:
+    """Whose numbers these are: backbones, reveal order and step budget."""
+    backbones = ", ".join(spec.label("backbones", name) for name in results.backbones)
+    return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
+
+
+def reading(summary: pd.DataFrame) -> tuple[Note, ...]:
+    """What mean, deviation, closure and bold are, with the number of runs; and the dash of a single run."""
+    fewest, most = summary["runs"].min(), summary["runs"].max()
+    runs = f"{most} run{'s' if most > 1 else ''}" if fewest == most else f"{fewest} to {most} runs"
+    dash = (Note("–: a single run has no standard deviation."),) if fewest == 1 else ()
+    return (
+        Note(f"Mean ± sample standard deviation over {runs} (training seeds)."),
+        Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+        Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+        *dash,
+    )
+
+
+def provenance(spec: Spec) -> tuple[Note, ...]:
+    """One footnote line per signature; it names its directions where not all of the table's have it.
+
+    Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
+    """
+    everywhere = {cell.direction for cell in spec.cells}
+    facts = signatures.provenance(spec.cells, {"comet22": spec.metric_name, "bleu": "sacreBLEU"})
+    return tuple(Note(f"{fact.subject}{_scope(spec, fact, everywhere)}:", fact.signature) for fact in facts)
+
+
+def _scope(spec: Spec, fact: signatures.Fact, everywhere: set[str]) -> str:
+    if set(fact.directions) == everywhere:
+        return ""
+    return " " + ", ".join(spec.label("directions", name) for name in fact.directions)

@@ -1,0 +1,78 @@
+"""A summary of scores, looked up number by number, as the cells of a table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.methods import method, ordered
+from entropy_valley.reporting.tables import Cell
+
+
+class Place(NamedTuple):
+    """Where the methods are compared: one backbone on one direction's test set."""
+
+    backbone: str
+    direction: str
+    testset: str
+
+
+class Results:
+    """The summary of :func:`analysis.summary.summarise` for one reveal order and one step budget.
+
+    Raises :class:`InputError` for a summary of several, whose numbers do not belong in one row.
+    """
+
+    def __init__(self, summary: pd.DataFrame) -> None:
+        settings = [f"{order} T = {steps}" for order, steps in summary[["order", "steps"]].drop_duplicates().values]
+        if len(settings) > 1:
+            raise InputError("SPEC", f"cells of several settings: {', '.join(settings)}", "Give one order and one T.")
+        self._rows = {
+            (Place(row.backbone, row.direction, row.testset), row.method, row.metric): row
+            for row in summary.itertuples(index=False)
+        }
+        self.order, self.steps = str(summary["order"].iloc[0]), int(summary["steps"].iloc[0])
+        self.methods = ordered(summary["method"])
+        self.places = list(dict.fromkeys(place for place, _, _ in self._rows))
+        self.backbones = list(dict.fromkeys(place.backbone for place in self.places))
+
+    def require_one_backbone(self) -> None:
+        """Raise :class:`InputError` for several backbones, where nothing printed would tell them apart."""
+        if len(self.backbones) > 1:
+            raise InputError("SPEC", f"cells of {', '.join(self.backbones)}", "Give the cells of one backbone.")
+
+    def row(self, place: Place, name: str, metric: str) -> Any:
+        """The summary's row of a method, fields as in ``summarise``; :class:`InputError` if it has none."""
+        if (place, name, metric) not in self._rows:
+            raise InputError("/".join(place), f"no {metric} of method {name}", f"Add {name} to the matrix's methods.")
+        return self._rows[place, name, metric]
+
+    def is_best(self, place: Place, name: str, metric: str) -> bool:
+        """Whether no method that could be deployed has a higher mean here; an upper bound never is the best."""
+        rivals = [
+            row.mean
+            for (where, rival, measured), row in self._rows.items()
+            if (where, measured) == (place, metric) and not method(rival).upper_bound
+        ]
+        return not method(name).upper_bound and self.row(place, name, metric).mean == max(rivals)
+
+    def score(self, place: Place, name: str, metric: str, shaded: bool = False) -> Cell:
+        """Mean ± std, bold for the best."""
+        row = self.row(place, name, metric)
+        text = formats.mean_std(row.mean, row.std, formats.DECIMALS[metric])
+        return Cell(text, self.is_best(place, name, metric), shaded)
+
+    def closure(self, place: Place, name: str, metric: str, shaded: bool = False) -> Cell:
+        """Gap closure, bold for the best; Oracle's and Ratio's hold by definition where any run has a gap."""
+        row = self.row(place, name, metric)
+        if row.gap_closure_runs and name in ("oracle", "ratio"):
+            return Cell({"oracle": "100%", "ratio": "0%"}[name], shaded=shaded)
+        text = formats.closure(row.gap_closure_mean, row.gap_closure_std, row.gap_closure_runs, row.runs)
+        return Cell(text, row.gap_closure_runs > 0 and self.is_best(place, name, metric), shaded)
+
+    def delta(self, place: Place, name: str, metric: str) -> Cell:
+        """The method's lead over Fixed Ratio, signed."""
+        return Cell(formats.signed(self.row(place, name, metric).delta_ratio, formats.DECIMALS[metric]))

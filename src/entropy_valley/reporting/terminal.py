@@ -1,0 +1,58 @@
+"""A finished table on the terminal."""
+
+from __future__ import annotations
+
+import csv
+import re
+import textwrap
+from pathlib import Path
+
+from entropy_valley import files
+
+WIDEST = 1000  # characters of a line in a log
+
+
+def show(path: str | Path) -> None:
+    """Print a ``.md`` or ``.csv`` table as a rich table, the footnote of a ``.md`` below it."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = files.read_lines(path)
+    header, rows, notes = _csv(lines) if Path(path).suffix == ".csv" else _markdown(lines)
+    table = Table(*_folded(header, rows), box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
+    for row in rows:
+        if row[0]:
+            table.add_section()
+        table.add_row(*(Text(text.replace("**", ""), "bold" if text.startswith("**") else "") for text in row))
+    console = Console()
+    if not console.is_terminal:  # a log has no right edge
+        console.width = max(console.width, Console(width=WIDEST).measure(table).maximum)
+    console.print(table)
+    console.print()
+    for note in notes:
+        console.print(Text(note.replace("`", ""), "dim"))
+
+
+def _folded(header: list[str], rows: list[list[str]]) -> list[str]:
+    """The titles in lines as wide as their columns, so that numbers have the room."""
+    columns = zip(header, *rows, strict=True)
+    return [
+        textwrap.fill(title, max(9, *(len(text.replace("**", "")) for text in column))) for title, *column in columns
+    ]
+
+
+def _csv(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
+    header, *rows = csv.reader(lines)
+    return header, rows, []
+
+
+def _markdown(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Header, rows and footnote of a file by :func:`tables.to_markdown`; the row of dashes is left out."""
+    rows = [
+        [cell.strip().replace("\\", "") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+        if line.startswith("|")
+    ]
+    return rows[0], rows[2:], [line for line in lines if line and not line.startswith("|")]

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import fake_results
+
+
+@pytest.fixture
+def spec(tmp_path):
+    """The spec of two backbones' results, one with a single seed, in a tree of its own."""
+    return fake_results.write(tmp_path, backbones={"llada-tiny": (1, 2, 3), "dream-tiny": (1,)})

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import fake_results
+import pytest
+
+from entropy_valley import files
+from entropy_valley.analysis.signatures import provenance
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.errors import InputError
+
+METRICS = {"comet22": "COMET-22", "bleu": "sacreBLEU"}
+
+
+@pytest.fixture
+def cells(spec):
+    return Spec.parse(files.canonical(spec)).cells
+
+
+def test_facts(cells):
+    facts = provenance(cells, METRICS)
+    assert [fact.subject for fact in facts] == [
+        "COMET-22",
+        "sacreBLEU",
+        "sacreBLEU",
+        "decoder",
+        "data",
+        "backbones",
+        "adapters",
+    ]
+    chinese = next(fact for fact in facts if "tok:zh" in fact.signature)
+    assert chinese.directions == ("en-zh",)
+    assert facts[-1].signature.startswith("12|")
+    assert facts[3].signature == "engine r1|med|T8|float32|llada"
+
+
+@pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "adapter_digest"])
+def test_cells_decoded_differently_do_not_share_a_table(cells, key):
+    signature = files.read_json(cells[1].decoding)["signature"] | {key: "other"}
+    fake_results.change(cells[1].decoding, signature=signature)
+    with pytest.raises(InputError, match=key):
+        provenance(cells, METRICS)
+
+
+@pytest.mark.parametrize("metric", ["comet22", "bleu"])
+def test_cells_scored_differently_do_not_share_a_table(cells, metric):
+    signatures = files.read_json(cells[1].path)["signatures"] | {metric: "other"}
+    fake_results.change(cells[1].path, signatures=signatures)
+    with pytest.raises(InputError, match=METRICS[metric]):
+        provenance(cells, METRICS)
+
+
+def test_a_missing_signature_is_an_error(cells):
+    fake_results.change(cells[0].path, signatures=None)
+    with pytest.raises(InputError, match=r"no signatures\.comet22"):
+        provenance(cells, METRICS)

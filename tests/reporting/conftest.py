@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import fake_results
+
+from entropy_valley.reporting import latex
+
+
+@pytest.fixture
+def spec(tmp_path):
+    """The spec of two backbones' results, one with a single seed, in a tree of its own."""
+    return fake_results.write(tmp_path, backbones={"llada-tiny": (1, 2, 3), "dream-tiny": (1,)})
+
+
+@pytest.fixture
+def pdflatex(tmp_path):
+    """Compile a table fragment with plain pdflatex and return its log; skips where there is none."""
+    if not shutil.which("pdflatex"):
+        pytest.skip("no pdflatex")
+
+    def compile_(fragment):
+        (tmp_path / "table.tex").write_text(latex.standalone(fragment), encoding="utf-8")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=60)
+        assert result.returncode == 0, result.stdout[-2000:]
+        return result.stdout
+
+    return compile_

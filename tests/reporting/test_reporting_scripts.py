@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_results import change
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+
+
+def run(script, spec, *arguments):
+    command = [sys.executable, SCRIPTS / f"{script}.py", spec, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def one_backbone(spec):
+    return spec | {"cells": [cell for cell in spec["cells"] if cell["backbone"] == "llada-tiny"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "suffixes"),
+    [
+        ("main_table", ("tex", "csv", "md")),
+        ("crossbb_table", ("tex", "csv", "md")),
+        ("hero_figure", ("pdf", "png", "csv")),
+        ("crossbb_figure", ("pdf", "png", "csv")),
+    ],
+)
+def test_writes_its_three_files(spec, tmp_path, script, suffixes):
+    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in suffixes}
+    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
+    result = run(script, json.dumps(one_backbone(spec)), *options)
+    assert result.returncode == 0, result.stderr
+    assert all(path.stat().st_size > 100 for path in outputs.values())
+
+
+def test_significance(spec, tmp_path):
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    result = run("significance", f"@{tmp_path / 'spec.json'}", "--out", tmp_path / "tests.csv")
+    assert result.returncode == 0, result.stderr
+    rows = list(csv.DictReader((tmp_path / "tests.csv").open()))
+    assert len(rows) == len(spec["cells"])
+    zero = next(row for row in rows if float(row["p_one_sided"]) == 0)
+    assert zero["p_one_sided_printed"] == "< 0.005"
+    assert (zero["resamples"], zero["bootstrap_seed"], zero["sentences"]) == ("200", "1", "60")
+
+
+def test_numbers_that_do_not_compare_leave_the_old_table(spec, tmp_path):
+    spec = one_backbone(spec)
+    outputs = [tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")]
+    for path in outputs:
+        path.write_text("before")
+    change(Path(spec["cells"][1]["path"]).with_name("decoding.json"), signature={})
+    result = run("main_table", json.dumps(spec), "--tex", outputs[0], "--csv", outputs[1], "--md", outputs[2])
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert [path.read_text() for path in outputs] == ["before"] * 3

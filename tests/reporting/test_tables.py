@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import csv
+import re
+
+import fake_results
+import pytest
+
+from entropy_valley import files
+from entropy_valley.analysis.scores import collect
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.summary import summarise
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import notes, tables, terminal
+from entropy_valley.reporting.crossbb_table import crossbb_table
+from entropy_valley.reporting.main_table import main_table
+
+
+def built(builder, spec, **changed):
+    """A table and its summary from a spec, narrowed to the cells with the given coordinates."""
+    cells = [cell for cell in spec["cells"] if all(cell[key] == value for key, value in changed.items())]
+    parsed = Spec.parse(files.canonical(spec | {"cells": cells}))
+    summary = summarise(collect(parsed.cells))
+    return builder(parsed, summary, notes.provenance(parsed)), summary
+
+
+def score(spec, value, **key):
+    """Give the cells with these coordinates another COMET score."""
+    for cell in spec["cells"]:
+        if all(cell[name] == wanted for name, wanted in key.items()):
+            fake_results.change(cell["path"], comet22=value)
+
+
+def cells_of(table, label):
+    group = next(group for section in table.sections for group in section.groups if group.label == label)
+    return [[cell.text for cell in row.cells] for row in group.rows]
+
+
+def test_main_table_has_the_papers_rows(spec):
+    table, _ = built(main_table, spec, backbone="llada-tiny")
+    assert [group.label for group in table.sections[0].groups] == ["En→Zh", "Zh→En", "En→De"]
+    rows = table.sections[0].groups[1].rows
+    assert [row.cells[0].text for row in rows] == ["Oracle length", "Fixed ratio 1.2", "Entropy-Valley"]
+    assert [row.shaded for row in rows] == [False, False, True]
+    assert [row.cells[2].text for row in rows][:2] == ["100%", "0%"]
+    assert re.fullmatch(r"0\.\d{4} ± 0\.\d{4}", rows[2].cells[1].text)
+    assert re.fullmatch(r"\d+\.\d ± \d+\.\d%", rows[2].cells[2].text)
+    assert re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", rows[2].cells[3].text)
+
+
+def test_bold_is_the_best_that_can_be_deployed(spec):
+    score(spec, 0.99, backbone="llada-tiny", direction="en-de", method="ratio")
+    table, _ = built(main_table, spec, backbone="llada-tiny")
+    bold = [[row.cells[1].bold for row in group.rows] for group in table.sections[0].groups]
+    assert bold == [[False, False, True], [False, False, True], [False, True, False]]
+
+
+def test_no_gap_prints_as_not_available(spec):
+    score(spec, 0.1, backbone="llada-tiny", direction="en-de", method="oracle")
+    table, _ = built(main_table, spec, backbone="llada-tiny")
+    assert [row[2] for row in cells_of(table, "En→De")] == ["n/a"] * 3
+
+
+def test_single_runs_have_a_dash_and_say_so(spec):
+    table, _ = built(main_table, spec, backbone="dream-tiny")
+    assert cells_of(table, "En→Zh")[0][1].endswith("± –")
+    assert any("single run" in note.text for note in table.notes)
+
+
+def test_main_table_is_one_backbones(spec):
+    with pytest.raises(InputError, match="llada-tiny, dream-tiny"):
+        built(main_table, spec)
+
+
+def test_one_order_and_budget_a_table(spec):
+    other = [cell | {"steps": 16} for cell in spec["cells"] if cell["seed"] == 1]
+    with pytest.raises(InputError, match="med T = 8, med T = 16"):
+        built(crossbb_table, spec | {"cells": spec["cells"] + other})
+
+
+def test_crossbb_table_has_both_metrics_for_all_backbones(spec):
+    table, _ = built(crossbb_table, spec)
+    assert [section.heading for section in table.sections] == ["toy COMET", "sacreBLEU"]
+    assert [group.label for group in table.sections[1].groups] == ["LLaDA-tiny", "Dream-tiny"]
+    assert [row[0] for row in cells_of(table, "Dream-tiny")] == ["En→Zh", "Zh→En", "En→De"]
+    assert cells_of(table, "Dream-tiny")[0][4].startswith("+0.0")
+
+
+def test_footnote_carries_the_signatures(spec):
+    table, _ = built(main_table, spec, backbone="llada-tiny")
+    signatures = {note.text: note.signature for note in table.notes if note.signature}
+    assert "tok:zh" in signatures["sacreBLEU En→Zh:"]
+    assert "tok:13a" in signatures["sacreBLEU Zh→En, En→De:"]
+    assert signatures["adapters:"].startswith("9|")
+    assert signatures["decoder:"].startswith("engine r1|med")
+
+
+def test_csv_is_tidy(spec, tmp_path):
+    table, summary = built(main_table, spec, backbone="dream-tiny")
+    tables.write(table, summary, tex=tmp_path / "t.tex", csv=tmp_path / "t.csv", md=tmp_path / "t.md")
+    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    assert len(rows) == 3 * 3 * 3
+    assert {"direction", "method", "metric", "mean", "std", "runs", "gap_closure_mean", "gap_closure_std"} <= rows[
+        0
+    ].keys()
+    assert {row["method"] for row in rows} == {"oracle", "ratio", "ev"}
+    assert {row["std"] for row in rows} == {""}
+
+
+def test_markdown_and_terminal(spec, tmp_path, capsys):
+    table, _ = built(main_table, spec, backbone="llada-tiny")
+    files.write_text(tmp_path / "main.md", tables.to_markdown(table))
+    lines = (tmp_path / "main.md").read_text().splitlines()
+    assert len({line.count("|") for line in lines[:11]}) == 1
+    terminal.show(tmp_path / "main.md")
+    shown = capsys.readouterr().out
+    assert "**" not in shown
+    assert all(text in shown for row in cells_of(table, "En→Zh") for text in row)
+    assert table.notes[0].text in shown
+
+
+def test_terminal_shows_a_csv(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("method,mean\nev,0.85\n")
+    terminal.show(tmp_path / "t.csv")
+    assert "0.85" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("builder", "chosen"), [(main_table, {"backbone": "llada-tiny"}), (crossbb_table, {})])
+def test_tables_compile(spec, pdflatex, builder, chosen):
+    assert "Overfull" not in pdflatex(tables.to_latex(built(builder, spec, **chosen)[0]))
