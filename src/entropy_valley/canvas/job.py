@@ -1,0 +1,115 @@
+"""What the canvas and decode jobs share: their command line, the store, and a model that loads when it must."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from entropy_valley import files
+from entropy_valley.canvas.card import read_card
+from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.progress import progress
+from entropy_valley.store import Store
+
+if TYPE_CHECKING:
+    from entropy_valley.decoding.engine import Engine
+
+Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """The options of both jobs; none but the spec and the files can change a number."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument("--testset", type=Path, required=True)
+    parser.add_argument("--backbone", type=Path, required=True, help="a checkpoint folder")
+    parser.add_argument("--adapter", type=Path, help="a LoRA adapter folder; without one, the bare backbone")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--store", type=Path, required=True, help="folder of finished work, shared between jobs")
+    parser.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the model")
+    parser.add_argument("--token-budget", type=int, help="most tokens in a forward pass")
+    return parser
+
+
+class Job:
+    """One run of a job: its spec, the test set's rows, the checkpoint's card, the store and the ledger."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._started = options, time.monotonic()
+        self.spec: dict[str, Any] = options.spec
+        self.rows = files.read_jsonl(options.testset, ("id", "source", "target"))
+        self.card = read_card(
+            options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
+        )
+        self.precision: str = self.spec["precision"]
+        self.store = Store(options.store, enabled=not options.no_store)
+        self.ledger = Ledger()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.store.__exit__(*failure)
+
+    def check(self, place: int, slots: int) -> None:
+        """Raise InputError if a canvas of so many slots for row ``place`` of the test set exceeds the context."""
+        self.card.check(self._options.testset, self.rows[place]["id"], len(self.prompts[place]), slots)
+
+    @functools.cached_property
+    def prompts(self) -> list[list[int]]:
+        """The prompt tokens of each row."""
+        return [self.card.prompt.encode(row["source"]) for row in self.rows]
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """The model, loaded at its first use: a job with nothing to compute never imports torch."""
+        import torch
+
+        from entropy_valley.backbone.loading import load_backbone
+        from entropy_valley.decoding.engine import Engine
+
+        options = self._options
+        torch.set_num_threads(options.threads)
+        backbone = load_backbone(
+            options.backbone, self.spec["family"], device=options.device, dtype=self.precision, adapter=options.adapter
+        )
+        return Engine(backbone, self.ledger, options.token_budget)
+
+    def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
+        """The value of each key: from the store, or computed once and put there as soon as it is finished.
+
+        ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
+        """
+        values = {key: value for key in keys if (value := self.store.get(key)) is not None}
+        missing = [place for key, place in _first_places(keys).items() if key not in values]
+        self.ledger.count(asked=len(keys), computed=len(missing))
+        if missing:
+            with progress(total=len(missing), description=what, unit="canvas") as bar:
+                for place, value in compute(missing):
+                    self.store.put(keys[place], value)
+                    values[keys[place]] = value
+                    bar.update()
+        return [values[key] for key in keys]
+
+    def report(self, what: str) -> None:
+        """Say on stderr, and in a file beside the store's shards, what was asked for, shared and computed."""
+        seconds = round(time.monotonic() - self._started, 3)
+        sys.stderr.write(f"{what}: {self.ledger.text()}; {seconds:.1f} s\n")
+        if not self._options.no_store:
+            entry = {"job": what, "out": str(self._options.out), "seconds": seconds, **self.ledger.to_json()}
+            files.write_json(
+                self._options.store / "runs" / f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json", entry
+            )
+
+
+def _first_places(keys: Sequence[str]) -> dict[str, int]:
+    return {key: place for place, key in reversed(list(enumerate(keys)))}

@@ -1,0 +1,28 @@
+"""All-mask canvases through the store: each is read once, whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from entropy_valley.canvas.job import Job
+from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.keys import probe_key
+from entropy_valley.decoding.tasks import Canvas
+
+
+def probe(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
+    """The reading of each all-mask canvas, named by (row of the test set, slots); the model is loaded at a miss.
+
+    Raises InputError, before any pass, if one exceeds the context.
+    """
+    for place, length in asked:
+        job.check(place, length)
+    keys = [probe_key(job.card.digest, job.precision, job.prompts[place], length) for place, length in asked]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        canvases = [Canvas(job.prompts[place], length) for place, length in (asked[index] for index in missing)]
+        for done, reading in job.engine.probe(canvases):
+            yield missing[done], reading.to_json()
+
+    return [Reading.from_json(value) for value in job.recall("probe", keys, compute)]

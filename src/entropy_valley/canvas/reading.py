@@ -1,0 +1,26 @@
+"""What one forward pass says about each masked slot of a canvas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One value per slot, in slot order: most probable token, entropy of its distribution, log-probability of it.
+
+    Nats; the mask token has no probability. JSON keeps every bit of a float, so a decode that starts from a stored
+    reading is the decode that computes it.
+    """
+
+    tokens: tuple[int, ...]
+    entropies: tuple[float, ...]
+    logprobs: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(*(tuple(value[key]) for key in ("tokens", "entropies", "logprobs")))

@@ -1,0 +1,52 @@
+"""What a length selector is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from entropy_valley.canvas.reading import Reading
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """All that a selector knows of a sentence; ``reference_tokens`` is None unless it declares ``sees_reference``."""
+
+    source_tokens: int
+    reference_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen number of slots, and the score of each length that was compared (none: nothing was)."""
+
+    length: int
+    scores: Mapping[int, float] = field(default_factory=dict)
+
+
+class Selector(Protocol):
+    """Chooses the canvas of one sentence after another; built from its block of the config as keyword arguments.
+
+    ``propose`` is asked again after each round of probes, so that a search can go on from what it has seen; it ends
+    by proposing nothing new. ``probes`` maps each probed length to the reading of its all-mask canvas.
+    """
+
+    sees_reference: bool
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+        """Lengths whose all-mask canvas is to be probed; those that were are not probed again."""
+        ...
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+        """The canvas, from the probes alone."""
+        ...
+
+
+class Unprobed:
+    """A selector that needs no forward pass."""
+
+    sees_reference = False
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+        return ()

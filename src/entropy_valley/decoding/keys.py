@@ -1,0 +1,25 @@
+"""Names of finished work in the store: equal keys, equal results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from entropy_valley import files
+
+REVISION = 1
+"""Of the engine. Raise it with any change that can change a decoded token or a stored value."""
+
+
+def probe_key(checkpoint: str, precision: str, prompt: Sequence[int], length: int) -> str:
+    """Names the reading of an all-mask canvas."""
+    return files.digest(["probe", REVISION, checkpoint, precision, list(prompt), length])
+
+
+def decode_key(
+    checkpoint: str, precision: str, prompt: Sequence[int], length: int, order: str, counts: Sequence[int]
+) -> str:
+    """Names a filled canvas; ``counts`` are the slots revealed at the steps that reveal any.
+
+    The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode.
+    """
+    return files.digest(["decode", REVISION, checkpoint, precision, list(prompt), length, order, list(counts)])

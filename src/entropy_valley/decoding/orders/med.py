@@ -1,0 +1,17 @@
+"""MED: minimum entropy first, the paper's denoising order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    from entropy_valley.decoding.orders.base import Slots
+
+
+class MinimumEntropy:
+    """The slots whose distribution has the lowest entropy come first."""
+
+    def scores(self, slots: Slots) -> torch.Tensor:
+        return slots.values.entropy

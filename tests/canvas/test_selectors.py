@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley.canvas.reading import Reading
+from entropy_valley.canvas.selectors import Sentence, make_selector
+from entropy_valley.errors import InputError
+
+
+def reading(*entropies):
+    return Reading((0,) * len(entropies), entropies, (-1.0,) * len(entropies))
+
+
+def test_oracle_is_the_reference_and_its_eos():
+    assert make_selector("oracle", {}).choose(Sentence(5, 9), {}).length == 10
+
+
+def test_ratio_probes_nothing():
+    selector = make_selector("ratio", {"ratios": 0.7, "reserve_eos_slot": True})
+    assert list(selector.propose(Sentence(10), {})) == []
+    assert selector.choose(Sentence(10), {}).length == 8
+    assert make_selector("ratio", {"ratios": 0.7, "reserve_eos_slot": False}).choose(Sentence(10), {}).length == 7
+
+
+def test_ev_takes_the_smallest_mean_without_the_eos_slot():
+    probes = {3: reading(1.0, 2.0, 99.0), 4: reading(1.0, 1.0, 1.3, 0.0), 5: reading(2.0, 2.0, 2.0, 2.0, 0.0)}
+    choice = make_selector("ev", {"ratios": [1]}).choose(Sentence(4), probes)
+    assert choice.length == 4
+    assert choice.scores == {3: 1.5, 4: 1.1, 5: 2.0}
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, -1e-9])
+def test_ev_breaks_a_tie_towards_the_shorter_canvas_even_through_noise(noise):
+    probes = {6: reading(*[0.5 + noise] * 5, 9), 4: reading(0.5, 0.5, 0.5, 9), 5: reading(0.6, 0.6, 0.6, 0.6, 9)}
+    assert make_selector("ev", {"ratios": [1]}).choose(Sentence(4), probes).length == 4
+
+
+def test_ev_proposes_each_length_once():
+    selector = make_selector("ev", {"ratios": [0.5, 0.6, 0.7, 1.0]})
+    assert sorted(selector.propose(Sentence(3), {})) == [2, 3, 4]  # 1.5 and 1.8 both floor to 1
+    assert sorted(selector.propose(Sentence(1), {})) == [2]
+
+
+def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
+    (tmp_path / "my_lengths.py").write_text(
+        "from entropy_valley.canvas.selectors.base import Choice, Unprobed\n"
+        "class Fixed(Unprobed):\n"
+        "    def __init__(self, slots): self.slots = slots\n"
+        "    def choose(self, sentence, probes): return Choice(self.slots)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    selector = make_selector("mine", {"selector": "my_lengths:Fixed", "slots": 7})
+    assert selector.choose(Sentence(3), {}).length == 7
+    with pytest.raises(InputError, match=r"my_lengths:Missing"):
+        make_selector("mine", {"selector": "my_lengths:Missing"})
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "said"),
+    [
+        ("evv", {}, "Name one of ev, oracle, ratio"),
+        ("ev", {"ratio": [1]}, "ratios"),
+        ("oracle", {"ratios": 1}, "ratios"),
+        ("x", {"selector": "no_such_module:Class"}, "no_such_module"),
+    ],
+)
+def test_bad_names_and_settings_say_what_would_be_right(method, settings, said):
+    with pytest.raises(InputError, match=said):
+        make_selector(method, settings)

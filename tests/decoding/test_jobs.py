@@ -1,0 +1,236 @@
+"""The two scripts, from a test set to hypotheses, run in this process unless a test is about processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley.canvas.job import Job
+from entropy_valley.decoding import reference
+from entropy_valley.store import Store
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
+
+
+class Bench:
+    """Runs the jobs on one backbone and test set, each result in a folder of its own."""
+
+    def __init__(self, root, checkpoints, testset, family="llada"):
+        self.root, self.testset = root, testset
+        self.spec = {
+            "revision": 1,
+            "family": family,
+            "prompt": "Say: {src}\nIn German: ",
+            "bos": family == "diffullama",
+            "precision": "float32",
+            "direction": "en-de",
+        }
+        self.common = ["--testset", testset, "--backbone", checkpoints / family, "--store", root / "store"]
+
+    def canvas_command(self, method, *more, out="canvas"):
+        spec = {**self.spec, "method": method, "selector": SELECTORS[method]}
+        self.canvases = self.root / out / f"{method}.jsonl"
+        return [SCRIPTS / "canvas.py", json.dumps(spec), *self.common, "--out", self.canvases, *more]
+
+    def decode_command(self, method, *more, out="decode", steps=8):
+        spec = {**self.spec, "order": "med", "steps": steps, "schedule": "llada"}
+        self.out, self.info = self.root / out / f"{method}.jsonl", self.root / out / f"{method}.json"
+        canvas = ["--canvas", self.root / "canvas" / f"{method}.jsonl"]
+        outputs = ["--out", self.out, "--info", self.info]
+        return [SCRIPTS / "decode.py", json.dumps(spec), *self.common, *canvas, *outputs, *more]
+
+    def canvas(self, method, *more, **settings):
+        run(self.canvas_command(method, *more, **settings))
+        return files.read_jsonl(self.canvases)
+
+    def decode(self, method, *more, **settings):
+        run(self.decode_command(method, *more, **settings))
+        return self.out.read_bytes(), self.info.read_bytes()
+
+    def ledgers(self):
+        logs = sorted((self.root / "store" / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
+        return [files.read_json(path) for path in logs]
+
+
+def run(command):
+    before = sys.argv
+    sys.argv = [str(part) for part in command]
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    finally:
+        sys.argv = before
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset):
+    return Bench(tmp_path, checkpoints, testset)
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    """From here on a job that loads the model fails."""
+
+    def refuse():
+        monkeypatch.setattr(Job, "engine", property(lambda job: pytest.fail("the model was loaded")))
+
+    return refuse
+
+
+def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, backbone):
+    bench = Bench(tmp_path, checkpoints, testset, backbone.family.name)
+    canvases = bench.canvas("ev")
+    bench.decode("ev")
+    hypotheses = files.read_jsonl(bench.out)
+    bos = [backbone.bos_id] if bench.spec["bos"] else []
+    for pair, canvas, row in zip(files.read_jsonl(testset), canvases, hypotheses, strict=True):
+        text = bench.spec["prompt"].replace("{src}", pair["source"])
+        prompt = bos + backbone.tokenizer(text, add_special_tokens=False)["input_ids"]
+        _, tokens = reference.decode(backbone, prompt, canvas["length"], 8)
+        assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
+        assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
+        assert len(canvas["candidates"]) == canvas["calls"] and sum(canvas["candidates"]) == canvas["slots"]
+
+
+def test_costs_are_the_methods_and_the_engines(bench):
+    canvases = bench.canvas("ev")
+    bench.decode("ev")
+    rows = files.read_jsonl(bench.out)
+    for canvas, row in zip(canvases, rows, strict=True):
+        assert row["calls"] == canvas["calls"] + 8
+        assert row["slots"] == canvas["slots"] + 8 * row["length"]
+        assert canvas["calls"] <= row["passes"] <= canvas["calls"] + min(8, row["length"]) - 1
+        assert row["head_rows"] <= row["slots"]
+    probe, decode = bench.ledgers()
+    assert (probe["asked"], decode["asked"]) == (sum(canvas["calls"] for canvas in canvases), 12)
+    assert probe["tokens"] + decode["tokens"] == sum(row["run_tokens"] for row in rows)
+    assert probe["rows"] + decode["rows"] == sum(row["head_rows"] for row in rows)
+    info = files.read_json(bench.info)
+    assert info["passes"] == sum(row["passes"] for row in rows) and info["sentences"] == 12
+    assert info["signature"]["decoder"] == "engine r1|med|T8|float32|llada"
+    assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
+
+
+def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
+    bench.canvas("ev")
+    canvases, first = bench.canvases.read_bytes(), bench.decode("ev")
+    no_model()
+    bench.canvas("ev")
+    assert bench.canvases.read_bytes() == canvases
+    assert bench.decode("ev", out="again") == first
+
+
+def test_without_the_store_the_bytes_are_the_same(bench):
+    bench.canvas("ev")
+    canvases, first = bench.canvases.read_bytes(), bench.decode("ev")
+    count = len(Store(bench.root / "store"))
+    bench.canvas("ev", "--no-store")
+    assert bench.canvases.read_bytes() == canvases
+    assert bench.decode("ev", "--no-store", out="again") == first
+    assert len(Store(bench.root / "store")) == count
+
+
+def test_a_budget_changes_no_byte(bench):
+    bench.canvas("ratio")
+    assert bench.decode("ratio", "--no-store", "--token-budget", 40) == bench.decode("ratio", "--no-store", out="again")
+
+
+def test_methods_share_canvases_and_probes(bench):
+    shared = bench.canvas("ev"), bench.canvas("ratio")
+    bench.decode("ev")
+    bench.decode("ratio")
+    same = sum(ev["length"] == ratio["length"] for ev, ratio in zip(*shared, strict=True))
+    assert bench.ledgers()[-1]["computed"] == 12 - same
+
+
+def test_a_larger_step_budget_than_slots_is_no_new_decode(bench, no_model):
+    bench.canvas("ratio")
+    bench.decode("ratio", steps=40)
+    no_model()
+    bench.decode("ratio", steps=60)
+    assert files.read_json(bench.info)["within_steps"] == 12
+
+
+def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
+    before = {row["id"]: row["candidates"] for row in bench.canvas("ev")}
+    monkeypatch.setitem(SELECTORS, "ev", {"ratios": [0.6, 0.8, 1.0, 1.05, 1.4]})
+    after = bench.canvas("ev")
+    assert bench.ledgers()[-1]["computed"] == sum(len(set(r["candidates"]) - set(before[r["id"]])) for r in after) == 12
+
+
+def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path):
+    bench.canvas("ev")
+    expected = bench.decode("ev", "--no-store", out="whole")
+    put, done = Store.put, []
+
+    def die_at_the_sixth(store, key, value):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(key)
+        put(store, key, value)
+
+    monkeypatch.setattr(Store, "put", die_at_the_sixth)
+    with pytest.raises(KeyboardInterrupt):
+        bench.decode("ev")
+    assert not bench.out.exists()
+    shard = max((tmp_path / "store").glob("*.jsonl"), key=os.path.getmtime)
+    shard.write_bytes(shard.read_bytes()[:-9])  # and the last line was torn
+    monkeypatch.setattr(Store, "put", put)
+    assert bench.decode("ev") == expected
+    assert bench.ledgers()[-1]["computed"] == 12 - 4
+
+
+@pytest.mark.slow
+def test_sigkill_resumes_to_the_same_bytes(bench, tmp_path):
+    bench.canvas("ratio")
+    expected = bench.decode("ratio", "--no-store", out="whole")
+    command = [sys.executable, *map(str, bench.decode_command("ratio", "--token-budget", 30))]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not list((tmp_path / "store").glob("*.jsonl")) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert bench.decode("ratio", out="decode") == expected
+
+
+@pytest.mark.parametrize("method", ["oracle", "ratio"])
+def test_unprobed_methods_do_not_import_torch(bench, method):
+    command = bench.canvas_command(method)
+    program = (
+        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
+        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", program, *map(str, command)], check=False).returncode == 0
+    rows = files.read_jsonl(bench.canvases)
+    assert {(row["calls"], row["slots"]) for row in rows} == {(0, 0)}
+
+
+def test_a_sentence_beyond_the_context_ends_before_any_pass(bench, no_model, capsys):
+    rows = files.read_jsonl(bench.testset)
+    rows[3]["source"] = "the old red car " * 30
+    files.write_jsonl(bench.testset, rows)
+    no_model()
+    for method in ("ratio", "ev"):
+        with pytest.raises(SystemExit) as ended:
+            bench.canvas(method)
+        message = capsys.readouterr().err
+        assert ended.value.code == 2 and not bench.canvases.exists()
+        assert all(part in message for part in ("test.jsonl", "'s3'", "prompt", "canvas", "context is 128", "Split"))
+
+
+def test_canvases_of_another_test_set_are_refused(bench, capsys):
+    bench.canvas("ratio")
+    files.write_jsonl(bench.testset, files.read_jsonl(bench.testset)[1:])
+    with pytest.raises(SystemExit):
+        bench.decode("ratio")
+    assert "ratio.jsonl:1: canvas of 's0', but the test set has 's1'" in capsys.readouterr().err

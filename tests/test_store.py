@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from entropy_valley.store import Store
+
+
+def fill(folder, **values):
+    with Store(folder) as store:
+        for key, value in values.items():
+            store.put(key, value)
+
+
+def test_values_survive_the_process(tmp_path):
+    fill(tmp_path, a=[1, 2.5, None], b={"text": "中\u2028文\x85"})
+    store = Store(tmp_path)
+    assert (store.get("a"), store.get("b"), store.get("c")) == ([1, 2.5, None], {"text": "中\u2028文\x85"}, None)
+
+
+def test_floats_survive_bit_for_bit(tmp_path):
+    values = [0.1 + 0.2, 1e-12 / 3, 5.9914645471079799]
+    fill(tmp_path, a=values)
+    assert Store(tmp_path).get("a") == values
+
+
+@pytest.mark.parametrize("cut", [1, 5, 12])
+def test_a_torn_last_line_is_ignored_and_put_again(tmp_path, cut):
+    fill(tmp_path, a=1, b=2)
+    (shard,) = tmp_path.glob("*.jsonl")
+    shard.write_bytes(shard.read_bytes()[:-cut])
+    store = Store(tmp_path)
+    assert store.get("a") == 1 and (store.get("b") is None or cut == 1)
+    store.put("b", 2)
+    assert Store(tmp_path).get("b") == 2
+
+
+def test_a_line_torn_inside_a_character_spoils_nothing_else(tmp_path):
+    fill(tmp_path, a="中文", b="中文")
+    (shard,) = tmp_path.glob("*.jsonl")
+    shard.write_bytes(shard.read_bytes()[: -len('文"}\n'.encode()) + 1])
+    assert Store(tmp_path).get("a") == "中文"
+
+
+def test_each_writer_has_a_shard_of_its_own_and_reads_all(tmp_path):
+    first, second = Store(tmp_path), Store(tmp_path)
+    first.put("a", 1)
+    second.put("b", 2)
+    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+    assert len(Store(tmp_path)) == 2
+
+
+def test_what_is_no_entry_is_ignored(tmp_path):
+    (tmp_path / "x.jsonl").write_text('[]\n{"key": "a"}\n\nnull\n' + json.dumps({"key": "a", "value": 7}) + "\n")
+    assert Store(tmp_path).get("a") == 7
+
+
+def test_disabled_it_neither_reads_nor_writes(tmp_path):
+    fill(tmp_path, a=1)
+    with Store(tmp_path, enabled=False) as store:
+        store.put("b", 2)
+        assert store.get("a") is None
+    assert len(Store(tmp_path)) == 1
+
+
+def test_a_reader_leaves_no_trace(tmp_path):
+    assert len(Store(tmp_path / "new")) == 0
+    assert not (tmp_path / "new").exists()

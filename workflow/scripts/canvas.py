@@ -1,0 +1,28 @@
+"""Choose the canvas length of every sentence of a test set; Oracle and Ratio load no model."""
+
+from __future__ import annotations
+
+import functools
+
+from entropy_valley import errors, files
+from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.probe import probe
+from entropy_valley.canvas.selection import choose_canvases, sentences_of
+from entropy_valley.canvas.selectors import make_selector
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    with Job(options) as job:
+        selector = make_selector(job.spec["method"], job.spec["selector"])
+        sentences = sentences_of(job.rows, job.card.prompt, selector)
+        canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
+        for place, canvas in enumerate(canvases):
+            job.check(place, canvas["length"])
+        rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
+        files.write_jsonl(options.out, rows)
+        job.report("canvas")
+
+
+if __name__ == "__main__":
+    errors.run(main)

@@ -1,0 +1,34 @@
+"""Translate a test set on its chosen canvases; what the store has is not decoded again."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from entropy_valley import errors, files
+from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.decoding.translation import Denoising, read_canvases, signature, summary, translate
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--canvas", type=Path, required=True)
+    parser.add_argument("--info", type=Path, required=True, help="where signature and totals go, as JSON")
+    options = parser.parse_args()
+    with Job(options) as job:
+        denoising = Denoising(job.spec["order"], job.spec["steps"], job.spec["schedule"])
+        rows = translate(job, read_canvases(options.canvas, job.rows), denoising)
+        digests = {name: files.file_digest(path) for name, path in _data(options).items()}
+        files.write_jsonl(options.out, rows)
+        files.write_json(
+            options.info, {"signature": {**signature(job, denoising), **digests}, **summary(rows, denoising)}
+        )
+        job.report("decode")
+
+
+def _data(options: argparse.Namespace) -> dict[str, Path]:
+    return {"data_digest": options.testset, "canvas_digest": options.canvas}
+
+
+if __name__ == "__main__":
+    errors.run(main)
