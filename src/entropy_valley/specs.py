@@ -8,9 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from entropy_valley import revisions
 from entropy_valley.config import Experiment
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Cell, Run
+
+
+class Unrecorded:
+    """A param that changes how a job runs and no number: a folder, a device, how often to save.
+
+    It is no builtin type, so Snakemake does not compare it: a checkpoint that has only moved must not cost hundreds
+    of GPU-hours. The same text within ``shell:`` would be compared, as code.
+    """
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 def corpus(experiment: Experiment, direction: str) -> str:
@@ -19,7 +34,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
     return canonical(
         {
             "direction": direction,
-            "revision": settings.revision,
+            "revision": revisions.CORPUS,
             "seed": settings.seed,
             "source": _dump(experiment.sources[experiment.directions[direction].train]),
             "train": settings.train,
@@ -34,7 +49,7 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
     return canonical(
         {
             "direction": direction,
-            "revision": settings.revision,
+            "revision": revisions.CORPUS,
             "seed": settings.seed,
             "source": _dump(experiment.sources[name]),
             "limit": settings.test_limit,
@@ -47,7 +62,7 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
     return canonical(
         {
-            "revision": experiment.training.revision,
+            "revision": revisions.PRETRAINING,
             "family": section.family,
             "bos": section.bos,
             "seed": section.pretraining.seed,
@@ -72,6 +87,13 @@ def backbone_folder(experiment: Experiment, backbone: str) -> str:
     return section.folder or f"{made}/{backbone}"
 
 
+def comet_folder(experiment: Experiment) -> str:
+    """Where the COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
+    if is_local_comet(experiment):
+        return experiment.scoring.comet.checkpoint
+    return f"{experiment.results if experiment.scoring.comet.training else experiment.models}/comet"
+
+
 def is_local_comet(experiment: Experiment) -> bool:
     """Whether the COMET checkpoint is a file of the user's own."""
     return (experiment.scoring.comet.checkpoint or "").endswith(".ckpt")
@@ -83,13 +105,11 @@ def hub(experiment: Experiment, backbone: str) -> str:
 
 
 def training(experiment: Experiment, run: Run) -> str:
-    settings = experiment.training.model_dump(
-        mode="json", exclude={"revision", "processes", "precision", "checkpoint_every"}
-    )
+    settings = experiment.training.model_dump(mode="json", exclude={"processes", "precision", "checkpoint_every"})
     return canonical(
         {
             **_model(experiment, run),
-            "revision": experiment.training.revision,
+            "revision": revisions.TRAINING,
             "seed": run.seed,
             "precision": experiment.training.precision,
             "processes": experiment.training.processes,
@@ -102,7 +122,7 @@ def canvas(experiment: Experiment, run: Run, method: str) -> str:
     return canonical(
         {
             **_model(experiment, run),
-            "revision": experiment.decoding.revision,
+            "revision": revisions.DECODING,
             "precision": experiment.decoding.precision,
             "method": method,
             "selector": selector_settings(experiment, method, run.direction),
@@ -124,7 +144,7 @@ def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     return canonical(
         {
             **_model(experiment, run),
-            "revision": settings.revision,
+            "revision": revisions.DECODING,
             "precision": settings.precision,
             "schedule": settings.schedule,
             "order": order,
@@ -139,7 +159,7 @@ def scoring(experiment: Experiment, direction: str) -> str:
         {
             "direction": direction,
             "target_language": direction.split("-")[1],
-            "revision": experiment.scoring.revision,
+            "revision": revisions.SCORING,
             "label": comet.label,
             "comet": {"checkpoint": comet.checkpoint, "batch_size": comet.batch_size},
         }
@@ -147,7 +167,7 @@ def scoring(experiment: Experiment, direction: str) -> str:
 
 
 def comet_training(experiment: Experiment) -> str:
-    return canonical({"revision": experiment.scoring.revision, **experiment.scoring.comet.training})
+    return canonical({"revision": revisions.SCORING, **experiment.scoring.comet.training})
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:
@@ -155,7 +175,7 @@ def comparison(experiment: Experiment, cells: list[Cell]) -> str:
     matrix = experiment.matrix
     return canonical(
         {
-            "revision": experiment.tables.revision,
+            "revision": revisions.REPORTING,
             "metric_name": experiment.scoring.comet.label,
             "resamples": experiment.analysis.resamples,
             "seed": experiment.analysis.seed,

@@ -68,10 +68,14 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
 
 def checkpoint_digest(folder: Path) -> str:
     """One digest of all weight and tokenizer files; read from the manifest where the folder has one."""
-    manifest = folder / MANIFEST
-    if manifest.exists():
-        return files.read_json(manifest)["digest"]
-    return files.digest(_file_digests(folder))
+    return manifest(folder)["digest"]
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """What ``checkpoint.json`` says, or would say: the digest of each file and of all of them."""
+    if (folder / MANIFEST).exists():
+        return files.read_json(folder / MANIFEST)
+    return _digests(folder)
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
@@ -95,12 +99,10 @@ def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -
 
 def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
     """Write ``checkpoint.json``: the digest of each file, of all of them, and what else is known (revision, …)."""
-    digests = _file_digests(folder)
-    files.write_json(
-        folder / MANIFEST, {"family": family.name, "files": digests, "digest": files.digest(digests), **facts}
-    )
+    files.write_json(folder / MANIFEST, {**_digests(folder), "family": family.name, **facts})
 
 
-def _file_digests(folder: Path) -> dict[str, str]:
+def _digests(folder: Path) -> dict[str, Any]:
     names = ("*.safetensors", "config.json", "tokenizer*", "vocab.json", "merges.txt")
-    return {path.name: files.file_digest(path) for pattern in names for path in sorted(folder.glob(pattern))}
+    digests = {path.name: files.file_digest(path) for pattern in names for path in sorted(folder.glob(pattern))}
+    return {"files": digests, "digest": files.digest(digests)}

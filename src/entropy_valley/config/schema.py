@@ -71,12 +71,21 @@ class LengthFilter(Section):
 class Corpus(Section):
     """How many pairs are sampled, and which are let in."""
 
-    revision: PositiveInt = 1
     seed: int
     train: PositiveInt = Field(description="training pairs per direction")
     dev: PositiveInt = Field(description="development pairs per direction")
     filters: dict[str, LengthFilter] = Field(description="by language code")
     test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
+
+
+class Loss(Section):
+    """The readings of the masked-diffusion loss."""
+
+    weight: Literal["1/t", "none"] = "1/t"
+    normaliser: Literal["token", "sequence", "masked"] = "token"
+    time: Literal["sequence", "minibatch"] = "sequence"
+    eps: Annotated[float, Field(gt=0, lt=1)] = 1e-3
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = 0
 
 
 class Pretraining(Section):
@@ -135,20 +144,9 @@ class Lora(Section):
     dropout: Share
 
 
-class Loss(Section):
-    """The readings of the masked-diffusion loss."""
-
-    weight: Literal["1/t", "none"] = "1/t"
-    normaliser: Literal["token", "sequence", "masked"] = "token"
-    time: Literal["sequence", "minibatch"] = "sequence"
-    eps: Annotated[float, Field(gt=0, lt=1)] = 1e-3
-    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = 0
-
-
 class Training(Section):
     """LoRA-SFT."""
 
-    revision: PositiveInt = 1
     epochs: PositiveInt | None = None
     max_steps: PositiveInt | None = Field(None, description="instead of epochs")
     limit: PositiveInt | None = Field(None, description="use only so many training pairs")
@@ -162,7 +160,7 @@ class Training(Section):
     clip: PositiveFloat
     max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
     precision: Literal["float32", "bfloat16"]
-    checkpoint_every: PositiveInt
+    checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
     lora: Lora
     loss: Loss = Loss()
 
@@ -216,7 +214,6 @@ class LengthMethods(BaseModel):
 class Decoding(Section):
     """Denoising."""
 
-    revision: PositiveInt = 1
     precision: Literal["float32", "bfloat16"]
     schedule: Literal["llada"] = "llada"
 
@@ -239,14 +236,12 @@ class Comet(Section):
 class Scoring(Section):
     """Metrics."""
 
-    revision: PositiveInt = 1
     comet: Comet
 
 
 class Analysis(Section):
     """Statistics."""
 
-    revision: PositiveInt = 1
     resamples: PositiveInt
     seed: int
 
@@ -254,7 +249,6 @@ class Analysis(Section):
 class Tables(Section):
     """What the main tables and figures show."""
 
-    revision: PositiveInt = 1
     backbone: Name
     order: Name
     steps: PositiveInt

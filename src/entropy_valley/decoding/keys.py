@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from entropy_valley import files
-
-REVISION = 1
-"""Of the engine. Raise it with any change that can change a decoded token or a stored value."""
+from entropy_valley.revisions import DECODING
 
 
 def probe_key(checkpoint: str, precision: str, prompt: Sequence[int], length: int) -> str:
     """Names the reading of an all-mask canvas."""
-    return files.digest(["probe", REVISION, checkpoint, precision, list(prompt), length])
+    return files.digest(["probe", DECODING, checkpoint, precision, list(prompt), length])
 
 
 def decode_key(
@@ -22,4 +20,4 @@ def decode_key(
 
     The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode.
     """
-    return files.digest(["decode", REVISION, checkpoint, precision, list(prompt), length, order, list(counts)])
+    return files.digest(["decode", DECODING, checkpoint, precision, list(prompt), length, order, list(counts)])

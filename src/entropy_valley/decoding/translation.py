@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.canvas.reading import Reading
-from entropy_valley.decoding.keys import REVISION, decode_key, probe_key
+from entropy_valley.decoding.keys import decode_key, probe_key
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.decoding.tasks import Canvas
 from entropy_valley.errors import InputError
+from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
@@ -73,7 +74,7 @@ def summary(rows: Sequence[Mapping[str, Any]], denoising: Denoising) -> dict[str
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    parts = (f"engine r{REVISION}", denoising.order, f"T{denoising.steps}", job.precision, denoising.schedule)
+    parts = (f"engine r{DECODING}", denoising.order, f"T{denoising.steps}", job.precision, denoising.schedule)
     return {
         "decoder": "|".join(parts),
         "backbone_digest": job.card.backbone_digest,

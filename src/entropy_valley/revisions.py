@@ -1,0 +1,13 @@
+"""One number for each stage, part of what its jobs are keyed by.
+
+Raise a stage's with any change of code that can change what it writes: Snakemake then runs its jobs again, and the
+store's old values are no longer found. Snakemake itself would compare file times, and a branch switch would retrain
+for hundreds of GPU-hours.
+"""
+
+CORPUS = 1
+PRETRAINING = 1
+TRAINING = 1
+DECODING = 1
+SCORING = 1
+REPORTING = 1
