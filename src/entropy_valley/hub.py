@@ -18,11 +18,8 @@ def resolve(repository: str, revision: str | None, key: str) -> str:
     return _online(lambda: HfApi().model_info(repository, revision=revision).sha, repository, key)
 
 
-def download(repository: str, commit: str | None, folder: Path | None, patterns: list[str], key: str) -> None:
-    """Fetch the files of a commit that match ``patterns``; a broken download goes on where it stopped.
-
-    Without a ``folder`` they go to the hub's own cache, where transformers finds them by name.
-    """
+def download(repository: str, commit: str | None, folder: Path, patterns: list[str], key: str) -> None:
+    """Fetch the files of a commit that match ``patterns``; a broken download goes on where it stopped."""
     from huggingface_hub import snapshot_download
 
     _online(

@@ -167,7 +167,7 @@ def scoring(experiment: Experiment, direction: str) -> str:
 
 
 def comet_training(experiment: Experiment) -> str:
-    return canonical({"revision": revisions.SCORING, **experiment.scoring.comet.training})
+    return canonical({"revision": revisions.SCORING, **_dump(experiment.scoring.comet.training)})
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:

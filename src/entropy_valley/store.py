@@ -55,7 +55,7 @@ class Store:
     def _open(self) -> IO[str]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._shard = open(
+            self._shard = open(  # noqa: SIM115 - open as long as the store is
                 self._folder / f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl",
                 "x",
                 encoding="utf-8",

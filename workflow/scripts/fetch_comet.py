@@ -1,4 +1,4 @@
-"""Download a COMET checkpoint and the tokenizer of its encoder."""
+"""Download a COMET checkpoint and the tokenizer of its encoder, unless they are there."""
 
 import argparse
 import sys
@@ -12,18 +12,26 @@ from entropy_valley import errors, files, hub
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repository")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="where the checkpoint is, or goes")
+    parser.add_argument("--out", type=Path, required=True, help="what it is")
     arguments = parser.parse_args()
+    if not arguments.folder.is_dir():
+        fetch(arguments.repository, arguments.folder)
+    files.write_json(arguments.out, files.read_json(arguments.folder / "comet.json"))
+
+
+def fetch(repository: str, folder: Path) -> None:
+    """Download into a folder beside; the name is there only when everything is."""
     key = "`scoring.comet.checkpoint` (its .ckpt file)"
-    commit = hub.resolve(arguments.repository, None, key)
-    print(f"{arguments.repository} at {commit}", file=sys.stderr)
-    hub.download(arguments.repository, commit, arguments.work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
-    encoder = yaml.safe_load((arguments.work / "hparams.yaml").read_text())["pretrained_model"]
-    # The checkpoint holds the encoder's weights, but COMET reads its tokenizer and config by name.
-    hub.download(encoder, None, None, ["*.json", "*.model"], "`$HF_HOME`")
-    files.write_json(arguments.work / "comet.json", {"repository": arguments.repository, "revision": commit})
-    arguments.work.rename(arguments.out)
+    commit = hub.resolve(repository, None, key)
+    print(f"{repository} at {commit}", file=sys.stderr)
+    work = folder.with_name(f".{folder.name}.part")
+    hub.download(repository, commit, work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
+    encoder = yaml.safe_load((work / "hparams.yaml").read_text())["pretrained_model"]
+    # The checkpoint holds the encoder's weights, but COMET reads its tokenizer and config by name, here first.
+    hub.download(encoder, None, work / encoder, ["*.json", "*.model"], key)
+    files.write_json(work / "comet.json", {"repository": repository, "revision": commit})
+    work.rename(folder)
 
 
 errors.run(main)

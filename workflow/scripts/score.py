@@ -12,30 +12,36 @@ from entropy_valley.scoring.alignment import Outputs, read_outputs
 from entropy_valley.scoring.comet import Comet
 from entropy_valley.store import Store
 
+EMBEDDED = "embedded"
+
 
 def main() -> None:
-    arguments = _arguments()
-    spec = json.loads(arguments.spec)
-    outputs = read_outputs(arguments.testset, arguments.hypotheses)
-    named = spec["comet"]["checkpoint"]
-    comet = Comet(
-        arguments.comet or named,
-        name=None if named.endswith(".ckpt") else named,
-        device=spec["comet"]["device"],
-        batch_size=spec["comet"]["batch_size"],
-    )
-    with Store(arguments.store or ".", enabled=arguments.store is not None) as store:
+    options = _options()
+    comet = _comet(options)
+    outputs = read_outputs(options.testset, options.hypotheses)
+    with Store(options.store, enabled=not options.no_store) as store:
         scores = comet.segment_scores(outputs.sources, outputs.hypotheses, outputs.references, store)
     chrf = bleu.segment_chrf(outputs.hypotheses, outputs.references)
-    rows = zip(outputs.ids, scores, chrf, strict=True)
-    files.write_jsonl(arguments.segments, ({"id": i, "comet22": c, "chrf": f} for i, c, f in rows))
     digests = {
-        "testset": files.file_digest(arguments.testset),
-        "hypotheses": files.file_digest(arguments.hypotheses),
+        "testset": files.file_digest(options.testset),
+        "hypotheses": files.file_digest(options.hypotheses),
         "comet": comet.digest,
     }
-    files.write_json(
-        arguments.system, {**_system(outputs, scores, comet.signature, spec["target_language"]), "digests": digests}
+    system = _system(outputs, scores, comet.signature, options.spec["target_language"])
+    rows = zip(outputs.ids, scores, chrf, strict=True)
+    files.write_jsonl(options.segments, ({"id": i, "comet22": c, "chrf": f} for i, c, f in rows))
+    files.write_json(options.system, {**system, "digests": digests})
+
+
+def _comet(options: argparse.Namespace) -> Comet:
+    settings = options.spec["comet"]
+    named = settings["checkpoint"] or EMBEDDED
+    return Comet(
+        options.comet,
+        name=None if named.endswith(".ckpt") else named,
+        device=options.device,
+        batch_size=settings["batch_size"],
+        threads=options.threads,
     )
 
 
@@ -51,15 +57,18 @@ def _system(outputs: Outputs, scores: list[float], signature: str, target_langua
     }
 
 
-def _arguments() -> argparse.Namespace:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", help="JSON: direction, revision, target_language, comet {checkpoint, batch_size, device}")
+    parser.add_argument("spec", type=json.loads, help="JSON: target_language, comet: {checkpoint, batch_size}, …")
     parser.add_argument("--testset", required=True)
     parser.add_argument("--hypotheses", required=True)
-    parser.add_argument("--segments", required=True, help="output, one row per sentence")
-    parser.add_argument("--system", required=True, help="output, the system's scores")
-    parser.add_argument("--store", help="folder of remembered scores; without it everything is computed")
-    parser.add_argument("--comet", help="a .ckpt file instead of the spec's checkpoint")
+    parser.add_argument("--comet", required=True, help="a COMET folder or its .ckpt file")
+    parser.add_argument("--segments", required=True, help="output: one row per sentence")
+    parser.add_argument("--system", required=True, help="output: the system's scores and their signatures")
+    parser.add_argument("--store", required=True, help="folder of finished work, shared between jobs")
+    parser.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the model")
     return parser.parse_args()
 
 

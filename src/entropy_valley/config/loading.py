@@ -61,8 +61,8 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
         lines = "".join(f"\n  {_place(path, merged, paths)}: {message}" for path, message in problems)
         raise InputError(
             "config",
-            f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:{lines}\n",
-            "docs/config.schema.json lists every key",
+            f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:{lines}",
+            "\ndocs/config.schema.json lists every key",
         )
     return experiment
 

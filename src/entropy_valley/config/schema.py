@@ -218,13 +218,35 @@ class Decoding(Section):
     schedule: Literal["llada"] = "llada"
 
 
+class Estimator(Section):
+    """Size and training of the embedded estimator.
+
+    A step sees ``pairs`` sentence pairs, each reference with ``corruptions`` spoiled copies; the learning rate warms
+    up and falls as a half cosine. Below ``minimum_spearman`` on held-out drops, repeats or replacements the estimator
+    is refused.
+    """
+
+    seed: int
+    steps: PositiveInt
+    width: PositiveInt = 96
+    layers: PositiveInt = 1
+    heads: PositiveInt = 4
+    vocabulary: PositiveInt = 4000
+    context: PositiveInt = Field(256, description="tokens of a sentence with its two special ones")
+    pairs: PositiveInt = 16
+    corruptions: PositiveInt = 6
+    learning_rate: PositiveFloat = 3e-3
+    warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps")
+    minimum_spearman: Annotated[float, Field(ge=-1, le=1)] = 0.75
+
+
 class Comet(Section):
     """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
 
     label: str = Field(description="as tables print it")
     checkpoint: str | None = None
     batch_size: PositiveInt
-    training: dict[str, Any] | None = Field(None, description="trains the embedded estimator (demo only)")
+    training: Estimator | None = Field(None, description="trains the embedded estimator (demo only)")
 
     @model_validator(mode="after")
     def _one_origin(self) -> Comet:

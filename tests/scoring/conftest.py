@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from entropy_valley.config.schema import Estimator
+from entropy_valley.corpus import grammar
+from entropy_valley.scoring import embedded_comet
+
+
+@pytest.fixture(scope="session")
+def segments():
+    """Sources, hypotheses and references of different lengths; every second hypothesis has lost its end."""
+    sentences = grammar.generate(24, seed=5)
+    return [(one.en, one.zh if number % 2 else one.zh[:-3], one.zh) for number, one in enumerate(sentences)]
+
+
+@pytest.fixture(scope="session")
+def comet_folder(tmp_path_factory, segments):
+    """An untrained estimator: random weights in COMET's layout."""
+    folder = tmp_path_factory.mktemp("comet")
+    config = Estimator(seed=1, steps=1, width=16, layers=2, heads=2, vocabulary=300)
+    tokenizer = embedded_comet.train_tokenizer((text for segment in segments for text in segment), config)
+    embedded_comet.write_checkpoint(embedded_comet.new_model(folder, tokenizer, config), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scripts():
+    return Path(__file__).parents[2] / "workflow" / "scripts"
+
+
+@pytest.fixture
+def run_script(monkeypatch, scripts):
+    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``."""
+
+    def run(name, spec, *arguments):
+        loading = importlib.util.spec_from_file_location(name, scripts / f"{name}.py")
+        module = importlib.util.module_from_spec(loading)
+        loading.loader.exec_module(module)
+        monkeypatch.setattr(sys, "argv", [name, json.dumps(spec), *map(str, arguments)])
+        module.main()
+
+    return run

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+
+from entropy_valley.errors import InputError
+from entropy_valley.scoring import comet
+from entropy_valley.store import Store
+
+
+def scores(folder, segments, store=None, batch_size=1):
+    return comet.Comet(folder, batch_size=batch_size).segment_scores(*zip(*segments, strict=True), store)
+
+
+def copy(folder, to):
+    return shutil.copytree(folder, to / "moved")
+
+
+def test_comet_itself_loads_the_checkpoint(comet_folder, segments, monkeypatch):
+    from comet import load_from_checkpoint
+
+    monkeypatch.chdir(comet_folder)  # the encoder's place is relative to the folder
+    model = load_from_checkpoint(str(comet.CHECKPOINT), local_files_only=True)
+    ours = comet.load(comet_folder)
+    assert type(model) is type(ours)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), ours.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_scores_are_those_of_predict(comet_folder, segments, batch_size):
+    samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in segments]
+    expected = comet.load(comet_folder).predict(samples, batch_size=7, gpus=0, progress_bar=False)["scores"]
+    assert scores(comet_folder, segments, batch_size=batch_size) == pytest.approx(expected, abs=1.5e-6)
+
+
+def test_a_moved_folder_scores_alike(comet_folder, segments, tmp_path):
+    assert scores(copy(comet_folder, tmp_path), segments) == scores(comet_folder, segments)
+
+
+def test_single_sentences_do_not_depend_on_neighbours(comet_folder, segments):
+    forward = scores(comet_folder, segments)
+    assert scores(comet_folder, segments[::-1])[::-1] == forward
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch, batch_size):
+    whole = scores(comet_folder, segments, batch_size=batch_size)
+    real, calls = comet.batch_scores, []
+
+    def breaking(model, batch):
+        calls.append(batch)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(model, batch)
+
+    monkeypatch.setattr(comet, "batch_scores", breaking)
+    with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
+        scores(comet_folder, segments, store, batch_size)
+    with Store(tmp_path) as store:
+        assert scores(comet_folder, segments, store, batch_size) == whole
+    assert sum(map(len, calls)) == len(segments) + batch_size  # only the broken batch was scored twice
+
+
+def test_nothing_missing_loads_nothing(comet_folder, segments, tmp_path, monkeypatch):
+    with Store(tmp_path) as store:
+        whole = scores(comet_folder, segments, store)
+        monkeypatch.setattr(comet, "load", lambda *_: pytest.fail("loaded the model"))
+        assert scores(comet_folder, segments, store) == whole
+
+
+def test_every_input_counts(comet_folder, segments):
+    model = comet.load(comet_folder)
+    base, other = segments[0], segments[1]
+    changed = [(*base[:place], other[place], *base[place + 1 :]) for place in range(3)]
+    values = [comet.batch_scores(model, [segment])[0] for segment in [base, *changed]]
+    assert len(set(values)) == 4
+
+
+def test_empty_and_missing_hypotheses(comet_folder, segments):
+    assert len(scores(comet_folder, [("a source", "", "a reference")])) == 1
+    assert comet.Comet(comet_folder).segment_scores([], [], []) == []
+
+
+def test_signature(comet_folder):
+    signature = comet.Comet(comet_folder, name="toy", batch_size=4).signature
+    assert signature.startswith("comet:2.2.7|model:toy|digest:")
+    assert signature.endswith("|precision:fp32|device:cpu|batch:4")
+    assert comet.Comet(comet_folder).digest[:16] in signature
+    assert f"model:{comet_folder.name}|" in comet.Comet(comet_folder / comet.CHECKPOINT).signature
+
+
+class TestBadCheckpoints:
+    def test_absent(self, tmp_path):
+        with pytest.raises(InputError, match=r"no COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
+            comet.Comet(tmp_path)
+
+    def test_hub_name(self):
+        with pytest.raises(InputError, match="no COMET checkpoint"):
+            comet.Comet("Unbabel/wmt22-comet-da")
+
+    def test_without_hparams(self, comet_folder, tmp_path):
+        folder = copy(comet_folder, tmp_path)
+        (folder / comet.HPARAMS).unlink()
+        with pytest.raises(InputError, match=r"no hparams\.yaml"):
+            comet.load(folder)
+
+    def test_truncated(self, comet_folder, tmp_path):
+        path = copy(comet_folder, tmp_path) / comet.CHECKPOINT
+        path.write_bytes(path.read_bytes()[:-5000])
+        with pytest.raises(InputError, match="COMET cannot load it"):
+            comet.load(path)
+
+    def test_without_its_encoder(self, comet_folder, tmp_path, monkeypatch):
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        folder = copy(comet_folder, tmp_path)
+        shutil.rmtree(folder / "encoder")
+        with pytest.raises(InputError, match=r"COMET cannot load it.*xlm-roberta-large"):
+            comet.load(folder)
+
+    def test_missing_tensors(self, comet_folder, tmp_path):
+        path = copy(comet_folder, tmp_path) / comet.CHECKPOINT
+        checkpoint = torch.load(path)
+        del checkpoint["state_dict"]["estimator.ff.0.weight"]
+        torch.save(checkpoint, path)
+        with pytest.raises(InputError, match=r"1 tensors are missing, estimator\.ff\.0\.weight first"):
+            comet.load(path)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley.config.schema import Estimator
+from entropy_valley.corpus import grammar
+from entropy_valley.errors import InputError
+from entropy_valley.scoring import comet, corruption
+from entropy_valley.scoring.estimator_training import check, draw_pairs, examples, spearman
+
+CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
+
+
+def rows(count, seed, target="zh"):
+    return [{"source": one.en, "target": getattr(one, target)} for one in grammar.generate(count, seed)]
+
+
+def test_spearman():
+    assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
+    assert spearman([1, 2, 3, 4], [9, 4, 3, 1]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("weak", [0.749, math.nan])
+def test_the_gate(weak):
+    good = dict.fromkeys(("drop", "repeat", "replace"), 0.75) | {"swap": 0.1}
+    check(good, 0.75)
+    with pytest.raises(InputError, match=r"below 0\.75 on held-out sentences: {'repeat'"):
+        check(good | {"repeat": weak}, 0.75)
+
+
+def test_examples_are_a_function_of_the_seed():
+    corpora = {"en-zh": rows(30, 1), "en-de": rows(30, 1, "de")}
+    pairs = draw_pairs(corpora, CONFIG.steps * CONFIG.pairs, seed=3)
+    assert {pair.direction for pair in pairs} == set(corpora)
+    batches = examples(pairs, CONFIG)
+    assert batches == examples(pairs, CONFIG)
+    assert [len(batch) for batch in batches] == [CONFIG.pairs] * CONFIG.steps
+    assert all(len(one.hypotheses) == len(one.qualities) == CONFIG.corruptions for batch in batches for one in batch)
+    for batch in batches:
+        for one in batch:
+            for text, quality in zip(one.hypotheses, one.qualities, strict=True):
+                assert (text == one.pair.target) == (quality == corruption.HIGHEST)
+
+
+@pytest.mark.slow
+def test_training_makes_a_metric(tmp_path, run_script):
+    paths = []
+    for direction, target in (("en-zh", "zh"), ("en-de", "de")):
+        for split, count, seed in (("train", 800, 1), ("dev", 100, 2)):
+            paths.append(tmp_path / direction / f"{split}.jsonl")
+            files.write_jsonl(paths[-1], rows(count, seed, target))
+    spec = {"revision": 1, "seed": 1, "steps": 160, "width": 64}
+    flags = ["--corpus", paths[0], paths[2], "--dev", paths[1], paths[3], "--out"]
+    run_script("train_comet", spec, *flags, tmp_path / "one")
+    run_script("train_comet", spec, *flags, tmp_path / "two")
+    assert files.file_digest(tmp_path / "one" / comet.CHECKPOINT) == files.file_digest(
+        tmp_path / "two" / comet.CHECKPOINT
+    )
+    card = files.read_json(tmp_path / "one" / "comet.json")
+    assert card["digest"] == comet.Comet(tmp_path / "one").digest
+    assert min(card["spearman"]["all"][kind] for kind in ("drop", "repeat", "replace")) >= 0.75
+
+    reference = "我的医生会把一台相机擦干净。"
+    hypotheses = [reference, reference[:-3], reference[:-7], ""]
+    sources = ["My doctor will clean a camera."] * 4
+    scores = comet.Comet(tmp_path / "one").segment_scores(sources, hypotheses, [reference] * 4)
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score < 1.05 for score in scores)
+
+    with pytest.raises(InputError, match="Spearman correlation"):  # and the accepted estimator stays
+        run_script("train_comet", {**spec, "steps": 1}, *flags, tmp_path / "one")
+    assert files.read_json(tmp_path / "one" / "comet.json") == card
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["en-de", "en-zh", "one", "two"]

@@ -1,0 +1,46 @@
+"""Pre-training of a tiny backbone from nothing on the train splits (demo only); killed and run again, it resumes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from entropy_valley import errors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument(
+        "--corpus", type=_named_path, nargs="+", required=True, metavar="DIRECTION=PATH", help="train.jsonl files"
+    )
+    parser.add_argument(
+        "--dev", type=_named_path, nargs="+", required=True, metavar="DIRECTION=PATH", help="dev.jsonl files"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="checkpoint folder, written whole")
+    parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
+    parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files")
+    parser.add_argument("--checkpoint-every", type=int, default=250, metavar="STEPS")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = vars(parser.parse_args())
+
+    from entropy_valley.training import processes
+
+    processes.use_threads(arguments.pop("threads"))
+
+    from entropy_valley.training import pretraining
+
+    corpora, dev = dict(arguments.pop("corpus")), dict(arguments.pop("dev"))
+    pretraining.pretrain(pretraining.Job(corpora=corpora, dev=dev, **arguments))
+
+
+def _named_path(text: str) -> tuple[str, Path]:
+    name, found, path = text.partition("=")
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not DIRECTION=PATH")
+    return name, Path(path)
+
+
+if __name__ == "__main__":
+    errors.run(main)

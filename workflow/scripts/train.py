@@ -1,0 +1,36 @@
+"""LoRA fine-tuning of one backbone on one direction with one seed; killed and run again, it resumes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from entropy_valley import errors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument("--corpus", type=Path, required=True, help="train.jsonl")
+    parser.add_argument("--backbone", type=Path, required=True, help="checkpoint folder in its released layout")
+    parser.add_argument("--out", type=Path, required=True, help="adapter folder, written whole")
+    parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
+    parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
+    parser.add_argument("--checkpoint-every", type=int, default=200, metavar="STEPS")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of each process")
+    arguments = vars(parser.parse_args())
+
+    from entropy_valley.training import processes
+
+    processes.launch(arguments["spec"]["processes"])
+    processes.use_threads(arguments.pop("threads"))
+
+    from entropy_valley.training import sft
+
+    sft.finetune(sft.Job(**arguments))
+
+
+if __name__ == "__main__":
+    errors.run(main)

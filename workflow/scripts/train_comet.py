@@ -1,0 +1,72 @@
+"""Train the demo's COMET estimator on corrupted references, check it on held-out ones, and write it as COMET does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import errors, files
+from entropy_valley.config.schema import Estimator
+from entropy_valley.scoring import embedded_comet, estimator_training
+
+TOKENIZER_PAIRS = 20_000
+
+
+def main() -> None:
+    options = _options()
+    settings = {key: value for key, value in options.spec.items() if key != "revision"}
+    config = Estimator.model_validate(settings)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=options.out.parent, prefix=f".{options.out.name}.") as temporary:
+        folder = Path(temporary, options.out.name)
+        folder.mkdir()
+        _make(config, options.corpus, options.dev, folder)
+        shutil.rmtree(options.out, ignore_errors=True)
+        folder.rename(options.out)
+
+
+def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folder: Path) -> None:
+    """Train, check, write: nothing is at its final place before it has passed the check."""
+    import torch
+
+    torch.set_num_threads(1)  # one thread gives one result, on any number of cores
+    pairs = estimator_training.draw_pairs(_read(corpora), config.steps * config.pairs, config.seed)
+    texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
+    model = embedded_comet.new_model(folder, embedded_comet.train_tokenizer(texts, config), config)
+    estimator_training.train(model, estimator_training.examples(pairs, config), config)
+    correlations = estimator_training.evaluate(model, _read(dev), config.seed + 2)
+    estimator_training.check(correlations["all"], config.minimum_spearman)
+    checkpoint = embedded_comet.write_checkpoint(model, folder)
+    card = {
+        "digest": files.file_digest(checkpoint),
+        "settings": config.model_dump(),
+        "corpora": {_direction(path): files.file_digest(path) for path in corpora},
+        "spearman": correlations,
+    }
+    files.write_json(folder / "comet.json", card)
+
+
+def _read(paths: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
+    return {_direction(path): files.read_jsonl(path, ("source", "target")) for path in paths}
+
+
+def _direction(path: Path) -> str:
+    return path.absolute().parent.name
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spec", type=json.loads, help="JSON: seed, steps and other fields of Estimator")
+    parser.add_argument("--corpus", type=Path, nargs="+", required=True, help="training pairs: {direction}/train.jsonl")
+    parser.add_argument("--dev", type=Path, nargs="+", required=True, help="held-out pairs: {direction}/dev.jsonl")
+    parser.add_argument("--out", type=Path, required=True, help="the COMET folder")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    errors.run(main)
