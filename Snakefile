@@ -31,6 +31,7 @@ wildcard_constraints:
 report: "workflow/report/workflow.rst"
 
 
+include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
 include: "workflow/rules/training.smk"

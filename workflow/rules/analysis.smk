@@ -7,9 +7,11 @@ rule significance:
         lambda w: table_inputs(TABLE_CELLS),
     output:
         report(f"{R}/tables/significance.csv", caption="../report/significance.rst", category="Tables"),
-    params:
-        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
     log:
         f"{R}/logs/significance.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
     shell:
         "python workflow/scripts/significance.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"

@@ -1,51 +1,48 @@
 # Checkpoints: released ones are fetched, the demo's are pre-trained, a user's own folder is taken as it is.
 
-from pathlib import Path
-
-
-def backbone_folder(wildcards):
-    """Where the checkpoint is: a Path, because Snakemake re-runs no job for a param that is no builtin type, and a
-    checkpoint that has only moved must not cost hundreds of GPU-hours."""
-    return Path(specs.backbone_folder(EXPERIMENT, wildcards.backbone))
-
-
-def backbone_made_here(wildcards):
-    """The checkpoint folder where a rule makes it; a user's own folder is no rule's output."""
-    return [] if EXPERIMENT.backbones[wildcards.backbone].folder else str(backbone_folder(wildcards))
-
 
 localrules:
     fetch_backbone,
 
 
 rule fetch_backbone:
-    """Download a released checkpoint, once."""
+    """Download a released checkpoint once, or look at the user's own copy, and keep its manifest."""
     output:
-        directory(f"{EXPERIMENT.models}/{{backbone}}"),
-    params:
-        spec=lambda w: specs.hub(EXPERIMENT, w.backbone),
+        f"{R}/backbones/{{backbone}}.json",
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
+    conda:
+        "../../envs/training.yaml"
+    params:
+        spec=lambda w: specs.hub(EXPERIMENT, w.backbone),
+        folder=backbone_folder,
+        own=lambda w: specs.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
     shell:
-        "python workflow/scripts/fetch_backbone.py {params.spec:q} --out {output:q}"
-        f" --work {EXPERIMENT.models}/.{{wildcards.backbone}}.part 2> >(tee {{log:q}} >&2)"
+        "python workflow/scripts/fetch_backbone.py {params.spec:q} --folder {params.folder:q} {params.own}"
+        " --out {output:q} 2> >(tee {log:q} >&2)"
 
 
 rule pretrain:
     """Make a tiny backbone from nothing, in the released layout of its family (demo only)."""
     input:
-        train=lambda w: expand(rules.corpus.output.train, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)),
+        train=lambda w: expand(
+            rules.corpus.output.train, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)
+        ),
         dev=lambda w: expand(rules.corpus.output.dev, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         directory(f"{R}/backbones/{{backbone}}"),
-    params:
-        spec=lambda w: specs.pretraining(EXPERIMENT, w.backbone),
     log:
         f"{R}/logs/pretrain/{{backbone}}.log",
     priority: 10  # everything waits for the backbones
+    conda:
+        "../../envs/training.yaml"
+    params:
+        spec=lambda w: specs.pretraining(EXPERIMENT, w.backbone),
+        train=lambda w, input: by_direction(w, input.train),
+        dev=lambda w, input: by_direction(w, input.dev),
+        options=specs.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
     shell:
-        "python workflow/scripts/pretrain.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
+        "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
         f" --out {{output:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
         f" --logs {R}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
-        f" --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
-        " --threads {threads} 2> >(tee {log:q} >&2)"
+        " {params.options} --threads {threads} 2> >(tee {log:q} >&2)"

@@ -1,16 +1,24 @@
 # Sentence pairs: what a run trains on, and what it is tested on.
 
 
+# They may read from the network, which a cluster's nodes may not have.
+localrules:
+    corpus,
+    testset,
+
+
 rule corpus:
     """Sample train and dev pairs of a direction."""
     output:
         train=f"{R}/corpus/{{direction}}/train.jsonl",
         dev=f"{R}/corpus/{{direction}}/dev.jsonl",
         report=f"{R}/corpus/{{direction}}/corpus.json",
-    params:
-        spec=lambda w: specs.corpus(EXPERIMENT, w.direction),
     log:
         f"{R}/logs/corpus/{{direction}}.log",
+    conda:
+        "../../envs/corpus.yaml"
+    params:
+        spec=lambda w: specs.corpus(EXPERIMENT, w.direction),
     shell:
         "python workflow/scripts/corpus.py {params.spec:q}"
         " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} 2> >(tee {log:q} >&2)"
@@ -20,9 +28,11 @@ rule testset:
     """Read a test set of a direction."""
     output:
         f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl",
-    params:
-        spec=lambda w: specs.testset(EXPERIMENT, w.direction, w.testset),
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
+    conda:
+        "../../envs/corpus.yaml"
+    params:
+        spec=lambda w: specs.testset(EXPERIMENT, w.direction, w.testset),
     shell:
         "python workflow/scripts/testset.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"

@@ -7,18 +7,21 @@ rule decode:
         testset=rules.testset.output,
         canvas=rules.canvas.output,
         adapter=rules.train.output,
-        backbone=backbone_made_here,
+        backbone=backbone_ready,
     output:
         hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/hypotheses.jsonl",
         info=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/decoding.json",
+    log:
+        f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
     params:
         spec=lambda w: specs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
         backbone=backbone_folder,
-    log:
-        f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
-    resources:
-        gpu=GPU,
+        options=DEVICE_OPTIONS,
     shell:
-        "python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
+        "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
         " --adapter {input.adapter:q} --out {output.hypotheses:q} --info {output.info:q}"
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -9,10 +9,12 @@ rule hero_figure:
         pdf=f"{R}/figures/hero.pdf",
         png=report(f"{R}/figures/hero.png", caption="../report/hero.rst", category="Figures"),
         csv=f"{R}/figures/hero.csv",
-    params:
-        spec=specs.comparison(EXPERIMENT, MAIN_CELLS),
     log:
         f"{R}/logs/hero_figure.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=specs.comparison(EXPERIMENT, MAIN_CELLS),
     shell:
         "python workflow/scripts/hero_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
@@ -24,12 +26,14 @@ rule crossbb_figure:
         lambda w: table_inputs(TABLE_CELLS),
     output:
         pdf=f"{R}/figures/crossbb.pdf",
-        png=report(f"{R}/figures/crossbb.png", caption="../report/crossbb_figure.rst", category="Figures"),
+        png=report(f"{R}/figures/crossbb.png", caption="../report/crossbb.rst", category="Figures"),
         csv=f"{R}/figures/crossbb.csv",
-    params:
-        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
     log:
         f"{R}/logs/crossbb_figure.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
     shell:
         "python workflow/scripts/crossbb_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

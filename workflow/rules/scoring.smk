@@ -1,34 +1,24 @@
 # COMET, BLEU and chrF of each cell.
 
 
-def comet_made_here(wildcards):
-    """The checkpoint folder where a rule makes it; a user's own ``.ckpt`` is no rule's output."""
-    if specs.is_local_comet(EXPERIMENT):
-        return []
-    return rules.train_comet.output if EXPERIMENT.scoring.comet.training else rules.fetch_comet.output
-
-
-def table_inputs(cells):
-    """The files of cells that tables, figures and tests read."""
-    names = ("scores.json", "scores.jsonl", "decoding.json")
-    return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
-
-
 localrules:
     fetch_comet,
 
 
 rule fetch_comet:
-    """Download the COMET checkpoint, once."""
+    """Download the COMET checkpoint once, and keep which one it is."""
     output:
-        directory(f"{EXPERIMENT.models}/comet"),
-    params:
-        checkpoint=EXPERIMENT.scoring.comet.checkpoint,
+        f"{R}/comet.json",
     log:
         f"{R}/logs/fetch_comet.log",
+    conda:
+        "../../envs/scoring.yaml"
+    params:
+        checkpoint=EXPERIMENT.scoring.comet.checkpoint,
+        folder=specs.Unrecorded(specs.comet_folder(EXPERIMENT)),
     shell:
-        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --out {output:q}"
-        f" --work {EXPERIMENT.models}/.comet.part 2> >(tee {{log:q}} >&2)"
+        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --folder {params.folder:q}"
+        " --out {output:q} 2> >(tee {log:q} >&2)"
 
 
 rule train_comet:
@@ -38,11 +28,13 @@ rule train_comet:
         dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
     output:
         directory(f"{R}/comet"),
-    params:
-        spec=lambda w: specs.comet_training(EXPERIMENT),
     log:
         f"{R}/logs/train_comet.log",
     priority: 10
+    conda:
+        "../../envs/scoring.yaml"
+    params:
+        spec=lambda w: specs.comet_training(EXPERIMENT),
     shell:
         "python workflow/scripts/train_comet.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -53,20 +45,23 @@ rule score:
     input:
         testset=rules.testset.output,
         hypotheses=rules.decode.output.hypotheses,
-        comet=comet_made_here,
+        comet=comet_ready,
     output:
         segments=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.jsonl",
         system=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.json",
-    params:
-        spec=lambda w: specs.scoring(EXPERIMENT, w.direction),
-        comet=lambda w, input: Path(str(input.comet) or EXPERIMENT.scoring.comet.checkpoint),
     log:
         f"{R}/logs/score/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    conda:
+        "../../envs/scoring.yaml"
     resources:
         gpu=GPU,
+    params:
+        spec=lambda w: specs.scoring(EXPERIMENT, w.direction),
+        comet=specs.Unrecorded(specs.comet_folder(EXPERIMENT)),
+        options=DEVICE_OPTIONS,
     shell:
-        "python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
+        "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
         " --segments {output.segments:q} --system {output.system:q}"
         " --comet {params.comet:q}"
-        f" --store {R}/store/scoring/{{wildcards.direction}} {STORE_OPTION} --device {EXPERIMENT.device}"
+        f" --store {R}/store/scoring/{{wildcards.direction}} {{params.options}}"
         " --threads {threads} 2> >(tee {log:q} >&2)"

@@ -1,0 +1,45 @@
+# What several stages say in the same words.
+
+GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
+MODEL_FREE = ("oracle", "ratio")  # length methods that load no model
+# What every job on a device shares.
+DEVICE_OPTIONS = specs.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
+# What canvas and decode share: where the model is, where finished work is kept, how it is run.
+MODEL_OPTIONS = (
+    f"--backbone {{params.backbone:q}} --store {R}/store/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
+    " {params.options} --threads {threads}"
+)
+
+
+def run_of(wildcards):
+    return matrix.Run(wildcards.direction, wildcards.backbone, int(wildcards.seed))
+
+
+def backbone_folder(wildcards):
+    """Where the checkpoint is."""
+    return specs.Unrecorded(specs.backbone_folder(EXPERIMENT, wildcards.backbone))
+
+
+def backbone_ready(wildcards):
+    """What says that the checkpoint is there: itself where it is made here, else its manifest, which stays in its place
+    when the checkpoint moves."""
+    made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
+    return (rules.pretrain if made_here else rules.fetch_backbone).output
+
+
+def by_direction(wildcards, paths):
+    """DIRECTION=PATH, as pretrain.py wants its corpora."""
+    return [f"{name}={path}" for name, path in zip(specs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
+
+
+def comet_ready(wildcards):
+    """What says that the checkpoint is there; a user's own ``.ckpt`` is no rule's output."""
+    if specs.is_local_comet(EXPERIMENT):
+        return []
+    return (rules.train_comet if EXPERIMENT.scoring.comet.training else rules.fetch_comet).output
+
+
+def table_inputs(cells):
+    """The files of cells that tables, figures and tests read."""
+    names = ("scores.json", "scores.jsonl", "decoding.json")
+    return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
