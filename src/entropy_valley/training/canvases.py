@@ -1,0 +1,51 @@
+"""From tokenised pairs to the corrupted micro-batches of every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from entropy_valley.training import data, loss, masking
+
+if TYPE_CHECKING:
+    from entropy_valley.config.schema import Loss
+
+
+@dataclass(frozen=True)
+class Canvases:
+    """The micro-batches of a step, a pure function of (seed, step) whatever was run before.
+
+    The corruption of a step is drawn for its whole batch before it is cut into ``parts`` micro-batches, one for
+    each accumulation step and rank: the cut changes the order of floating-point sums and nothing else (with
+    ``eos_padding: batch`` and ``time: minibatch`` it also says what a micro-batch is).
+    """
+
+    pairs: data.Pairs
+    order: data.Batches
+    settings: Loss
+    mask_id: int
+    seed: int
+    parts: int = 1
+    all_mask_share: float = 0.0
+
+    def __getitem__(self, step: int) -> list[loss.MicroBatch]:
+        indices, random = self.order[step], masking.stream(self.seed, "canvas", step)
+        whole, rest = divmod(len(indices), self.parts)
+        sizes = [whole + (part < rest) for part in range(self.parts)]
+        extra = data.eos_padding(self.pairs.lengths[indices], self.settings.eos_padding, sizes)
+        layout = data.lay_out(self.pairs, indices, extra)
+        times = self._times(sizes, random)
+        masked = torch.zeros_like(layout.is_target)
+        masked[layout.is_target] = masking.draw_masks(times, layout.targets, random)
+        weights = loss.slot_weights(
+            masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser
+        )
+        return loss.micro_batches(layout, masked, weights, self.mask_id, sizes)
+
+    def _times(self, sizes: list[int], random: torch.Generator) -> torch.Tensor:
+        options = {"eps": self.settings.eps, "all_mask_share": self.all_mask_share}
+        if self.settings.time == "sequence":
+            return masking.draw_times(sum(sizes), random, **options)
+        return masking.draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))

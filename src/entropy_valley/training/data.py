@@ -1,0 +1,143 @@
+"""Tokenised pairs, the order in which they are read, and their layout as one packed row."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from entropy_valley.backbone.prompt import PLACE, Prompt
+from entropy_valley.errors import InputError
+from entropy_valley.training.masking import stream
+
+_CHUNK = 4096  # pairs tokenised in one call: a call keeps far more than the ids
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sequences ``prompt(x) ‖ y``, y ending with its one EOS, laid end to end.
+
+    ``tokens`` is (total,), int32; ``starts``, ``prompts`` (tokens of the prompt) and ``lengths`` (of the sequence) are
+    (pairs,). ``dropped`` counts the pairs that were too long.
+    """
+
+    tokens: torch.Tensor
+    starts: torch.Tensor
+    prompts: torch.Tensor
+    lengths: torch.Tensor
+    dropped: int
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int) -> Pairs:
+    """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, never cut.
+
+    Raises InputError where none fits.
+    """
+    chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+    pairs = join([_tokenise(chunk, prompt, eos_id, max_tokens) for chunk in chunks])
+    if not len(pairs):
+        raise InputError(
+            "max_tokens", f"no pair has at most {max_tokens} tokens", "Raise max_tokens or give shorter pairs."
+        )
+    return pairs
+
+
+def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int) -> Pairs:
+    front = [] if prompt.bos is None else [prompt.bos]
+    sources = _encode(prompt, [prompt.template.replace(PLACE, row["source"]) for row in rows])
+    targets = _encode(prompt, [row["target"] for row in rows])
+    pairs = [(front + source, [*target, eos_id]) for source, target in zip(sources, targets, strict=True)]
+    kept = [(source, target) for source, target in pairs if len(source) + len(target) <= max_tokens]
+    prompts = torch.tensor([len(source) for source, _ in kept], dtype=torch.long)
+    lengths = prompts + torch.tensor([len(target) for _, target in kept], dtype=torch.long)
+    tokens = torch.tensor([token for pair in kept for part in pair for token in part], dtype=torch.int32)
+    return Pairs(tokens, lengths.cumsum(0) - lengths, prompts, lengths, len(rows) - len(kept))
+
+
+def _encode(prompt: Prompt, texts: list[str]) -> list[list[int]]:
+    """The tokens of many texts in one call, as ``Prompt.tokens`` gives them one by one."""
+    return prompt.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+
+
+def join(parts: Sequence[Pairs]) -> Pairs:
+    """Several corpora as one."""
+    lengths = torch.cat([part.lengths for part in parts])
+    return Pairs(
+        torch.cat([part.tokens for part in parts]),
+        lengths.cumsum(0) - lengths,
+        torch.cat([part.prompts for part in parts]),
+        lengths,
+        sum(part.dropped for part in parts),
+    )
+
+
+class Batches:
+    """The batches of every epoch, by step: a pure function of (seed, step), each pair once per epoch.
+
+    Within a batch sequences are sorted by length, so micro-batches cut from it hold neighbours in length. With
+    ``pool`` > 1 the batches themselves are: each pool of that many batches is sorted before it is cut, and the
+    batches are shuffled. The last batch of an epoch may be short.
+    """
+
+    def __init__(self, lengths: torch.Tensor, batch: int, seed: int, pool: int = 1) -> None:
+        self._lengths, self._batch, self._seed, self._pool = lengths, batch, seed, pool
+        self._epoch = functools.lru_cache(maxsize=1)(self._shuffled)
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        return -(-len(self._lengths) // self._batch)
+
+    def __getitem__(self, step: int) -> torch.Tensor:
+        """The indices of the pairs of a step, counted from 0 through all epochs, shortest first."""
+        epoch, number = divmod(step, len(self))
+        return self._epoch(epoch)[number]
+
+    def _shuffled(self, epoch: int) -> list[torch.Tensor]:
+        random = stream(self._seed, "order", epoch)
+        order = torch.randperm(len(self._lengths), generator=random)
+        pools = [pool[self._lengths[pool].argsort(stable=True)] for pool in order.split(self._pool * self._batch)]
+        batches = [batch for pool in pools for batch in pool.split(self._batch)]
+        return [batches[number] for number in torch.randperm(len(batches), generator=random).tolist()]
+
+
+def eos_padding(lengths: torch.Tensor, padding: int | str, sizes: list[int]) -> torch.Tensor:
+    """Extra EOS targets behind the first, by sequence: none (0, the paper's), ``k`` each, or "batch", up to the
+    longest sequence of its micro-batch (LLaDA's own recipe). ``sizes`` are the micro-batches' numbers of sequences."""
+    if padding != "batch":
+        return torch.full_like(lengths, int(padding))
+    return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A batch of pairs as one row of tokens. ``lengths`` and ``targets`` (|y|) are (batch,), the others (rows,)."""
+
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    owner: torch.Tensor
+    is_target: torch.Tensor
+    lengths: torch.Tensor
+    targets: torch.Tensor
+
+
+def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor) -> Layout:
+    """Gather the pairs at ``indices`` into one row, each followed by ``extra`` more copies of its EOS."""
+    lengths = pairs.lengths[indices] + extra
+    owner = torch.repeat_interleave(torch.arange(len(indices)), lengths)
+    positions = torch.arange(len(owner)) - (lengths.cumsum(0) - lengths)[owner]
+    within = torch.minimum(positions, (pairs.lengths[indices] - 1)[owner])
+    prompts = pairs.prompts[indices]
+    return Layout(
+        pairs.tokens[pairs.starts[indices][owner] + within].long(),
+        positions,
+        owner,
+        positions >= prompts[owner],
+        lengths,
+        lengths - prompts,
+    )

@@ -1,0 +1,83 @@
+"""The masked-diffusion loss, its readings, and batches cut so that the split changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from entropy_valley.backbone.packing import Packed, hidden_states
+from entropy_valley.training.data import Layout
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """What one forward pass sees: packed sequences, and the rows to predict.
+
+    ``rows``, ``labels`` and ``weights`` are (masked slots,). Over all micro-batches of a step, on all ranks, the sum
+    of ``weights`` · CE is the loss of the whole batch: no denominator is left to be applied.
+    """
+
+    packed: Packed
+    rows: torch.Tensor
+    labels: torch.Tensor
+    weights: torch.Tensor
+
+    def __len__(self) -> int:
+        """Sequences; 0 where a short last batch left nothing for this pass."""
+        return len(self.packed.lengths)
+
+    def to(self, device: torch.device | str) -> MicroBatch:
+        input_ids, position_ids = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
+        packed = Packed(input_ids, position_ids, self.packed.lengths, self.packed.offsets)
+        return MicroBatch(packed, self.rows.to(device), self.labels.to(device), self.weights.to(device))
+
+
+def slot_weights(
+    masked: torch.Tensor, owner: torch.Tensor, times: torch.Tensor, targets: torch.Tensor, weight: str, normaliser: str
+) -> torch.Tensor:
+    """The factor of each slot's CE in the batch's loss, (rows,), 0 where it is not masked.
+
+    ``weight`` "1/t" is the likelihood bound's, "none" the plain CE. ``normaliser``: "token" divides by sum |y| (the
+    default, and LLaDA's loss up to its constant), "sequence" by |y| of the sequence and the batch size, "masked" by
+    the number of masked slots.
+    """
+    factor = torch.reciprocal(times) if weight == "1/t" else torch.ones_like(times)
+    divisor = {
+        "token": targets.sum().expand(len(targets)),
+        "sequence": targets * len(targets),
+        "masked": masked.sum().expand(len(targets)),
+    }[normaliser]
+    return (factor / divisor)[owner] * masked
+
+
+def micro_batches(
+    layout: Layout, masked: torch.Tensor, weights: torch.Tensor, mask_id: int, sizes: list[int]
+) -> list[MicroBatch]:
+    """Cut a corrupted batch into consecutive micro-batches of ``sizes`` sequences (0 allowed)."""
+    corrupted = torch.where(masked, mask_id, layout.tokens)
+    lengths = layout.lengths.tolist()
+    batches, first, start = [], 0, 0
+    for size in sizes:
+        part = tuple(lengths[first : first + size])
+        cut = slice(start, start + sum(part))
+        offsets = (0, *itertools.accumulate(part))[: len(part)]
+        packed = Packed(corrupted[None, cut], layout.positions[None, cut], part, offsets)
+        rows = masked[cut].nonzero()[:, 0]
+        batches.append(MicroBatch(packed, rows, layout.tokens[cut][rows], weights[cut][rows]))
+        first, start = first + size, cut.stop
+    return batches
+
+
+def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tensor:
+    """CE in nats of each masked slot, (masked slots,), float32; the LM head runs on their rows alone.
+
+    ``model`` is a stock ``…ForCausalLM``. Shifted families read slot i from row i - 1; a prompt is never empty, so
+    that row is of the same sequence.
+    """
+    hidden = hidden_states(model, batch.packed)
+    logits = model.lm_head(hidden[batch.rows - int(shifted)])
+    return cross_entropy(logits.float(), batch.labels, reduction="none")

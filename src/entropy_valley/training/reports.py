@@ -1,0 +1,42 @@
+"""What a training run shows while it runs: TensorBoard scalars and a progress bar."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from entropy_valley.progress import progress
+
+Report = Callable[[dict[str, float]], None]
+
+
+@contextlib.contextmanager
+def reports(logs: Path, start: int, steps: int, description: str, every: int = 1) -> Iterator[Report]:
+    """Yield a function that takes each finished step's scalars, from step ``start`` on, in order.
+
+    ``tokens``, the tokens of the step, is logged as a rate; every ``every``-th step goes to TensorBoard, where what a
+    killed run had logged beyond ``start`` is hidden. The bar shows ``cross_entropy``.
+    """
+    from torch.utils.tensorboard import SummaryWriter
+
+    with (
+        SummaryWriter(logs, purge_step=start + 1) as board,
+        progress(total=steps, description=description, unit="step") as bar,
+    ):
+        bar.update(start)
+        last = time.perf_counter()
+
+        def report(scalars: dict[str, float]) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            rate = scalars.pop("tokens") / (now - last)
+            last = now
+            bar.set_postfix(ce=round(scalars["cross_entropy"], 3), refresh=False)
+            bar.update()
+            if bar.n % every == 0:
+                for name, value in (scalars | {"tokens_per_second": rate}).items():
+                    board.add_scalar(name, value, bar.n)
+
+        yield report

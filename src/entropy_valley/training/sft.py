@@ -1,0 +1,160 @@
+"""LoRA fine-tuning on a masked-diffusion loss: an explicit loop around a DeepSpeed engine."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley import files
+from entropy_valley.backbone.loading import Backbone, load_backbone
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.config.schema import Training
+from entropy_valley.errors import InputError
+from entropy_valley.training import adapter, data, engine, lora, processes
+from entropy_valley.training.canvases import Canvases
+from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.masking import seed_of
+from entropy_valley.training.reports import reports
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fine-tuning: the SPEC of ``train.py`` and where things lie.
+
+    ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result.
+    """
+
+    spec: Mapping[str, Any]
+    corpus: Path
+    backbone: Path
+    out: Path
+    work: Path
+    logs: Path
+    device: str = "cpu"
+    checkpoint_every: int = 200
+
+    @property
+    def settings(self) -> Training:
+        given = {key: self.spec[key] for key in ("precision", "processes")}
+        return Training.model_validate(given | dict(self.spec["training"]))
+
+
+def finetune(job: Job) -> None:
+    """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` once it passed the gate.
+
+    On a CPU the same job gives the same bytes, killed in between or not.
+    """
+    settings = job.settings
+    rank = processes.join(job.device, settings.processes)
+    backbone = load_backbone(job.backbone, job.spec["family"], device=job.device, dtype=settings.precision)
+    canvases = _canvases(job, settings, backbone)
+    steps = settings.max_steps or settings.epochs * len(canvases.order)
+    adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
+    model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
+    facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
+    checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
+    with fast_kernels(job.device):
+        seconds = _loop(_Trainer(model, canvases, rank, settings.processes), checkpoints, job, steps)
+    if rank == 0:
+        facts |= {"steps": steps, "pairs": len(canvases.pairs), "dropped": canvases.pairs.dropped}
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts)
+        files.write_json(job.logs / "run.json", _run(job.device, seconds))
+        checkpoints.clear()
+    processes.leave()
+
+
+def _canvases(job: Job, settings: Training, backbone: Backbone) -> Canvases:
+    pairs = _pairs(job, settings, backbone)
+    return Canvases(
+        pairs,
+        data.Batches(pairs.lengths, settings.global_batch, job.spec["seed"]),
+        settings.loss,
+        backbone.mask_id,
+        job.spec["seed"],
+        parts=settings.global_batch // settings.micro_batch,
+    )
+
+
+def _pairs(job: Job, settings: Training, backbone: Backbone) -> data.Pairs:
+    if job.spec["bos"] and backbone.bos_id is None:
+        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
+    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    rows = files.read_jsonl(job.corpus, ("source", "target"))[: settings.limit]
+    padding = settings.loss.eos_padding
+    limit = min(settings.max_tokens, backbone.context) - (0 if padding == "batch" else padding)
+    return data.tokenise(rows, prompt, backbone.eos_id, limit)
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """One optimiser step at a time: a function of its number, whatever was run before in this process."""
+
+    model: Any
+    canvases: Canvases
+    rank: int
+    world: int
+
+    def step(self, number: int) -> dict[str, float]:
+        """Run optimiser step ``number`` (from 0); loss, mean unweighted CE, learning rate, gradient norm, tokens."""
+        parts, rate = self.canvases[number], self.model.get_lr()[0]
+        mine = parts[self.rank :: self.world]
+        sums = torch.zeros(2, dtype=torch.float64, device=self.model.device)
+        for micro, batch in enumerate(mine):
+            # Dropout draws from torch's own stream: set it, so that a resumed step draws the same.
+            torch.manual_seed(seed_of(self.canvases.seed, "dropout", number, micro, self.rank))
+            loss, entropies = self.model(batch.to(self.model.device))
+            # Weights already hold the whole batch's denominator; the engine averages over ranks.
+            self.model.backward(loss * self.world, scale_wrt_gas=False)
+            self.model.step()
+            sums += torch.stack([loss.detach(), entropies])
+        if self.world > 1:
+            torch.distributed.all_reduce(sums)
+        loss, entropies = sums.tolist()
+        return {
+            "loss": loss,
+            "cross_entropy": entropies / sum(len(part.rows) for part in parts),
+            "learning_rate": rate,
+            "gradient_norm": float(self.model.get_global_grad_norm()),
+            "tokens": sum(part.packed.input_ids.numel() for part in parts),
+        }
+
+
+def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> float:
+    """All steps that are not done yet; the seconds spent, those before a kill included."""
+    done = checkpoints.resume(trainer.model)
+    began = time.perf_counter() - done["seconds"]
+    shown = reports(job.logs, done["step"], steps, "fine-tuning") if trainer.rank == 0 else nullcontext(_silent)
+    with shown as report:
+        for step in range(done["step"], steps):
+            report(trainer.step(step))
+            if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
+                checkpoints.save(trainer.model, {"step": step + 1, "seconds": time.perf_counter() - began})
+    return time.perf_counter() - began
+
+
+def _silent(scalars: dict[str, float]) -> None:
+    """Ranks other than 0 report nothing."""
+
+
+def _run(device: str, seconds: float) -> dict[str, Any]:
+    """What differs from run to run, kept away from the adapter: its files are the same after a kill."""
+    if device == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+        name = torch.cuda.get_device_name()
+    else:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        name = f"cpu, {torch.get_num_threads()} threads"
+    return {
+        "seconds": round(seconds, 1),
+        "peak_memory_bytes": peak,
+        "host": socket.gethostname(),
+        "device": name,
+    }
