@@ -1,0 +1,55 @@
+# make demo | demo-full | test | lint | install | lock | clean
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+INSTALLED := $(VENV)/.installed
+# The lock leaves torch out: its builds (CPU, one for each CUDA version) have hashes of their own.
+TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+export PATH := $(BIN):$(PATH)
+# Small models on few cores: more threads than this only get in each other's way.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: install demo demo-full test lint lock clean
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	pip install --quiet "$(TORCH)"
+	pip install --quiet --no-deps --require-hashes -r requirements.lock
+	pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: install
+	snakemake --workflow-profile demo
+	@$(SHOW_DEMO)
+
+demo-full: install
+	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml
+	@$(SHOW_DEMO)
+
+define SHOW_DEMO
+printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \
+	entropy-valley show results/demo/tables/main.csv
+endef
+
+test: install
+	python -m pytest -n 2 --dist worksteal
+
+lint: install
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+# Takes minutes: it asks the index for every file's hash.
+lock:
+	printf '# All but torch (see Makefile), for Python 3.11 on Linux; made by `make lock`.\n' > requirements.lock.new
+	pip-compile --quiet --strip-extras --extra test --generate-hashes --unsafe-package torch --unsafe-package pip \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file - pyproject.toml \
+		| sed '/^# WARNING/,$$d' >> requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean:
+	rm -rf .snakemake .pytest_cache .ruff_cache .hypothesis build
