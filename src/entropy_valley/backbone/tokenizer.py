@@ -27,12 +27,8 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
-    """A byte-level BPE of at most ``vocabulary`` entries, the family's special tokens first.
-
-    No entry spans two Han characters: Chinese has no spaces, and merges across words would make a word's length
-    depend on its neighbours.
-    """
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    """A byte-level BPE of at most ``vocabulary`` entries, the family's special tokens first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     special = list(
@@ -41,9 +37,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
         )
     )
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(r"\p{Han}"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(

@@ -1,0 +1,29 @@
+"""The library's front door gives what a selector and the reference decoder give sentence by sentence."""
+
+from __future__ import annotations
+
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.lengths import candidate_length
+from entropy_valley.canvas.selectors import make_selector
+from entropy_valley.decoding import reference
+from entropy_valley.translator import Translator
+
+SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
+RATIOS = [0.5, 1.0, 1.5]
+
+
+def test_it_gives_algorithm_1(backbone):
+    prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+    translations = Translator(backbone, prompt, make_selector("ev", {"ratios": RATIOS}), steps=4).translate(SOURCES)
+    for source, translation in zip(SOURCES, translations, strict=True):
+        candidates = {candidate_length(ratio, len(prompt.tokens(source))) for ratio in RATIOS}
+        means = {length: mean_entropy(backbone, prompt.encode(source), length) for length in candidates}
+        assert translation.scores.keys() == candidates
+        assert translation.length == min(sorted(means), key=means.__getitem__)
+        _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
+        assert translation.text == prompt.text(text)
+
+
+def mean_entropy(backbone, prompt, length):
+    entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
+    return sum(entropies[:-1]) / (length - 1)
