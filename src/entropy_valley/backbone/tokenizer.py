@@ -10,20 +10,22 @@ from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
 
+TOKENIZER_FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
+
+
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
     """The checkpoint's own fast tokenizer, never through remote code."""
     import transformers
 
     folder = Path(folder)
-    name = "PreTrainedTokenizerFast" if (folder / "tokenizer.json").exists() else family.tokenizer_class
-    try:
-        return getattr(transformers, name).from_pretrained(folder, local_files_only=True)
-    except (OSError, TypeError, ValueError) as error:
+    if not any((folder / file).exists() for file in TOKENIZER_FILES):
         raise InputError(
             folder,
-            f"no tokenizer that {name} can read ({error})",
+            f"no tokenizer, none of {', '.join(TOKENIZER_FILES)}",
             "Copy the released tokenizer files into this folder.",
-        ) from None
+        )
+    name = "PreTrainedTokenizerFast" if (folder / TOKENIZER_FILES[0]).exists() else family.tokenizer_class
+    return getattr(transformers, name).from_pretrained(folder, local_files_only=True)
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
