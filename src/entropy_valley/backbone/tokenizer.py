@@ -9,7 +9,6 @@ from typing import Any
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
-
 TOKENIZER_FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
 
 
