@@ -9,7 +9,9 @@ configfile: "config.yaml"
 
 
 try:
-    EXPERIMENT = configuration.load(config, [str(path) for path in workflow.configfiles])
+    # Snakemake lists the files of the command line first; config.yaml is the one that they are laid over.
+    FILES = sorted(map(str, workflow.configfiles), key=lambda path: path != "config.yaml")
+    EXPERIMENT = configuration.load(config, FILES)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None
 

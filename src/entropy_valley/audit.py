@@ -31,6 +31,8 @@ def show(states: list[tuple[Cell, str]]) -> None:
     from rich.table import Table
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)  # a log has no width to fit
     table = Table(title="Experiment matrix: cells done / all")
     for column in ("backbone", "direction", "test set", "method", "order", "steps", "seeds done", "seeds missing"):
         table.add_column(column)

@@ -7,11 +7,9 @@ localrules:
 
 rule audit:
     """List every cell, done or missing; never up to date, because it looks at files that it does not need."""
-    log:
-        f"{R}/logs/audit.log",
-    conda:
-        "../../envs/analysis.yaml"
-    params:
-        configs=lambda w: [str(path) for path in workflow.configfiles],
-    shell:
-        f"python -m entropy_valley audit --configfile {{params.configs:q}} --out {R}/audit/matrix.tsv 2> >(tee {{log:q}} >&2)"
+    run:
+        from entropy_valley.audit import audit, show, write_tsv
+
+        states = audit(EXPERIMENT)
+        write_tsv(f"{R}/audit/matrix.tsv", states)
+        show(states)
