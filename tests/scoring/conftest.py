@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley.config.schema import Estimator
+from entropy_valley.config.training import Estimator
 from entropy_valley.corpus import grammar
 from entropy_valley.scoring import embedded_comet
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from entropy_valley import files
-from entropy_valley.config.schema import Estimator
+from entropy_valley.config.training import Estimator
 from entropy_valley.corpus import grammar
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, corruption

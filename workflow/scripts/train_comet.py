@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files
-from entropy_valley.config.schema import Estimator
+from entropy_valley import errors, files, folders
+from entropy_valley.config.training import Estimator
 from entropy_valley.scoring import embedded_comet, estimator_training
 
 TOKENIZER_PAIRS = 20_000
@@ -21,13 +19,8 @@ def main() -> None:
     options = _options()
     settings = {key: value for key, value in options.spec.items() if key != "revision"}
     config = Estimator.model_validate(settings)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=options.out.parent, prefix=f".{options.out.name}.") as temporary:
-        folder = Path(temporary, options.out.name)
-        folder.mkdir()
+    with folders.whole(options.out) as folder:
         _make(config, options.corpus, options.dev, folder)
-        shutil.rmtree(options.out, ignore_errors=True)
-        folder.rename(options.out)
 
 
 def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folder: Path) -> None:

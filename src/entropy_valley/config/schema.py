@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
+from entropy_valley.config.base import Direction, Directions, Name, Names, Numbers, Ratios, Section, Template
 from entropy_valley.config.sources import Source
-
-
-class Section(BaseModel):
-    """A block of the config: no unknown keys, no changes after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _unique(values: list[Any]) -> list[Any]:
-    repeated = sorted({str(value) for value in values if values.count(value) > 1})
-    if repeated:
-        raise ValueError(f"repeats {', '.join(repeated)}; name each once")
-    return values
-
-
-def _template(text: str) -> str:
-    if text.count("{src}") != 1:
-        raise ValueError("must name the source exactly once, as {src}")
-    return text
-
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
-Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
-Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
-Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
-Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
-Ratios = Annotated[list[PositiveFloat], Field(min_length=1), AfterValidator(_unique)]
-Template = Annotated[str, AfterValidator(_template)]
-Share = Annotated[float, Field(ge=0, le=1)]
+from entropy_valley.config.training import Estimator, Pretraining, Training
 
 
 class Matrix(Section):
@@ -78,36 +51,6 @@ class Corpus(Section):
     test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
 
 
-class Loss(Section):
-    """The readings of the masked-diffusion loss."""
-
-    weight: Literal["1/t", "none"] = "1/t"
-    normaliser: Literal["token", "sequence", "masked"] = "token"
-    time: Literal["sequence", "minibatch"] = "sequence"
-    eps: Annotated[float, Field(gt=0, lt=1)] = 1e-3
-    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = 0
-
-
-class Pretraining(Section):
-    """A tiny backbone made from nothing on the train splits (demo only)."""
-
-    seed: int
-    steps: PositiveInt
-    batch: PositiveInt = Field(description="sequences per step")
-    learning_rate: PositiveFloat
-    warmup: Share
-    weight_decay: Annotated[float, Field(ge=0)]
-    all_mask_share: Share = Field(description="share of canvases that are wholly masked")
-    vocabulary: PositiveInt
-    width: PositiveInt
-    layers: PositiveInt
-    heads: PositiveInt
-    kv_heads: PositiveInt
-    ffn: PositiveInt
-    context: PositiveInt
-    directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
-
-
 class Hub(Section):
     """A released checkpoint on the Hugging Face hub."""
 
@@ -133,46 +76,6 @@ class BackboneSection(Section):
             raise ValueError("`pretraining` excludes `hub` and `folder`")
         if not (self.hub or self.folder or self.pretraining):
             raise ValueError("needs one of `hub`, `folder`, `pretraining`")
-        return self
-
-
-class Lora(Section):
-    """The low-rank adapters."""
-
-    rank: PositiveInt
-    alpha: PositiveInt
-    dropout: Share
-
-
-class Training(Section):
-    """LoRA-SFT."""
-
-    epochs: PositiveInt | None = None
-    max_steps: PositiveInt | None = Field(None, description="instead of epochs")
-    limit: PositiveInt | None = Field(None, description="use only so many training pairs")
-    processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
-    global_batch: PositiveInt = Field(description="sequences per optimiser step")
-    micro_batch: PositiveInt = Field(description="sequences per device and pass")
-    learning_rate: PositiveFloat
-    warmup: Share
-    weight_decay: Annotated[float, Field(ge=0)]
-    betas: tuple[Share, Share]
-    clip: PositiveFloat
-    max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
-    precision: Literal["float32", "bfloat16"]
-    checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
-    lora: Lora
-    loss: Loss = Loss()
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Training:
-        if (self.epochs is None) == (self.max_steps is None):
-            raise ValueError("give either `epochs` or `max_steps`")
-        if self.global_batch % (self.micro_batch * self.processes):
-            raise ValueError(
-                f"`global_batch` {self.global_batch} is no multiple of `micro_batch` × `processes` = "
-                f"{self.micro_batch * self.processes}"
-            )
         return self
 
 
@@ -216,28 +119,6 @@ class Decoding(Section):
 
     precision: Literal["float32", "bfloat16"]
     schedule: Literal["llada"] = "llada"
-
-
-class Estimator(Section):
-    """Size and training of the embedded estimator.
-
-    A step sees ``pairs`` sentence pairs, each reference with ``corruptions`` spoiled copies; the learning rate warms
-    up and falls as a half cosine. Below ``minimum_spearman`` on held-out drops, repeats or replacements the estimator
-    is refused.
-    """
-
-    seed: int
-    steps: PositiveInt
-    width: PositiveInt = 96
-    layers: PositiveInt = 1
-    heads: PositiveInt = 4
-    vocabulary: PositiveInt = 4000
-    context: PositiveInt = Field(256, description="tokens of a sentence with its two special ones")
-    pairs: PositiveInt = 16
-    corruptions: PositiveInt = 6
-    learning_rate: PositiveFloat = 3e-3
-    warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps")
-    minimum_spearman: Annotated[float, Field(ge=-1, le=1)] = 0.75
 
 
 class Comet(Section):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.config.schema import Estimator
+from entropy_valley.config.training import Estimator
 from entropy_valley.scoring.comet import CHECKPOINT, HPARAMS
 
 ENCODER = "encoder"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley.config.schema import Estimator
+from entropy_valley.config.training import Estimator
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring import corruption

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, folders
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.training import folders, lora
+from entropy_valley.training import lora
 
 _PREFIX = "base_model.model."
 PACKAGES = ("torch", "transformers", "peft", "deepspeed")

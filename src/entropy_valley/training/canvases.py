@@ -10,7 +10,7 @@ import torch
 from entropy_valley.training import data, loss, masking
 
 if TYPE_CHECKING:
-    from entropy_valley.config.schema import Loss
+    from entropy_valley.config.training import Loss
 
 
 @dataclass(frozen=True)

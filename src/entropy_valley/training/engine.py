@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley import files
+from entropy_valley.folders import synchronise
 from entropy_valley.training import lora
-from entropy_valley.training.folders import synchronise
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 
 if TYPE_CHECKING:
-    from entropy_valley.config.schema import Training
+    from entropy_valley.config.training import Training
 
 
 class Objective(torch.nn.Module):

@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, folders
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import new_model
 from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
-from entropy_valley.config.schema import Loss, Pretraining
-from entropy_valley.training import data, folders
+from entropy_valley.config.training import Loss, Pretraining
+from entropy_valley.training import data
 from entropy_valley.training.canvases import Canvases
 from entropy_valley.training.kernels import fast_kernels
 from entropy_valley.training.loss import cross_entropies

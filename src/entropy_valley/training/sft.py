@@ -16,7 +16,7 @@ import torch
 from entropy_valley import files
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.config.schema import Training
+from entropy_valley.config.training import Training
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, data, engine, lora, processes
 from entropy_valley.training.canvases import Canvases

@@ -1,0 +1,36 @@
+"""What all blocks of the config share: no unknown keys, and the kinds of values that they are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+
+class Section(BaseModel):
+    """A block of the config: no unknown keys, no changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _unique(values: list[Any]) -> list[Any]:
+    repeated = sorted({str(value) for value in values if values.count(value) > 1})
+    if repeated:
+        raise ValueError(f"repeats {', '.join(repeated)}; name each once")
+    return values
+
+
+def _template(text: str) -> str:
+    if text.count("{src}") != 1:
+        raise ValueError("must name the source exactly once, as {src}")
+    return text
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
+Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
+Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
+Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
+Ratios = Annotated[list[PositiveFloat], Field(min_length=1), AfterValidator(_unique)]
+Template = Annotated[str, AfterValidator(_template)]
+Share = Annotated[float, Field(ge=0, le=1)]
