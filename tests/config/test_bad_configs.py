@@ -1,0 +1,106 @@
+"""Every mistake is named: the file that makes it, the key, the value, and what would be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley.config import load_files
+from entropy_valley.errors import InputError
+
+EV = "length_methods.ev.ratios"
+CASES = [
+    ({"trainig": {}}, "trainig", "unknown key; remove it or mend its spelling"),
+    ({"training": {"learning_rte": 1}}, "training.learning_rte = 1", "unknown key"),
+    ({"training": {"lora": {"rnk": 1}}}, "training.lora.rnk = 1", "unknown key"),
+    ({"sources": {"wmt22": {"foldr": "x"}}}, "sources.wmt22.foldr = 'x'", "unknown key"),
+    ({"sources": {"wmt22": {"name": "wmt23"}}}, "sources.wmt22", "'wmt22'"),
+    (
+        {"length_methods": {"ratio": {"ratios": {"en-zh": 0}}}},
+        "length_methods.ratio.ratios.en-zh = 0",
+        "greater than 0",
+    ),
+    ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, -1]}}}}, f"{EV}.en-zh.1 = -1", "greater than 0"),
+    ({"length_methods": {"ev": {"ratios": {"en-zh": []}}}}, f"{EV}.en-zh = []", "at least 1 item"),
+    ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, 0.8]}}}}, f"{EV}.en-zh = [0.8, 0.8]", "name each once"),
+    ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]", "repeats 1; name each once"),
+    ({"matrix": {"seeds": []}}, "matrix.seeds = []", "at least 1 item"),
+    ({"matrix": {"seeds": ["one"]}}, "matrix.seeds.0 = 'one'", "valid integer"),
+    ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama", "not defined under `backbones`"),
+    ({"matrix": {"directions": ["en-fr"]}}, "matrix.directions", "'en-fr' is not defined; `directions` has en-zh"),
+    ({"matrix": {"backbones": ["llada-80b"]}}, "matrix.backbones", "`backbones` has llada-8b"),
+    ({"matrix": {"methods": ["oracle", "evv"]}}, "matrix.methods", "`length_methods` has oracle"),
+    ({"tables": {"backbone": "dream-8b"}}, "tables.backbone = 'dream-8b'", "not among matrix.backbones"),
+    ({"tables": {"steps": 16}}, "tables.steps = 16", "not among matrix.steps"),
+    ({"directions": {"en-zh": {"prompt": "Translate: "}}}, "directions.en-zh.prompt = 'Translate: '", "{src}"),
+    ({"directions": {"en-zh": {"prompt": "{src} {src}"}}}, "directions.en-zh.prompt", "exactly once"),
+    ({"directions": {"en-zh": {"train": "wmt18"}}}, "directions.en-zh.train = 'wmt18'", "`sources` has"),
+    ({"directions": {"en-zh": {"tests": ["wmt21"]}}}, "directions.en-zh.tests", "'wmt21' is not defined"),
+    ({"training": {"epochs": None}}, "training", "give either `epochs` or `max_steps`"),
+    ({"training": {"global_batch": 100}}, "training", "no multiple of `micro_batch` × `processes` = 32"),
+    ({"training": {"precision": "float16"}}, "training.precision = 'float16'", "'float32' or 'bfloat16'"),
+    ({"training": {"lora": {"dropout": 1.5}}}, "training.lora.dropout = 1.5", "less than or equal to 1"),
+    ({"backbones": {"llada-8b": {"hub": None}}}, "backbones.llada-8b", "needs one of `hub`, `folder`, `pretraining`"),
+    ({"backbones": {"llada-8b": {"family": "bert"}}}, "backbones.llada-8b.family = 'bert'", "'llada'"),
+    ({"scoring": {"comet": {"checkpoint": None}}}, "scoring.comet", "give either `checkpoint` or `training`"),
+    ({"device": "gpu"}, "device = 'gpu'", "'cpu' or 'cuda'"),
+    ({"corpus": {"train": 0}}, "corpus.train = 0", "greater than 0"),
+]
+
+
+@pytest.mark.parametrize(("over", "key", "remedy"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_mistake_is_named(load, over, key, remedy):
+    with pytest.raises(InputError) as caught:
+        load(over)
+    lines = [line for line in str(caught.value).splitlines() if key in line]
+    assert lines, str(caught.value)
+    assert "mine.yaml: " in lines[0]
+    assert remedy in lines[0]
+
+
+def test_a_direction_without_ratios_names_each_method(load):
+    over = {
+        "matrix": {"directions": ["de-fr"]},
+        "directions": {
+            "de-fr": {"source": "German", "target": "French", "prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
+        },
+    }
+    with pytest.raises(InputError) as caught:
+        load(over)
+    for method in ("ratio", "ev"):
+        assert f"length_methods.{method}.ratios: no ratios for direction de-fr; add that key" in str(caught.value)
+
+
+def test_a_language_without_length_limits(load):
+    direction = {"source": "English", "target": "Japanese", "prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
+    with pytest.raises(InputError, match=r"corpus\.filters: no length limits for language ja; add that key"):
+        load({"matrix": {"directions": ["en-ja"]}, "directions": {"en-ja": direction}})
+
+
+def test_all_mistakes_of_a_file_at_once(load):
+    over = {
+        "device": "gpu",
+        "trainig": 1,
+        "matrix": {"seeds": [1, 1]},
+        "length_methods": {"ratio": {"ratios": {"en-de": -2}}},
+    }
+    with pytest.raises(InputError) as caught:
+        load(over)
+    message = str(caught.value)
+    assert "4 problems" in message
+    for key in ("device", "trainig", "matrix.seeds", "length_methods.ratio.ratios.en-de"):
+        assert f"mine.yaml: {key}" in message
+
+
+def test_the_file_at_fault_is_the_last_that_sets_the_key(load):
+    with pytest.raises(InputError, match=r"demo\.yaml: tables\.backbone"):
+        load({"matrix": {"backbones": ["dream-tiny"]}}, "config/demo.yaml")
+
+
+def test_files_that_are_no_config(tmp_path):
+    missing, broken, listed = tmp_path / "missing.yaml", tmp_path / "broken.yaml", tmp_path / "listed.yaml"
+    broken.write_text("a: [1\n")
+    listed.write_text("- a\n")
+    for path, problem in ((missing, "file not found"), (broken, "not YAML"), (listed, "holds no mapping")):
+        with pytest.raises(InputError, match=problem) as caught:
+            load_files([path])
+        assert caught.value.place == str(path)

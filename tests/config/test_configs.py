@@ -1,0 +1,66 @@
+"""The configs of the repository, their schema, and how files are laid over each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley.config import load_files
+from entropy_valley.config.loading import overlay
+from entropy_valley.config.schema import json_schema
+
+ROOT = Path(__file__).parents[2]
+OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"]]
+
+
+@pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
+def test_every_config_loads(names):
+    load_files([ROOT / "config.yaml", *(ROOT / "config" / f"{name}.yaml" for name in names)])
+
+
+def test_every_overlay_is_tested():
+    assert {path.stem for path in (ROOT / "config").glob("*.yaml")} == {name for names in OVERLAYS for name in names}
+
+
+def test_the_schema_is_in_step():
+    assert (ROOT / "docs" / "config.schema.json").read_text(encoding="utf-8") == json_schema(), (
+        "entropy-valley schema > docs/config.schema.json"
+    )
+
+
+def test_the_schema_describes_the_top_level_keys():
+    schema = json.loads(json_schema())
+    assert not schema["additionalProperties"]
+    assert {"matrix", "training", "length_methods"} <= schema["properties"].keys()
+
+
+def test_a_selector_of_the_users_own_is_let_in(load):
+    experiment = load(
+        {"matrix": {"methods": ["oracle", "mine"]}, "length_methods": {"mine": {"selector": "selectors.mine:Mine"}}}
+    )
+    assert experiment.matrix.methods == ["oracle", "mine"]
+
+
+values = st.recursive(
+    st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),
+    lambda inner: st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+mappings = st.dictionaries(st.text(max_size=2), values, max_size=3)
+
+
+@given(mappings, mappings)
+def test_what_is_laid_over_wins_and_laying_it_twice_changes_nothing(base, over):
+    merged = overlay(base, over)
+    assert overlay(merged, over) == merged
+    assert merged.keys() == base.keys() | over.keys()
+    assert overlay(base, {}) == base
+    assert overlay({}, over) == over
+
+
+def test_mappings_are_merged_and_lists_replaced():
+    assert overlay({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [4]}}) == {"a": {"b": [4], "c": 3}}

@@ -1,0 +1,82 @@
+"""Cells, their files, and the slices of the config that rules get."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import matrix, specs
+from entropy_valley.config import load_files
+from entropy_valley.files import canonical
+
+ROOT = Path(__file__).parents[1]
+PAPER = load_files([ROOT / "config.yaml"])
+DEMO = load_files([ROOT / "config.yaml", ROOT / "config" / "demo.yaml"])
+
+
+def test_the_papers_cells_are_its_whole_product():
+    cells = matrix.cells(PAPER)
+    assert len(cells) == len(set(cells)) == 3 * 3 * 3 * 3
+    assert len(matrix.runs(PAPER)) == 27
+    assert {cell.run.backbone for cell in cells} == {"llada-8b", "dream-7b", "diffullama-7b"}
+
+
+def test_a_backbone_may_have_seeds_of_its_own():
+    seeds = {(run.backbone, run.seed) for run in matrix.runs(DEMO)}
+    assert seeds == {("llada-tiny", 1), ("llada-tiny", 2), ("llada-tiny", 3), ("dream-tiny", 1), ("diffullama-tiny", 1)}
+
+
+def test_no_two_cells_share_a_file():
+    paths = [cell.scores("results") for experiment in (PAPER, DEMO) for cell in matrix.cells(experiment)]
+    assert len(set(paths)) == len(paths)
+
+
+def test_a_cells_file_tells_its_coordinates():
+    cell = matrix.Cell(matrix.Run("en-zh", "llada-8b", 2), "wmt22", "ev", "med", 32)
+    assert cell.scores("results") == "results/en-zh/llada-8b/seed2/wmt22/ev/med-T32/scores.json"
+    assert list(cell.key().values()) == ["llada-8b", "en-zh", 2, "wmt22", "ev", "med", 32]
+
+
+def test_tables_take_one_order_one_budget_and_the_first_test_set():
+    wide = PAPER.model_copy(
+        update={"matrix": PAPER.matrix.model_copy(update={"steps": [16, 32], "orders": ["med", "random"]})}
+    )
+    assert len(matrix.cells(wide)) == 4 * 81
+    assert matrix.table_cells(wide) == matrix.cells(PAPER)
+    assert {cell.run.backbone for cell in matrix.table_cells(wide, "dream-7b")} == {"dream-7b"}
+
+
+@pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
+def test_every_spec_is_canonical_json(experiment):
+    """Snakemake compares the text: the same settings must always give the same one."""
+    assert all(canonical(json.loads(text)) == text for text in every_spec(experiment))
+
+
+def every_spec(experiment):
+    backbones = experiment.matrix.backbones
+    made_here = [name for name in backbones if experiment.backbones[name].pretraining]
+    yield from (specs.pretraining(experiment, name) for name in made_here)
+    yield from (specs.hub(experiment, name) for name in backbones if name not in made_here)
+    for cell in matrix.cells(experiment):
+        run = cell.run
+        yield specs.corpus(experiment, run.direction)
+        yield specs.testset(experiment, run.direction, cell.testset)
+        yield specs.training(experiment, run)
+        yield specs.canvas(experiment, run, cell.method)
+        yield specs.decoding(experiment, run, cell.order, cell.steps)
+        yield specs.scoring(experiment, run.direction)
+    yield specs.comparison(experiment, matrix.table_cells(experiment))
+
+
+def test_a_canvas_knows_its_own_directions_ratios_only():
+    run = matrix.Run("en-zh", "llada-8b", 1)
+    assert json.loads(specs.canvas(PAPER, run, "ev"))["selector"]["ratios"] == [0.70, 0.75, 0.80, 0.85, 0.90]
+    assert json.loads(specs.canvas(PAPER, run, "ratio"))["selector"] == {"ratios": 0.8, "reserve_eos_slot": True}
+    assert json.loads(specs.canvas(PAPER, run, "oracle"))["selector"] == {}
+
+
+def test_training_knows_nothing_of_decoding():
+    text = specs.training(PAPER, matrix.Run("en-zh", "llada-8b", 1))
+    assert not any(word in text for word in ("ratio", 'steps":32', "schedule", "order", "comet"))

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from entropy_valley import files
+from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.config.training import Lora
+from entropy_valley.training import adapter, lora
+
+SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
+
+
+@pytest.fixture
+def adapted(load):
+    """A tiny backbone and its adapter, as if trained."""
+    backbone = load()
+    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1).eval()
+    torch.manual_seed(0)
+    for parameter in lora.trainable(model):
+        parameter.data.normal_(std=0.3)
+    return backbone, model
+
+
+def save(backbone, model, checkpoints, folder):
+    adapter.save(model, backbone, checkpoints / "llada", folder, {"seed": 1})
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
+    backbone = load(family)
+    found = lora.targets(backbone.model, backbone.family)
+    assert len(found) == 2 * 7
+    assert not [name for name in found if "head" in name or "embed" in name]
+    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
+    assert lora.targets(backbone.model, backbone.family) == found
+    shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
+    per_block = sum(shapes.values()) + 3 * (16 + 24)
+    assert sum(parameter.numel() for parameter in lora.trainable(model)) == 2 * 2 * per_block
+
+
+def test_a_missing_target_is_an_error(load):
+    backbone = load()
+    del backbone.model.model.layers[1].mlp.up_proj
+    with pytest.raises(RuntimeError, match="13 modules to adapt, not 14"):
+        lora.targets(backbone.model, backbone.family)
+
+
+def test_adapters_of_a_bfloat16_model_are_float32(load):
+    backbone = load(dtype="bfloat16")
+    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
+    assert {parameter.dtype for parameter in lora.trainable(model)} == {torch.float32}
+    assert backbone.model.lm_head.weight.dtype == torch.bfloat16
+
+
+def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    save(backbone, model, checkpoints, tmp_path / "adapter")
+    merged = load(adapter=tmp_path / "adapter").model
+    sequence = pack([[5, 6, backbone.mask_id, backbone.mask_id]])
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            hidden_states(merged, sequence), hidden_states(model.get_base_model(), sequence), atol=1e-4, rtol=1e-4
+        )
+    facts = files.read_json(tmp_path / "adapter" / "adapter.json")
+    assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
+    assert facts["adapter_digest"] == adapter.tensors_digest(adapter.tensors(model))
+
+
+def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
+    from peft import PeftModel
+
+    backbone, model = adapted
+    save(backbone, model, checkpoints, tmp_path / "adapter")
+    again = PeftModel.from_pretrained(load().model, tmp_path / "adapter")
+    assert adapter.tensors_digest(adapter.tensors(again)) == adapter.tensors_digest(adapter.tensors(model))
+
+
+def test_saving_twice_gives_the_same_bytes(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    for name in "ab":
+        save(backbone, model, checkpoints, tmp_path / name)
+    for path in sorted((tmp_path / "a").iterdir()):
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
+        (lambda name, tensor: tensor.zero_() if ".lora_A." in name else None, "leaves the logits"),
+        (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
+    ],
+)
+def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, message):
+    backbone, model = adapted
+    for name, parameter in model.named_parameters():
+        spoil(name, parameter.data)
+    with pytest.raises(adapter.AdapterError, match=message):
+        save(backbone, model, checkpoints, tmp_path / "adapter")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_gate_wants_every_module(adapted):
+    backbone, model = adapted
+    weights, wanted = adapter.tensors(model), lora.targets(backbone.model, backbone.family)
+    adapter.check_tensors(weights, wanted)
+    name, lost = weights.popitem()
+    with pytest.raises(adapter.AdapterError, match="differ"):
+        adapter.check_tensors(weights, wanted)
+    with pytest.raises(adapter.AdapterError, match="empty"):
+        adapter.check_tensors({**weights, name: lost[:0]}, wanted)
+
+
+def test_the_digest_is_of_the_content(adapted):
+    weights = adapter.tensors(adapted[1])
+    digest = adapter.tensors_digest(weights)
+    assert digest == adapter.tensors_digest(dict(reversed(weights.items())))
+    next(iter(weights.values()))[0, 0] += 1e-7
+    assert digest != adapter.tensors_digest(weights)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
+
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.errors import InputError
+from entropy_valley.training import data
+
+LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
+
+
+@given(LENGTHS, st.integers(1, 16), st.integers(0, 99), st.sampled_from([1, 4, 1000]))
+def test_every_pair_once_per_epoch(lengths, batch, seed, pool):
+    order = data.Batches(lengths, batch, seed, pool)
+    for epoch in range(2):
+        batches = [order[epoch * len(order) + number] for number in range(len(order))]
+        assert sorted(torch.cat(batches).tolist()) == list(range(len(lengths)))
+        assert all(torch.equal(lengths[one], lengths[one].sort().values) for one in batches)
+        assert max(map(len, batches)) <= batch
+
+
+@given(LENGTHS, st.integers(1, 16), st.integers(0, 99))
+def test_a_batch_needs_none_before_it(lengths, batch, seed):
+    steps = range(3 * len(data.Batches(lengths, batch, seed)))
+    forth, back = data.Batches(lengths, batch, seed), data.Batches(lengths, batch, seed)
+    there = {step: forth[step] for step in steps}
+    assert all(torch.equal(there[step], back[step]) for step in reversed(steps))
+
+
+def test_epochs_and_seeds_differ():
+    lengths = torch.ones(50)
+    one, other = data.Batches(lengths, 50, 1), data.Batches(lengths, 50, 2)
+    assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
+
+
+def test_a_wide_pool_groups_by_length():
+    order = data.Batches(torch.arange(64) % 4, 8, 0, pool=8)
+    assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
+
+
+def test_pairs_are_prompt_target_and_one_eos(load, monkeypatch):
+    monkeypatch.setattr(data, "_CHUNK", 5)
+    backbone = load("diffullama")
+    prompt = Prompt(TEMPLATE, backbone.tokenizer, backbone.bos_id)
+    pairs = data.tokenise(ROWS, prompt, backbone.eos_id, 96)
+    for number, row in enumerate(ROWS):
+        start, length = pairs.starts[number], pairs.lengths[number]
+        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
+        assert pairs.tokens[start : start + length].tolist() == [*source, *target, backbone.eos_id]
+        assert pairs.prompts[number] == len(source)
+
+
+def test_long_pairs_are_dropped_and_counted_never_cut(load):
+    backbone = load()
+    everything = pairs_of(backbone)
+    limit = int(everything.lengths.median())
+    some = pairs_of(backbone, limit)
+    assert some.lengths.max() == limit
+    assert len(some) == (everything.lengths <= limit).sum()
+    assert some.dropped == len(ROWS) - len(some) > 0
+    with pytest.raises(InputError, match="no pair has at most 3 tokens"):
+        pairs_of(backbone, 3)
+
+
+@pytest.mark.parametrize("padding", [0, 3, "batch"])
+def test_eos_padding(load, padding):
+    backbone = load()
+    pairs, indices = pairs_of(backbone), torch.arange(6)
+    extra = data.eos_padding(pairs.lengths[indices], padding, [4, 0, 2])
+    layout = data.lay_out(pairs, indices, extra)
+    for number, part in enumerate(layout.tokens.split(layout.lengths.tolist())):
+        assert (part == backbone.eos_id).sum() == 1 + extra[number]
+        assert (part[-1 - int(extra[number]) :] == backbone.eos_id).all()
+    if padding == "batch":
+        assert layout.lengths[:4].unique().numel() == layout.lengths[4:].unique().numel() == 1
+    else:
+        assert (extra == padding).all()
+
+
+def test_only_targets_are_masked_and_prompts_stay(load):
+    backbone = load()
+    canvases = canvases_of(backbone)
+    for step in range(len(canvases.order)):
+        (batch,) = canvases[step]
+        indices = canvases.order[step]
+        layout = data.lay_out(canvases.pairs, indices, torch.zeros_like(indices))
+        masked = batch.packed.input_ids[0] == backbone.mask_id
+        assert not masked[~layout.is_target].any()
+        assert torch.equal(masked.nonzero()[:, 0], batch.rows)
+        assert torch.equal(layout.tokens[batch.rows], batch.labels)
+
+
+def test_the_split_changes_nothing(load):
+    backbone = load()
+    whole, parts = canvases_of(backbone), canvases_of(backbone, parts=3)
+    for step in range(4):
+        (one,), several = whole[step], parts[step]
+        assert torch.equal(one.packed.input_ids, torch.cat([part.packed.input_ids for part in several], 1))
+        assert torch.equal(one.weights, torch.cat([part.weights for part in several]))
+        assert [len(part) for part in several] == sorted((len(part) for part in several), reverse=True)
+
+
+def test_one_time_per_minibatch(load):
+    several = canvases_of(load(), parts=4, time="minibatch")[0]
+    assert [part.weights.unique().numel() for part in several] == [1] * 4
+    assert torch.cat([part.weights for part in several]).unique().numel() == 4

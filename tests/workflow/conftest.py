@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+from workspace import Workspace
+
+# A backbone of either kind, so that fetching and pre-training are both there.
+MIXED = {
+    "matrix": {
+        "backbones": ["llada-tiny", "dream-7b"],
+        "directions": ["en-zh", "en-de"],
+        "seeds": [1, 2],
+        "seeds_of": {"dream-7b": [1]},
+    }
+}
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """The paper's matrix, nothing done yet."""
+    return Workspace(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A small matrix with every job done, for dry runs only."""
+    workspace = Workspace(tmp_path_factory.mktemp("finished"), "config.yaml", "config/demo.yaml", MIXED)
+    workspace.run("--cores", "2")
+    return workspace

@@ -1,0 +1,95 @@
+"""The workflow on a SLURM of its own: what is submitted where, and the smallest demo from nothing to the main table."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from workspace import Workspace
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge"),
+]
+
+MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
+QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "6"]
+ONE_RUN = {"matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]}}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The environment in which sbatch and squeue speak to a SLURM of one node."""
+    folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
+    variables = {"MINISLURM_PORT": str(free_port())}
+    subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
+    yield {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    subprocess.run([MINISLURM, "stop", folder], check=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """One of two free neighbours."""
+    for port in range(16817, 60000, 2):
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", port))
+                other.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free ports")
+
+
+def submitted(cluster) -> Counter[tuple[str, str, str]]:
+    """How often a rule was submitted to a partition asking for generic resources."""
+    fields = subprocess.run(
+        ["squeue", "--noheader", "--states=all", "--Format=Comment:80|,Partition:20|,tres-per-job:20|,State:20"],
+        env={**os.environ, **cluster},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    rows = [[field.strip() for field in line.split("|")] for line in fields.splitlines()]
+    assert {state for *_, state in rows} == {"COMPLETED"}
+    return Counter((rule(comment), partition, asked) for comment, partition, asked, _ in rows)
+
+
+def rule(comment: str) -> str:
+    """``rule_train_wildcards_…`` is how the plugin comments its jobs."""
+    return comment.removeprefix("rule_").split("_wildcards")[0]
+
+
+def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
+    """The literal command of the README on the paper's settings, with jobs that only touch their outputs."""
+    Workspace(tmp_path, ONE_RUN).run("--profile", "slurm", "results/tables/main.tex", *QUICK, environment=cluster)
+    assert (tmp_path / "results/tables/main.tex").is_file()
+    assert submitted(cluster) == {
+        ("train", "gpu", "gres:gpu:8"): 1,
+        ("canvas", "gpu", "gres:gpu:1"): 1,  # EV
+        ("canvas", "cpu", "N/A"): 2,  # Oracle and Ratio load no model
+        ("decode", "gpu", "gres:gpu:1"): 3,
+        ("score", "gpu", "gres:gpu:1"): 3,
+        ("main_table", "cpu", "N/A"): 1,
+    }
+
+
+def test_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
+    before = submitted(cluster)
+    workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
+    workspace.run("--profile", "slurm", "results/smallest/tables/main.tex", *QUICK, environment=cluster)
+    assert "EV" in (tmp_path / "results/smallest/tables/main.tex").read_text()
+    jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
+    assert jobs == {
+        "pretrain": 1,
+        "train_comet": 1,
+        "train": 1,
+        **dict.fromkeys(("canvas", "decode", "score"), 3),
+        "main_table": 1,
+    }

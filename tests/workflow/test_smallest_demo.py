@@ -1,0 +1,75 @@
+"""The smallest demo, from nothing to tables and figures, with every job doing its work; then a wider grid."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+
+import pytest
+from workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
+CELL = "en-zh.llada-tiny.seed1.grammar.ev"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, real=True)
+    workspace.run("--cores", "2")
+    return workspace
+
+
+def entropy_valley(demo, *arguments):
+    command = [sys.executable, "-m", "entropy_valley", *arguments]
+    return subprocess.run(command, cwd=demo.folder, capture_output=True, text=True, check=True).stdout
+
+
+def canvases(demo, stage):
+    """How many canvases the last job of a stage asked for, found in the store, and computed itself."""
+    (log,) = (demo.folder / "results/smallest/logs" / stage).glob(f"{CELL}*.log")
+    line = re.search(r"(\d+) canvases asked for, (\d+) shared, (\d+) computed", log.read_text())
+    return tuple(map(int, line.groups()))
+
+
+def test_tables_and_figures_are_there(demo):
+    results = demo.folder / "results/smallest"
+    names = {path.name for part in ("tables", "figures") for path in (results / part).iterdir()}
+    tables = {f"{name}.{ending}" for name in ("main", "crossbb") for ending in ("tex", "md", "csv")}
+    figures = {f"{name}.{ending}" for name in ("hero", "crossbb") for ending in ("pdf", "png", "csv")}
+    assert names == tables | figures | {"significance.csv"}
+    with open(results / "tables/main.csv", newline="") as file:
+        assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ev"}
+
+
+def test_the_terminal_shows_the_main_table_and_the_audit(demo):
+    assert "Entropy-Valley" in entropy_valley(demo, "show", "results/smallest/tables/main.csv")
+    audit = entropy_valley(demo, "audit", "--configfile", "config.yaml", *CONFIGS)
+    assert "3 cells: 3 done, 0 missing" in audit
+
+
+def test_every_job_has_a_log(demo):
+    logs = [path for path in (demo.folder / "results/smallest/logs").rglob("*.log")]
+    assert len(logs) == sum(demo.planned("--forceall").values()) - 1  # `all` does nothing
+
+
+def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):
+    assert not demo.planned()
+    probed, _, _ = canvases(demo, "canvas")
+    wider = {"length_methods": {"ev": {"ratios": {"en-zh": [0.64, 0.72, 0.80, 0.88, 0.96, 1.20]}}}}
+    done = {path: path.stat().st_mtime_ns for path in demo.folder.glob("results/smallest/en-zh/*/seed1/adapter/*")}
+    demo.run("--cores", "2", over=wider)
+    asked, shared, computed = canvases(demo, "canvas")
+    assert (shared, computed) == (probed, asked - probed)
+    assert 0 < computed <= 12  # one new length for each sentence
+    _, _, decoded = canvases(demo, "decode")
+    assert decoded <= computed
+    assert done == {path: path.stat().st_mtime_ns for path in done}
+
+
+def test_the_report_has_captions(demo):
+    demo.run("--report", "report.html")
+    assert "main.md" in (demo.folder / "report.html").read_text()

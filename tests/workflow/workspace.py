@@ -1,0 +1,82 @@
+"""A copy of the workflow whose jobs only touch their outputs: what would run is then asked of Snakemake itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+# Stands for every `python workflow/scripts/X.py SPEC --option path …`: makes the paths that are not there yet.
+# Inputs always are; Snakemake has removed the outputs of a job that it repeats.
+STUB = """#!/bin/bash
+script=$(basename "$1" .py); shift 2
+for path in "$@"; do
+  case "$path" in --out) folder=1; continue;; --*) folder=0; continue;; *=*) continue;; */*) ;; *) continue;; esac
+  [ -e "$path" ] && continue
+  case "$folder $script" in
+    "1 train"*|"1 pretrain") mkdir -p "$path";;
+    *) mkdir -p "$(dirname "$path")"; touch "$path";;
+  esac
+done
+"""
+
+
+class Workspace:
+    """A folder with a copy of the workflow, run with configs laid over each other; ``real`` jobs do their work."""
+
+    def __init__(self, folder: Path, *configs: str | dict[str, Any], real: bool = False) -> None:
+        self.folder, self.configs = folder, configs
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy(ROOT / name, folder)
+        for name in ("config", "envs", "profiles", "workflow"):
+            shutil.copytree(ROOT / name, folder / name)
+        (folder / "slurm").symlink_to("profiles/slurm")
+        (folder / "bin").mkdir()
+        if not real:
+            (folder / "bin" / "python").write_text(STUB)
+            (folder / "bin" / "python").chmod(0o755)
+
+    def run(
+        self, *arguments: str, over: dict[str, Any] | None = None, environment: dict[str, str] | None = None
+    ) -> str:
+        """Snakemake's own words; ``over`` is laid over the workspace's configs."""
+        configs = [*self.configs, *([over] if over else [])]
+        names = [self._written(index, config) for index, config in enumerate(configs)]
+        variables = {**os.environ, **(environment or {})}
+        variables["PATH"] = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{variables['PATH']}"
+        finished = subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments, *(["--configfile", *names] if names else [])],
+            cwd=self.folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+        return finished.stdout + finished.stderr
+
+    def _written(self, index: int, config: str | dict[str, Any]) -> str:
+        if isinstance(config, str):
+            return config
+        name = f"over{index}.yaml"
+        (self.folder / name).write_text(yaml.safe_dump(config))
+        return name
+
+    def planned(self, *arguments: str, over: dict[str, Any] | None = None) -> Counter[str]:
+        """The jobs that a dry run names, as ``rule wildcard.wildcard…``."""
+        text = self.run("--dry-run", *arguments, over=over)
+        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
+        return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
+
+
+def _wildcards(body: str) -> list[str]:
+    line = re.search(r"^    wildcards: (.*)$", body, flags=re.MULTILINE)
+    return [".".join(part.split("=")[1] for part in line[1].split(", "))] if line else []
