@@ -47,7 +47,7 @@ def start(script, spec, *arguments, **paths):
 
 
 def finish(process):
-    _, error = process.communicate(timeout=120)
+    _, error = process.communicate(timeout=280)
     assert process.returncode == 0, error
 
 

@@ -61,17 +61,17 @@ def packed_attention(
 
     Runs of equal segment lengths become one batch, so a pass sorted by length costs few kernel calls.
     """
+    runs = [(length, len(list(run))) for length, run in itertools.groupby(segments)]
+    # Split and not slices: the gradient of a slice is a whole buffer of zeros for each run.
+    parts = zip(
+        *(tensor[0].split([length * count for length, count in runs], 1) for tensor in (query, key, value)), strict=True
+    )
     grouped = query.shape[1] != key.shape[1]
-    pieces, start = [], 0
-    for length, run in itertools.groupby(segments):
-        count = len(list(run))
-        stop = start + count * length
-        rows = [
-            tensor[0, :, start:stop].unflatten(1, (count, length)).transpose(0, 1) for tensor in (query, key, value)
-        ]
-        attended = scaled_dot_product_attention(*rows, dropout_p=dropout, scale=scaling, enable_gqa=grouped)
+    pieces = []
+    for (length, count), part in zip(runs, parts, strict=True):
+        batch = [tensor.unflatten(1, (count, length)).transpose(0, 1) for tensor in part]
+        attended = scaled_dot_product_attention(*batch, dropout_p=dropout, scale=scaling, enable_gqa=grouped)
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
-        start = stop
     return torch.cat(pieces).unsqueeze(0), None
 
 

@@ -24,7 +24,7 @@ from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.reports import reports
 
 # Ours to choose, unlike the fine-tuning's: each masked slot counts alike. Under 1/t the rare canvas with one mask and a
-# tiny t outweighs its whole batch, and at this size source and target are aligned in twice as many steps.
+# tiny t outweighs its batch, and at this size source and target are aligned later.
 LOSS = Loss(weight="none", normaliser="masked")
 POOL = 32  # batches sorted by length together: equal lengths share an attention call
 DEV_BATCH = 64
