@@ -123,6 +123,14 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match=r"trained on backbone 0{32}"):
             load_backbone(folder, family.name, adapter=tmp_path / "adapter")
 
+    def test_a_truncated_adapter(self, made, family, tmp_path):
+        facts = {"backbone_digest": checkpoint.checkpoint_digest(made[family.name][1])}
+        files.write_json(tmp_path / "adapter.json", facts)
+        files.write_json(tmp_path / "adapter_config.json", {"r": 2, "lora_alpha": 4})
+        (tmp_path / "adapter_model.safetensors").write_bytes(b"cut")
+        with pytest.raises(InputError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
+            load_backbone(made[family.name][1], family.name, adapter=tmp_path)
+
 
 def test_the_manifest_digest_is_that_of_the_files(made, family, folder):
     recorded = checkpoint.checkpoint_digest(folder)

@@ -33,17 +33,22 @@ def shards(folder: Path) -> list[Path]:
 
 def tensors(folder: Path, device: str = "cpu") -> Iterator[tuple[str, Any]]:
     """Every (released name, tensor) of a checkpoint, one at a time."""
+    for path in shards(folder):
+        yield from read_shard(path, device)
+
+
+def read_shard(path: Path, device: str = "cpu") -> Iterator[tuple[str, Any]]:
+    """Every (name, tensor) of a safetensors file, one at a time; InputError where it is cut or damaged."""
     from safetensors import SafetensorError, safe_open
 
-    for path in shards(folder):
-        try:
-            with safe_open(path, framework="pt", device=device) as shard:
-                for name in shard.keys():  # noqa: SIM118 - not a mapping
-                    yield name, shard.get_tensor(name)
-        except (SafetensorError, OSError) as error:
-            raise InputError(
-                path, f"not a whole safetensors file ({error})", "Remove it and fetch or make the checkpoint again."
-            ) from None
+    try:
+        with safe_open(path, framework="pt", device=device) as shard:
+            for name in shard.keys():  # noqa: SIM118 - not a mapping
+                yield name, shard.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            path, f"not a whole safetensors file ({error})", "Remove it and fetch or make it again."
+        ) from None
 
 
 def config_arguments(folder: Path, family: Family) -> dict[str, Any]:

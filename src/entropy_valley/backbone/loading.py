@@ -139,8 +139,6 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
 
     Raises InputError where the adapter names another backbone or a module that the model has not.
     """
-    from safetensors.torch import load_file
-
     facts = files.read_json(adapter / "adapter.json")
     if facts["backbone_digest"] != backbone_digest:
         raise InputError(
@@ -149,7 +147,7 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
             "Use the backbone it was trained on, or train again.",
         )
     settings = files.read_json(adapter / "adapter_config.json")
-    weights = load_file(adapter / "adapter_model.safetensors")
+    weights = dict(checkpoint.read_shard(adapter / "adapter_model.safetensors"))
     for name in sorted(weights):
         if name.endswith(".lora_A.weight"):
             module = model.get_submodule(name.removeprefix(_ADAPTER_PREFIX).removesuffix(".lora_A.weight"))
