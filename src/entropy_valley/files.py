@@ -42,6 +42,9 @@ def atomic(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say which file it cut
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
