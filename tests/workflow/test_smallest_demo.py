@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from workspace import Workspace
+from workspace import ROOT, Workspace
+
+from entropy_valley.config import load_files
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +48,7 @@ def test_tables_and_figures_are_there(demo):
 
 
 def test_the_terminal_shows_the_main_table_and_the_audit(demo):
-    assert "Entropy-Valley" in entropy_valley(demo, "show", "results/smallest/tables/main.csv")
+    assert "Entropy-Valley" in entropy_valley(demo, "show", "results/smallest/tables/main.md")
     audit = entropy_valley(demo, "audit", "--configfile", "config.yaml", *CONFIGS)
     assert "3 cells: 3 done, 0 missing" in audit
 
@@ -59,7 +61,8 @@ def test_every_job_has_a_log(demo):
 def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):
     assert not demo.planned()
     probed, _, _ = canvases(demo, "canvas")
-    wider = {"length_methods": {"ev": {"ratios": {"en-zh": [0.64, 0.72, 0.80, 0.88, 0.96, 1.20]}}}}
+    ratios = load_files([ROOT / "config.yaml", *(ROOT / name for name in CONFIGS)]).length_methods.ev.ratios["en-zh"]
+    wider = {"length_methods": {"ev": {"ratios": {"en-zh": [*ratios, 1.5 * max(ratios)]}}}}
     done = {path: path.stat().st_mtime_ns for path in demo.folder.glob("results/smallest/en-zh/*/seed1/adapter/*")}
     demo.run("--cores", "2", over=wider)
     asked, shared, computed = canvases(demo, "canvas")
