@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 from entropy_valley.config import Experiment
 from entropy_valley.files import write_text
@@ -25,14 +26,14 @@ def write_tsv(path: str | Path, states: Iterable[tuple[Cell, str]]) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-def show(states: list[tuple[Cell, str]]) -> None:
+def show(states: list[tuple[Cell, str]], file: IO[str] | None = None) -> None:
     """Print done / all by backbone and direction, each missing cell's coordinates grouped, and the total."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(file=file)
     if not console.is_terminal:
-        console = Console(width=120)  # a log has no width to fit
+        console = Console(file=file, width=120)  # a log has no width to fit
     table = Table(title="Experiment matrix: cells done / all")
     for column in ("backbone", "direction", "test set", "method", "order", "steps", "seeds done", "seeds missing"):
         table.add_column(column)
