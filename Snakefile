@@ -2,7 +2,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import config as configuration, errors, matrix, specs
+from entropy_valley import audit, config as configuration, errors, matrix, specs
 
 
 configfile: "config.yaml"

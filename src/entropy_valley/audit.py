@@ -26,6 +26,17 @@ def write_tsv(path: str | Path, states: Iterable[tuple[Cell, str]]) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
+def report(experiment: Experiment, tsv: str | Path | None = None, log: str | Path | None = None) -> None:
+    """Print the state of every cell; on request write it as tab-separated values, and what is printed to a log."""
+    states = audit(experiment)
+    if tsv:
+        write_tsv(tsv, states)
+    show(states)
+    if log:
+        with open(log, "w", encoding="utf-8") as file:
+            show(states, file)
+
+
 def show(states: list[tuple[Cell, str]], file: IO[str] | None = None) -> None:
     """Print done / all by backbone and direction, each missing cell's coordinates grouped, and the total."""
     from rich.console import Console

@@ -38,10 +38,7 @@ def _main() -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     from entropy_valley import audit
 
-    states = audit.audit(load_files(arguments.configfile))
-    if arguments.out:
-        audit.write_tsv(arguments.out, states)
-    audit.show(states)
+    audit.report(load_files(arguments.configfile), arguments.out)
 
 
 def _schema(arguments: argparse.Namespace) -> None:

@@ -10,10 +10,4 @@ rule audit:
     log:
         f"{R}/logs/audit.log",
     run:
-        from entropy_valley.audit import audit, show, write_tsv
-
-        states = audit(EXPERIMENT)
-        write_tsv(f"{R}/audit/matrix.tsv", states)
-        show(states)
-        with open(log[0], "w") as file:
-            show(states, file)
+        audit.report(EXPERIMENT, f"{R}/audit/matrix.tsv", log[0])
