@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
-QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "6"]
+QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "10"]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
     before = submitted(cluster)
     workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
     workspace.run("--profile", "slurm", "results/smallest/tables/main.tex", *QUICK, environment=cluster)
-    assert "EV" in (tmp_path / "results/smallest/tables/main.tex").read_text()
+    assert "Entropy-Valley" in (tmp_path / "results/smallest/tables/main.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
     assert jobs == {
         "pretrain": 1,
