@@ -1,3 +1,5 @@
+import os
+
 from snakemake.utils import min_version
 
 min_version("9.0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from entropy_valley import errors
 from entropy_valley.config import load_files
@@ -27,9 +28,9 @@ def _main() -> None:
         command.add_argument(
             "--configfile",
             nargs="+",
-            default=["config.yaml"],
+            default=[],
             metavar="FILE",
-            help="config files, each laid over those before it",
+            help="config files, each laid over those before it, and over config.yaml where the command is run",
         )
     arguments = parser.parse_args()
     arguments.command(arguments)
@@ -38,7 +39,8 @@ def _main() -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     from entropy_valley import audit
 
-    audit.report(load_files(arguments.configfile), arguments.out)
+    base = [path for path in ("config.yaml",) if Path(path).exists()]
+    audit.report(load_files(dict.fromkeys([*base, *arguments.configfile])), arguments.out)
 
 
 def _schema(arguments: argparse.Namespace) -> None:

@@ -30,6 +30,11 @@ def file_digest(path: str | Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
+def cache_folder() -> Path:
+    """``$ENTROPY_VALLEY_CACHE``, by default ``~/.cache/entropy-valley``: what any experiment may find again."""
+    return Path(os.environ.get("ENTROPY_VALLEY_CACHE", "~/.cache/entropy-valley")).expanduser()
+
+
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``, renamed onto it only when the block succeeds."""

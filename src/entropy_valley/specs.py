@@ -101,7 +101,7 @@ def is_local_comet(experiment: Experiment) -> bool:
 
 def hub(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
-    return canonical({"backbone": backbone, "family": section.family, **_dump(section.hub)})
+    return canonical({"backbone": backbone, "family": section.family, **(_dump(section.hub) if section.hub else {})})
 
 
 def training(experiment: Experiment, run: Run) -> str:

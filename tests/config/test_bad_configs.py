@@ -42,6 +42,12 @@ CASES = [
     ({"backbones": {"llada-8b": {"hub": None}}}, "backbones.llada-8b", "needs one of `hub`, `folder`, `pretraining`"),
     ({"backbones": {"llada-8b": {"family": "bert"}}}, "backbones.llada-8b.family = 'bert'", "'llada'"),
     ({"scoring": {"comet": {"checkpoint": None}}}, "scoring.comet", "give either `checkpoint` or `training`"),
+    ({"matrix": {"orders": ["med", "sig"]}}, "matrix.orders", "'sig' is no reveal order; there is med"),
+    ({"matrix": {"methods": ["oracle", "ev"]}}, "matrix.methods", "the tables compare oracle, ratio and ev; add ratio"),
+    ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA", "in lower case"),
+    ({"length_methods": {"ev": {"ratios": {"en_zh": [1]}}}}, f"{EV}.en_zh", "in lower case, with hyphens, like en-zh"),
+    ({"length_methods": {"ev": {"ratios": {"en-zh": [float("inf")]}}}}, f"{EV}.en-zh.0 = inf", "finite"),
+    ({"corpus": {"filters": {"en": {"words": [9, 5]}}}}, "corpus.filters.en.words", "the first limit is the lower one"),
     ({"device": "gpu"}, "device = 'gpu'", "'cpu' or 'cuda'"),
     ({"corpus": {"train": 0}}, "corpus.train = 0", "greater than 0"),
 ]

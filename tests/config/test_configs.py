@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from entropy_valley.config import load_files
 from entropy_valley.config.loading import overlay
 from entropy_valley.config.schema import json_schema
+from entropy_valley.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"]]
@@ -38,11 +39,20 @@ def test_the_schema_describes_the_top_level_keys():
     assert {"matrix", "training", "length_methods"} <= schema["properties"].keys()
 
 
-def test_a_selector_of_the_users_own_is_let_in(load):
-    experiment = load(
-        {"matrix": {"methods": ["oracle", "mine"]}, "length_methods": {"mine": {"selector": "selectors.mine:Mine"}}}
-    )
-    assert experiment.matrix.methods == ["oracle", "mine"]
+METHODS = ["oracle", "ratio", "ev", "mine"]
+
+
+def test_a_selector_of_the_users_own_is_let_in(load, tmp_path, monkeypatch):
+    (tmp_path / "own_selectors.py").write_text("class Mine:\n    def __init__(self, share): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = {"selector": "own_selectors:Mine", "share": 0.5}
+    assert load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}}).matrix.methods == METHODS
+
+
+@pytest.mark.parametrize("mine", [{"selector": "nowhere:Mine"}, {"selector": "json:JSONDecoder", "share": 0.5}])
+def test_a_selector_that_cannot_be_made_is_named_before_anything_runs(load, mine):
+    with pytest.raises(InputError, match=r"length_methods\.mine"):
+        load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}})
 
 
 values = st.recursive(

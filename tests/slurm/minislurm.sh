@@ -79,7 +79,18 @@ stop() {
     sleep 0.1
   done
   for daemon in slurmd slurmctld munged; do
-    if [ -s "$folder/run/$daemon.pid" ]; then kill "$(cat "$folder/run/$daemon.pid")" || true; fi
+    end "$folder/run/$daemon.pid"
+  done
+}
+
+end() { # the process that a pid file names, and wait until it is gone
+  [ -s "$1" ] || return 0
+  local pid
+  pid=$(cat "$1")
+  kill "$pid" || return 0
+  for _ in {1..50}; do
+    kill -0 "$pid" 2> /dev/null || return 0
+    sleep 0.1
   done
 }
 

@@ -76,3 +76,20 @@ def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(dem
 def test_the_report_has_captions(demo):
     demo.run("--report", "report.html")
     assert "main.md" in (demo.folder / "report.html").read_text()
+
+
+def test_bad_input_is_one_clear_error_and_leaves_what_is_finished(demo):
+    finished = contents(demo.folder / "results/smallest")
+    nowhere = {
+        "sources": {"nowhere": {"name": "files", "source": "nowhere.en", "target": "nowhere.zh"}},
+        "directions": {"en-zh": {"train": "nowhere"}},
+    }
+    with pytest.raises(AssertionError, match=r"error: nowhere\.en: file not found"):
+        demo.run("--cores", "2", "--keep-going", over=nowhere)
+    assert contents(demo.folder / "results/smallest") == finished
+
+
+def contents(folder):
+    """Every result's bytes; logs and what Snakemake keeps beside folders are no results."""
+    kept = (path for path in folder.rglob("*") if path.is_file() and path.name != ".snakemake_timestamp")
+    return {path: path.read_bytes() for path in kept if "logs" not in path.parts}

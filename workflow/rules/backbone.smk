@@ -8,7 +8,7 @@ localrules:
 rule fetch_backbone:
     """Download a released checkpoint once, or look at the user's own copy, and keep its manifest."""
     output:
-        f"{R}/backbones/{{backbone}}.json",
+        update(f"{R}/backbones/{{backbone}}.json"),
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
     conda:
@@ -30,7 +30,7 @@ rule pretrain:
         ),
         dev=lambda w: expand(rules.corpus.output.dev, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
-        directory(f"{R}/backbones/{{backbone}}"),
+        update(directory(f"{R}/backbones/{{backbone}}")),
     log:
         f"{R}/logs/pretrain/{{backbone}}.log",
     priority: 10  # everything waits for the backbones

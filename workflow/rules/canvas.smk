@@ -8,7 +8,7 @@ rule canvas:
         adapter=rules.train.output,
         backbone=backbone_ready,
     output:
-        f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl",
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
     log:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     conda:

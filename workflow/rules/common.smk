@@ -43,3 +43,10 @@ def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
+
+
+def own_files(name):
+    """A user's own text files, watched for changes; one that is not there is left to the script's clear error."""
+    source = EXPERIMENT.sources[name]
+    paths = [source.source, source.target] if source.name == "files" else []
+    return [path for path in paths if os.path.exists(path)]

@@ -9,10 +9,12 @@ localrules:
 
 rule corpus:
     """Sample train and dev pairs of a direction."""
+    input:
+        lambda w: own_files(EXPERIMENT.directions[w.direction].train),
     output:
-        train=f"{R}/corpus/{{direction}}/train.jsonl",
-        dev=f"{R}/corpus/{{direction}}/dev.jsonl",
-        report=f"{R}/corpus/{{direction}}/corpus.json",
+        train=update(f"{R}/corpus/{{direction}}/train.jsonl"),
+        dev=update(f"{R}/corpus/{{direction}}/dev.jsonl"),
+        report=update(f"{R}/corpus/{{direction}}/corpus.json"),
     log:
         f"{R}/logs/corpus/{{direction}}.log",
     conda:
@@ -26,8 +28,10 @@ rule corpus:
 
 rule testset:
     """Read a test set of a direction."""
+    input:
+        lambda w: own_files(w.testset),
     output:
-        f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl",
+        update(f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl"),
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     conda:

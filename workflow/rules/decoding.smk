@@ -9,8 +9,12 @@ rule decode:
         adapter=rules.train.output,
         backbone=backbone_ready,
     output:
-        hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/hypotheses.jsonl",
-        info=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/decoding.json",
+        hypotheses=update(
+            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/hypotheses.jsonl"
+        ),
+        info=update(
+            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/decoding.json"
+        ),
     log:
         f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     conda:

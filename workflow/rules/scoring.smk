@@ -27,7 +27,7 @@ rule train_comet:
         train=expand(rules.corpus.output.train, direction=EXPERIMENT.matrix.directions),
         dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
     output:
-        directory(f"{R}/comet"),
+        update(directory(f"{R}/comet")),
     log:
         f"{R}/logs/train_comet.log",
     priority: 10
@@ -47,8 +47,12 @@ rule score:
         hypotheses=rules.decode.output.hypotheses,
         comet=comet_ready,
     output:
-        segments=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.jsonl",
-        system=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.json",
+        segments=update(
+            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.jsonl"
+        ),
+        system=update(
+            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.json"
+        ),
     log:
         f"{R}/logs/score/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     conda:

@@ -7,7 +7,7 @@ rule train:
         corpus=rules.corpus.output.train,
         backbone=backbone_ready,
     output:
-        directory(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter"),
+        update(directory(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter")),
     log:
         f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
     priority: 5

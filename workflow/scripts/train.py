@@ -19,13 +19,13 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
     parser.add_argument("--checkpoint-every", type=int, default=200, metavar="STEPS")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of each process")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")
     arguments = vars(parser.parse_args())
 
     from entropy_valley.training import processes
 
     processes.launch(arguments["spec"]["processes"])
-    processes.use_threads(arguments.pop("threads"))
+    processes.use_threads(max(1, arguments.pop("threads") // arguments["spec"]["processes"]))
 
     from entropy_valley.training import sft
 

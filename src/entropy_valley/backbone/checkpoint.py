@@ -13,6 +13,15 @@ from entropy_valley.errors import InputError
 
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
+CONTENT = (
+    "*.safetensors",
+    "config.json",
+    "tokenizer*",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+)
 
 
 def shards(folder: Path) -> list[Path]:
@@ -80,7 +89,10 @@ def manifest(folder: Path) -> dict[str, Any]:
     """What ``checkpoint.json`` says, or would say: the digest of each file and of all of them."""
     if (folder / MANIFEST).exists():
         return files.read_json(folder / MANIFEST)
-    return _digests(folder)
+    remembered = files.cache_folder() / "digests" / f"{files.digest(_stamps(folder))}.json"
+    if not remembered.exists():
+        files.write_json(remembered, _digests(folder))
+    return files.read_json(remembered)
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
@@ -108,6 +120,16 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 def _digests(folder: Path) -> dict[str, Any]:
-    names = ("*.safetensors", "config.json", "tokenizer*", "vocab.json", "merges.txt")
-    digests = {path.name: files.file_digest(path) for pattern in names for path in sorted(folder.glob(pattern))}
+    digests = {path.name: files.file_digest(path) for path in _content(folder)}
     return {"files": digests, "digest": files.digest(digests)}
+
+
+def _stamps(folder: Path) -> list[list[Any]]:
+    """What tells whether a user's own folder is as it was hashed: a 16 GB checkpoint is read once, not in every job."""
+    stats = [(path.resolve(), path.stat()) for path in _content(folder)]
+    return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+
+
+def _content(folder: Path) -> list[Path]:
+    """The files that decide what the model computes and how text becomes tokens."""
+    return [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]

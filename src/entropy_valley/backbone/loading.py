@@ -54,6 +54,8 @@ def load_backbone(
     family does not have, and an adapter trained on another checkpoint.
     """
     folder, kind = Path(folder), FAMILIES[family]
+    # The current GPU by its number: safetensors takes a bare "cuda" for the first one, in every process.
+    device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, checkpoint.config_arguments(folder, kind), torch_dtype(dtype))
     _fill(model, kind, folder, device)
     digest = checkpoint.checkpoint_digest(folder)
@@ -110,6 +112,8 @@ def new_model(
 def _fill(model: Any, family: Family, folder: Path, device: str) -> None:
     wanted, unknown, misshapen = dict(model.named_parameters()), [], []
     for name, tensor in checkpoint.tensors(folder, device):
+        if name.endswith(".rotary_emb.inv_freq"):
+            continue  # older exports carry the rotary table, which is computed
         target = wanted.pop(family.stock_name(name), None)
         if target is None:
             unknown.append(name)
@@ -151,8 +155,10 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
     for name in sorted(weights):
         if name.endswith(".lora_A.weight"):
             module = model.get_submodule(name.removeprefix(_ADAPTER_PREFIX).removesuffix(".lora_A.weight"))
-            delta = weights[name.replace("lora_A", "lora_B")].float() @ weights[name].float()
-            merged = module.weight.float() + (settings["lora_alpha"] / settings["r"]) * delta.to(module.weight.device)
+            up, down = (
+                weights[key].to(module.weight.device, torch.float32) for key in (name.replace("lora_A", "lora_B"), name)
+            )
+            merged = module.weight.float() + (settings["lora_alpha"] / settings["r"]) * (up @ down)
             module.weight.data.copy_(merged)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
+import importlib.metadata
 import json
 import os
 import sys
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley import files
 from entropy_valley.canvas.card import read_card
 from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.store import Store
 
@@ -51,6 +54,8 @@ class Job:
             options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
         )
         self.precision: str = self.spec["precision"]
+        # What a stored value depends on beside the checkpoint: another device or torch rounds otherwise.
+        self.numerics = f"{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
         self.store = Store(options.store, enabled=not options.no_store)
         self.ledger = Ledger()
 
@@ -82,7 +87,20 @@ class Job:
         backbone = load_backbone(
             options.backbone, self.spec["family"], device=options.device, dtype=self.precision, adapter=options.adapter
         )
+        self._compare_tokenizers(backbone.tokenizer)
         return Engine(backbone, self.ledger, options.token_budget)
+
+    def _compare_tokenizers(self, trained_with: Any) -> None:
+        """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
+        the same."""
+        prompt = dataclasses.replace(self.card.prompt, tokenizer=trained_with)
+        for row, tokens in zip(self.rows[:8], self.prompts, strict=False):
+            if prompt.encode(row["source"]) != tokens:
+                raise InputError(
+                    self._options.backbone,
+                    f"tokenizer.json alone reads {row['source']!r} otherwise than transformers does",
+                    "Remove tokenizer.json from a copy of the checkpoint, so that both take the slow road.",
+                )
 
     def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
         """The value of each key: from the store, or computed once and put there as soon as it is finished.

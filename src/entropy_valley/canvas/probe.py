@@ -18,7 +18,7 @@ def probe(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
     """
     for place, length in asked:
         job.check(place, length)
-    keys = [probe_key(job.card.digest, job.precision, job.prompts[place], length) for place, length in asked]
+    keys = [probe_key(job.card.digest, job.numerics, job.prompts[place], length) for place, length in asked]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         canvases = [Canvas(job.prompts[place], length) for place, length in (asked[index] for index in missing)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
 
 
 class Section(BaseModel):
@@ -20,6 +20,12 @@ def _unique(values: list[Any]) -> list[Any]:
     return values
 
 
+def _ascending(limits: tuple[int, int]) -> tuple[int, int]:
+    if limits[0] > limits[1]:
+        raise ValueError("the first limit is the lower one")
+    return limits
+
+
 def _template(text: str) -> str:
     if text.count("{src}") != 1:
         raise ValueError("must name the source exactly once, as {src}")
@@ -31,6 +37,8 @@ Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
-Ratios = Annotated[list[PositiveFloat], Field(min_length=1), AfterValidator(_unique)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
+Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(_unique)]
 Template = Annotated[str, AfterValidator(_template)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from entropy_valley.errors import InputError
 Problem = tuple[tuple[str | int, ...], str]
 
 
-def load_files(paths: Sequence[str | Path]) -> Experiment:
+def load_files(paths: Iterable[str | Path]) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
     merged: dict[str, Any] = {}
+    paths = list(paths)
     for path in paths:
         merged = overlay(merged, read_yaml(path))
     return load(merged, paths)
@@ -57,6 +58,8 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
     except ValidationError as error:
         problems = [(_path(item["loc"], merged), _message(item)) for item in error.errors()]
     problems += cross_problems(merged)
+    if experiment is not None and not problems:
+        problems += _unusable_methods(experiment)
     if problems or experiment is None:
         lines = "".join(f"\n  {_place(path, merged, paths)}: {message}" for path, message in problems)
         raise InputError(
@@ -67,9 +70,24 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
     return experiment
 
 
+def _unusable_methods(experiment: Experiment) -> Iterator[Problem]:
+    """Selectors that cannot be made: their jobs would only say so after hours of training."""
+    from entropy_valley.canvas.selectors import make_selector
+    from entropy_valley.specs import selector_settings
+
+    for method in experiment.matrix.methods:
+        for direction in experiment.matrix.directions:
+            try:
+                make_selector(method, selector_settings(experiment, method, direction))
+            except InputError as error:
+                yield ("length_methods", method), f"for {direction}: {error.problem}. {error.remedy.rstrip('.')}"
+
+
 def _message(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; remove it or mend its spelling"
+    if item["type"] == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
+        return "its name must be in lower case, with hyphens, like en-zh or my-llada"
     return item["msg"].removeprefix("Value error, ")
 
 
@@ -80,7 +98,7 @@ def _path(location: Sequence[str | int], merged: Any) -> tuple[str | int, ...]:
         known = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and isinstance(key, int))
         if known:
             node = node[key]
-        elif position < len(location) - 1:
+        elif position < len(location) - 1 or key == "[key]":
             continue
         path.append(key)
     return tuple(path)
@@ -89,7 +107,7 @@ def _path(location: Sequence[str | int], merged: Any) -> tuple[str | int, ...]:
 def _place(path: Sequence[str | int], merged: Any, files: Sequence[str | Path]) -> str:
     node, found = merged, True
     for key in path:
-        found = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and len(node) > int(key))
+        found = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
         node = node[key] if found else None
         if not found:
             break
@@ -117,6 +135,8 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_undefined(merged),
         *_undefined_sources(merged),
         *_without_ratios(merged),
+        *_unknown_orders(merged),
+        *_without_compared_methods(merged),
         *_outside_the_matrix(merged),
         *_without_filters(merged),
     ]
@@ -149,6 +169,21 @@ def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
             for direction in _list(matrix.get("directions")):
                 if direction not in ratios:
                     yield ("length_methods", method, "ratios"), f"no ratios for direction {direction}; add that key"
+
+
+def _unknown_orders(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    from entropy_valley.decoding.orders import ORDERS
+
+    for name in _list(_section(merged, "matrix").get("orders")):
+        if name not in ORDERS:
+            yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {', '.join(ORDERS)}"
+
+
+def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    methods = _list(_section(merged, "matrix").get("methods"))
+    missing = [name for name in ("oracle", "ratio", "ev") if name not in methods]
+    if missing:
+        yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
 
 
 def _outside_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:

@@ -5,9 +5,20 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from entropy_valley.config.base import Direction, Directions, Name, Names, Numbers, Ratios, Section, Template
+from entropy_valley.config.base import (
+    Direction,
+    Directions,
+    Limits,
+    Name,
+    Names,
+    Numbers,
+    Rate,
+    Ratios,
+    Section,
+    Template,
+)
 from entropy_valley.config.sources import Source
 from entropy_valley.config.training import Estimator, Pretraining, Training
 
@@ -25,10 +36,8 @@ class Matrix(Section):
 
 
 class DirectionSection(Section):
-    """One translation direction: its languages, its prompt, its data."""
+    """One translation direction: its prompt and its data; its name gives its languages."""
 
-    source: str = Field(description="name of the source language, as tables print it")
-    target: str = Field(description="name of the target language, as tables print it")
     prompt: Template
     train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
     tests: Names = Field(description="test sets, keys of `sources`")
@@ -37,8 +46,8 @@ class DirectionSection(Section):
 class LengthFilter(Section):
     """Monolingual length limits, both ends included; words are split at white space."""
 
-    words: tuple[PositiveInt, PositiveInt] | None = None
-    characters: tuple[PositiveInt, PositiveInt] | None = None
+    words: Limits | None = None
+    characters: Limits | None = None
 
 
 class Corpus(Section):
@@ -57,7 +66,6 @@ class Hub(Section):
     repository: str
     revision: str | None = Field(None, description="a commit; null is resolved once and written to the results")
     licence: str
-    gated: bool = False
 
 
 class BackboneSection(Section):
@@ -82,7 +90,7 @@ class BackboneSection(Section):
 class Ratio(Section):
     """One corpus ratio per direction."""
 
-    ratios: dict[Direction, PositiveFloat]
+    ratios: dict[Direction, Rate]
     reserve_eos_slot: bool = True
 
 

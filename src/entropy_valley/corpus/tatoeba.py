@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -89,8 +88,7 @@ def _one_per_source(pairs: list[Pair], seed: int) -> list[Pair]:
 
 def _downloaded(languages: list[str]) -> list[Pair]:
     name = "-".join(languages)
-    default = Path.home() / ".cache" / "entropy-valley"
-    archive = Path(os.environ.get("ENTROPY_VALLEY_CACHE", default)) / f"tatoeba-{name}.zip"
+    archive = files.cache_folder() / f"tatoeba-{name}.zip"
     if not archive.exists():
         _download(f"{RELEASE}/{name}.txt.zip", archive)
     try:

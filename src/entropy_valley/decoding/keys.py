@@ -8,16 +8,16 @@ from entropy_valley import files
 from entropy_valley.revisions import DECODING
 
 
-def probe_key(checkpoint: str, precision: str, prompt: Sequence[int], length: int) -> str:
+def probe_key(checkpoint: str, numerics: str, prompt: Sequence[int], length: int) -> str:
     """Names the reading of an all-mask canvas."""
-    return files.digest(["probe", DECODING, checkpoint, precision, list(prompt), length])
+    return files.digest(["probe", DECODING, checkpoint, numerics, list(prompt), length])
 
 
 def decode_key(
-    checkpoint: str, precision: str, prompt: Sequence[int], length: int, order: str, counts: Sequence[int]
+    checkpoint: str, numerics: str, prompt: Sequence[int], length: int, order: str, counts: Sequence[int]
 ) -> str:
     """Names a filled canvas; ``counts`` are the slots revealed at the steps that reveal any.
 
     The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode.
     """
-    return files.digest(["decode", DECODING, checkpoint, precision, list(prompt), length, order, list(counts)])
+    return files.digest(["decode", DECODING, checkpoint, numerics, list(prompt), length, order, list(counts)])

@@ -84,10 +84,10 @@ def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
 
 def _fill(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[str, Any]]:
     order = make_order(denoising.order)
-    checkpoint, precision = job.card.digest, job.precision
+    checkpoint, numerics = job.card.digest, job.numerics
     plans = [denoising.counts(length) for length in lengths]
     keys = [
-        decode_key(checkpoint, precision, prompt, length, denoising.order, counts)
+        decode_key(checkpoint, numerics, prompt, length, denoising.order, counts)
         for prompt, length, counts in zip(job.prompts, lengths, plans, strict=True)
     ]
 
@@ -95,7 +95,7 @@ def _fill(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[s
         canvases = []
         for place in missing:
             prompt, length = job.prompts[place], lengths[place]
-            start = job.store.get(probe_key(checkpoint, precision, prompt, length))
+            start = job.store.get(probe_key(checkpoint, numerics, prompt, length))
             canvases.append(Canvas(prompt, length, plans[place], start and Reading.from_json(start)))
         for done, result in job.engine.fill(canvases, order):
             yield missing[done], result.to_json()

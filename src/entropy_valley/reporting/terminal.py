@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 
 WIDEST = 1000  # characters of a line in a log
 
@@ -55,4 +56,6 @@ def _markdown(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
         for line in lines
         if line.startswith("|")
     ]
+    if len(rows) < 3 or len({len(row) for row in rows}) > 1:
+        raise InputError("table", "no table of results in this file", "Name a .md or .csv of results/tables.")
     return rows[0], rows[2:], [line for line in lines if line and not line.startswith("|")]

@@ -16,6 +16,7 @@ from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.training import lora
 
 _PREFIX = "base_model.model."
+CARD = "adapter.json"
 PACKAGES = ("torch", "transformers", "peft", "deepspeed")
 
 
@@ -45,6 +46,18 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
+def is_finished(folder: Path, identity: Mapping[str, Any], backbone: Backbone) -> bool:
+    """Whether ``folder`` already holds this very adapter: a config that was changed and changed back costs nothing."""
+    if not (folder / CARD).exists():
+        return False
+    card, wanted = files.read_json(folder / CARD), {**identity, **_circumstances(backbone)}
+    return all(card.get(key) == value for key, value in wanted.items())
+
+
+def _circumstances(backbone: Backbone) -> dict[str, Any]:
+    return {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
+
+
 def save(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path, facts: Mapping[str, Any]) -> None:
     """Write ``adapter_model.safetensors``, ``adapter_config.json`` and ``adapter.json``, then let the gate judge.
 
@@ -59,12 +72,9 @@ def save(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path, facts
         files.write_json(new / "adapter_config.json", _config(adapted, wanted))
         summary = {
             "adapter_digest": tensors_digest(weights),
-            "backbone_digest": backbone.digest,
-            "family": backbone.family.name,
             "trainable_parameters": sum(tensor.numel() for tensor in weights.values()),
-            "versions": versions(),
         }
-        files.write_json(new / "adapter.json", {**facts, **summary})
+        files.write_json(new / CARD, {**facts, **_circumstances(backbone), **summary})
         check_tensors(weights, wanted)
         check_effect(adapted, backbone, checkpoint, new)
 

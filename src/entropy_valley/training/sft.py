@@ -55,11 +55,13 @@ def finetune(job: Job) -> None:
     settings = job.settings
     rank = processes.join(job.device, settings.processes)
     backbone = load_backbone(job.backbone, job.spec["family"], device=job.device, dtype=settings.precision)
+    facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
+    if adapter.is_finished(job.out, facts, backbone):
+        return processes.leave()
     canvases = _canvases(job, settings, backbone)
     steps = settings.max_steps or settings.epochs * len(canvases.order)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
-    facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
     checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
     with fast_kernels(job.device):
         seconds = _loop(_Trainer(model, canvases, rank, settings.processes), checkpoints, job, steps)

@@ -15,7 +15,13 @@ DIFFULLAMA = Family(
     bos_token="<s>",
     to_stock=stock_config,
     to_released=with_architecture("LlamaForCausalLM"),
-    fixed={"hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False},
+    fixed={
+        "hidden_act": "silu",
+        "tie_word_embeddings": False,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "rope_scaling": None,
+    },
     tokenizer_class="LlamaTokenizerFast",
     mask_id=811,  # the released training script masks with this token of Llama-2's own vocabulary
 )

@@ -15,6 +15,6 @@ DREAM = Family(
     bos_token="<|beginoftext|>",
     to_stock=stock_config,
     to_released=with_architecture("DreamModel"),
-    fixed={"hidden_act": "silu", "tie_word_embeddings": False, "use_sliding_window": False},
+    fixed={"hidden_act": "silu", "tie_word_embeddings": False, "use_sliding_window": False, "rope_scaling": None},
     tokenizer_class="Qwen2TokenizerFast",
 )

@@ -24,11 +24,15 @@ NAMES = (
 # What the stock class takes for granted; a checkpoint that says otherwise computes another function.
 FIXED = {
     "activation_type": "silu",
+    "alibi": False,
+    "attention_layer_norm": False,
     "block_type": "llama",
     "include_bias": False,
     "include_qkv_bias": False,
+    "input_emb_norm": False,
     "layer_norm_type": "rms",
     "rope": True,
+    "scale_logits": False,
     "weight_tying": False,
 }
 
