@@ -132,7 +132,19 @@ class TestBadCheckpoints:
             load_backbone(made[family.name][1], family.name, adapter=tmp_path)
 
 
-def test_the_manifest_digest_is_that_of_the_files(made, family, folder):
+def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
     recorded = checkpoint.checkpoint_digest(folder)
     (folder / checkpoint.MANIFEST).unlink()
     assert checkpoint.checkpoint_digest(folder) == recorded
+    monkeypatch.setattr(files, "file_digest", None)  # a second look reads no weights …
+    assert checkpoint.checkpoint_digest(folder) == recorded
+    monkeypatch.undo()
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
+    edit_config(folder, other=1)  # … unless a file has changed
+    assert checkpoint.checkpoint_digest(folder) != recorded
+
+
+def test_the_rotary_table_of_an_older_export_is_computed_instead(made, family, folder):
+    rewrite(folder, weights(folder) | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)})
+    load_backbone(folder, family.name)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -52,6 +54,16 @@ def test_adapters_of_a_bfloat16_model_are_float32(load):
     model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
     assert {parameter.dtype for parameter in lora.trainable(model)} == {torch.float32}
     assert backbone.model.lm_head.weight.dtype == torch.bfloat16
+
+
+def test_a_finished_adapter_is_known_by_what_it_was_trained_on(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    folder = tmp_path / "adapter"
+    assert not adapter.is_finished(folder, {"seed": 1}, backbone)
+    save(backbone, model, checkpoints, folder)
+    assert adapter.is_finished(folder, {"seed": 1}, backbone)
+    assert not adapter.is_finished(folder, {"seed": 2}, backbone)
+    assert not adapter.is_finished(folder, {"seed": 1}, dataclasses.replace(backbone, digest="another"))
 
 
 def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path):
