@@ -80,6 +80,18 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
         raise InputError(place, f"no field {error}", f"A {family.name} checkpoint has one.") from None
 
 
+def adapter_card(adapter: Path, backbone_digest: str) -> dict[str, Any]:
+    """What ``adapter.json`` says; InputError where it was trained on another backbone."""
+    card = files.read_json(adapter / "adapter.json")
+    if card["backbone_digest"] != backbone_digest:
+        raise InputError(
+            adapter,
+            f"trained on backbone {card['backbone_digest']}, not {backbone_digest}",
+            "Use the backbone it was trained on, or train again.",
+        )
+    return card
+
+
 def checkpoint_digest(folder: Path) -> str:
     """One digest of all weight and tokenizer files; read from the manifest where the folder has one."""
     return manifest(folder)["digest"]

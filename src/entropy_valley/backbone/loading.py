@@ -143,13 +143,7 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
 
     Raises InputError where the adapter names another backbone or a module that the model has not.
     """
-    facts = files.read_json(adapter / "adapter.json")
-    if facts["backbone_digest"] != backbone_digest:
-        raise InputError(
-            adapter,
-            f"trained on backbone {facts['backbone_digest']}, not {backbone_digest}",
-            "Use the backbone it was trained on, or train again.",
-        )
+    checkpoint.adapter_card(adapter, backbone_digest)
     settings = files.read_json(adapter / "adapter_config.json")
     weights = dict(checkpoint.read_shard(adapter / "adapter_model.safetensors"))
     for name in sorted(weights):
@@ -164,10 +158,9 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
 
 def _with_tokenizer(family: Family, model: Any, folder: Path, digest: str) -> Backbone:
     tokenizer = load_tokenizer(folder, family)
-    ids = {"mask": tokenizer.mask_token_id, "eos": tokenizer.eos_token_id}
     ids = {
-        "mask": ids["mask"] if ids["mask"] is not None else token_id(tokenizer, family.mask_token, family.mask_id),
-        "eos": token_id(tokenizer, family.eos_token, ids["eos"]),
+        "mask": token_id(tokenizer, tokenizer.mask_token or family.mask_token, family.mask_id),
+        "eos": token_id(tokenizer, family.eos_token, tokenizer.eos_token_id),
     }
     released = files.read_json(folder / "config.json")
     for kind, value in ids.items():

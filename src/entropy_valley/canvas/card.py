@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.backbone.checkpoint import checkpoint_digest, config_arguments
+from entropy_valley.backbone.checkpoint import adapter_card, checkpoint_digest, config_arguments
 from entropy_valley.backbone.families import FAMILIES, Family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.tokenizer import load_tokenizer
@@ -49,7 +49,7 @@ def read_card(backbone: Path, adapter: Path | None, family: str, template: str, 
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    return Card(prompt, context, digest, _adapter_digest(adapter, digest) if adapter else None)
+    return Card(prompt, context, digest, adapter_card(adapter, digest)["adapter_digest"] if adapter else None)
 
 
 class RustTokenizer:
@@ -86,14 +86,3 @@ def _bos(tokenizer: Any, family: Family, folder: Path) -> int:
             folder, f"the tokenizer has no BOS token {family.bos_token!r}", "Set the backbone's bos: false."
         )
     return identifier
-
-
-def _adapter_digest(adapter: Path, backbone_digest: str) -> str:
-    facts = files.read_json(adapter / "adapter.json")
-    if facts["backbone_digest"] != backbone_digest:
-        raise InputError(
-            adapter,
-            f"trained on backbone {facts['backbone_digest']}, not {backbone_digest}",
-            "Use the backbone it was trained on, or train again.",
-        )
-    return facts["adapter_digest"]
