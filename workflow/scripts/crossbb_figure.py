@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 from entropy_valley import errors
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
-from entropy_valley.analysis.summary import summarise
-from entropy_valley.reporting import style
+from entropy_valley.reporting import command, style
 from entropy_valley.reporting.crossbb_figure import closure_panel
 from entropy_valley.reporting.tables import write_csv
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", help="JSON, or @file.json")
-    for suffix in ("pdf", "png", "csv"):
-        parser.add_argument(f"--{suffix}", type=Path, required=True)
-    arguments = parser.parse_args()
-    spec = Spec.parse(arguments.spec, ("metric_name",))
-    summary = summarise(collect(spec.cells))
+    spec, summary, paths = command.read(__doc__, ("pdf", "png", "csv"))
     plotted = summary[(summary["metric"] == "comet22") & (summary["method"] == "ev")]
-    style.save(style.draw(closure_panel(spec, plotted)), pdf=arguments.pdf, png=arguments.png)
-    write_csv(arguments.csv, plotted)
+    style.save(style.draw(closure_panel(spec, plotted)), pdf=paths["pdf"], png=paths["png"])
+    write_csv(paths["csv"], plotted)
 
 
 if __name__ == "__main__":
