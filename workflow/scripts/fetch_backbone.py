@@ -8,7 +8,7 @@ from typing import Any
 
 from entropy_valley import errors, files, hub
 from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.families import find_family
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         if arguments.own:
             raise errors.InputError(folder, "no such folder", f"Mend {key}.")
         fetch(spec, folder, key)
-    checkpoint.config_arguments(folder, FAMILIES[spec["family"]])
+    checkpoint.config_arguments(folder, find_family(spec["family"]))
     checkpoint.shards(folder)
     files.write_json(arguments.out, checkpoint.manifest(folder))
 
@@ -35,7 +35,7 @@ def fetch(spec: dict[str, Any], folder: Path, key: str) -> None:
     print(f"{spec['repository']} at {commit}, licence {spec['licence']}", file=sys.stderr)
     work = folder.with_name(f".{folder.name}.part")
     hub.download(spec["repository"], commit, work, hub.CHECKPOINT_FILES, key)
-    checkpoint.write_manifest(work, FAMILIES[spec["family"]], repository=spec["repository"], revision=commit)
+    checkpoint.write_manifest(work, find_family(spec["family"]), repository=spec["repository"], revision=commit)
     work.rename(folder)
 
 

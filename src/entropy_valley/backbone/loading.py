@@ -10,7 +10,7 @@ import torch
 
 from entropy_valley import files
 from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import FAMILIES, Family
+from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.packing import ATTENTION, hidden_states, pack
 from entropy_valley.backbone.tokenizer import load_tokenizer, token_id
 from entropy_valley.errors import InputError
@@ -30,10 +30,7 @@ class Backbone:
     pad_id: int
     bos_id: int | None
     digest: str
-
-    @property
-    def shifted(self) -> bool:
-        return self.family.shifted
+    shifted: bool  # whether the logits of slot i are read from row i - 1; as the family has it unless asked otherwise
 
     @property
     def device(self) -> torch.device:
@@ -46,14 +43,20 @@ class Backbone:
 
 
 def load_backbone(
-    folder: str | Path, family: str, *, device: str = "cpu", dtype: str = "float32", adapter: str | Path | None = None
+    folder: str | Path,
+    family: str,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    adapter: str | Path | None = None,
+    shifted: bool | None = None,
 ) -> Backbone:
     """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter's W + (alpha/r) B A.
 
     Raises InputError for a missing, extra, misshapen or truncated tensor, a config or a special token that the
     family does not have, and an adapter trained on another checkpoint.
     """
-    folder, kind = Path(folder), FAMILIES[family]
+    folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: safetensors takes a bare "cuda" for the first one, in every process.
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, checkpoint.config_arguments(folder, kind), torch_dtype(dtype))
@@ -61,7 +64,8 @@ def load_backbone(
     digest = checkpoint.checkpoint_digest(folder)
     if adapter is not None:
         merge_adapter(model, Path(adapter), digest)
-    backbone = _with_tokenizer(kind, model.eval().requires_grad_(False), folder, digest)
+    shifted = kind.shifted if shifted is None else shifted
+    backbone = _with_tokenizer(kind, model.eval().requires_grad_(False), folder, digest, shifted)
     _assert_bidirectional(backbone)
     return backbone
 
@@ -106,7 +110,7 @@ def new_model(
         tie_word_embeddings=False,
     )
     torch.manual_seed(seed)
-    return empty_model(FAMILIES[family], arguments, torch.float32, "cpu")
+    return empty_model(find_family(family), arguments, torch.float32, "cpu")
 
 
 def _fill(model: Any, family: Family, folder: Path, device: str) -> None:
@@ -156,7 +160,7 @@ def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
             module.weight.data.copy_(merged)
 
 
-def _with_tokenizer(family: Family, model: Any, folder: Path, digest: str) -> Backbone:
+def _with_tokenizer(family: Family, model: Any, folder: Path, digest: str, shifted: bool) -> Backbone:
     tokenizer = load_tokenizer(folder, family)
     ids = {
         "mask": token_id(tokenizer, tokenizer.mask_token or family.mask_token, family.mask_id),
@@ -180,6 +184,7 @@ def _with_tokenizer(family: Family, model: Any, folder: Path, digest: str) -> Ba
         token_id(tokenizer, family.pad_token, ids["eos"]),
         token_id(tokenizer, family.bos_token),
         digest,
+        shifted,
     )
 
 

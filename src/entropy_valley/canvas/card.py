@@ -8,7 +8,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.backbone.checkpoint import adapter_card, checkpoint_digest, config_arguments
-from entropy_valley.backbone.families import FAMILIES, Family
+from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.tokenizer import load_tokenizer
 from entropy_valley.errors import InputError
@@ -44,7 +44,7 @@ def read_card(backbone: Path, adapter: Path | None, family: str, template: str, 
 
     Raises InputError for an adapter of another backbone and for a BOS that the tokenizer has not.
     """
-    kind = FAMILIES[family]
+    kind = find_family(family)
     digest = checkpoint_digest(backbone)
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)

@@ -12,7 +12,7 @@ import torch
 
 from entropy_valley import files, folders
 from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import new_model
 from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
@@ -52,7 +52,7 @@ def pretrain(job: Job) -> None:
 
     The checkpoint's manifest holds the dev cross-entropies. The same job gives the same bytes, killed or not.
     """
-    family, settings = FAMILIES[job.spec["family"]], job.settings
+    family, settings = find_family(job.spec["family"]), job.settings
     rows = {direction: files.read_jsonl(path, ("source", "target")) for direction, path in job.corpora.items()}
     tokenizer = train_tokenizer(_texts(rows, job.spec["prompts"]), settings.vocabulary, family)
     model = new_model(

@@ -1,10 +1,22 @@
-"""The families this project loads; a new one is one file and one line here."""
+"""The families this project loads; a new one is one file and one line here, or a user's own ``module:NAME``."""
 
-from entropy_valley.backbone.families.base import LORA_TARGETS, Family
+from __future__ import annotations
+
+from entropy_valley import plugins
+from entropy_valley.backbone.families.base import LORA_TARGETS, Family, Release
 from entropy_valley.backbone.families.diffullama import DIFFULLAMA
 from entropy_valley.backbone.families.dream import DREAM
 from entropy_valley.backbone.families.llada import LLADA
+from entropy_valley.errors import InputError
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DIFFULLAMA)}
 
-__all__ = ["FAMILIES", "LORA_TARGETS", "Family"]
+__all__ = ["FAMILIES", "LORA_TARGETS", "Family", "Release", "find_family"]
+
+
+def find_family(name: str) -> Family:
+    """The family of that name, or of a user's own module; InputError where there is none."""
+    family = plugins.find("family", FAMILIES, name)
+    if not isinstance(family, Family):
+        raise InputError(f"family {name!r}", "is no Family", "Name an instance of backbone.families.Family.")
+    return family

@@ -1,4 +1,4 @@
-"""What sets one family of masked diffusion checkpoints apart from another, as data."""
+"""What sets one family of checkpoints apart from another, as data."""
 
 from __future__ import annotations
 
@@ -23,6 +23,23 @@ STOCK_FIELDS = (
 
 
 @dataclass(frozen=True)
+class Release:
+    """A checkpoint as its authors published it on the Hugging Face hub.
+
+    ``config`` holds what its ``config.json`` says under the stock names; ``ids`` those of its special tokens (mask,
+    eos, pad, bos; None: it has none), true of any checkpoint with its vocabulary. ``revision`` is the pinned commit;
+    None: the newest is resolved once and written to the results. A ``gated`` one wants its licence accepted first.
+    """
+
+    repository: str
+    licence: str
+    config: dict[str, Any]
+    ids: dict[str, int | None]
+    revision: str | None = None
+    gated: bool = False
+
+
+@dataclass(frozen=True)
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
@@ -31,14 +48,16 @@ class Family:
     ``to_released`` turns a stock config into the released one; ``fixed`` holds the fields whose other values
     would mean another function. ``shifted`` families predict the next position:
     the logits of slot i are read from row i - 1. The special tokens are literal strings of the released
-    tokenizer; ``mask_id`` is used only where the tokenizer declares no mask token.
+    tokenizer; ``mask_id`` is used only where the tokenizer declares no mask token. A ``causal`` family is an
+    autoregressive one: it has no mask token and predicts the next position. ``chat`` wraps a prompt as the family's
+    instruction tuning did, at ``{prompt}``.
     """
 
     name: str
     architecture: str
     model_type: str
     shifted: bool
-    mask_token: str
+    mask_token: str | None
     eos_token: str
     pad_token: str
     bos_token: str | None
@@ -49,6 +68,9 @@ class Family:
     tokenizer_class: str = "PreTrainedTokenizerFast"
     mask_id: int | None = None
     lora_targets: tuple[str, ...] = LORA_TARGETS
+    causal: bool = False
+    chat: str | None = None
+    releases: tuple[Release, ...] = ()
 
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; a name outside the map is returned as it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from entropy_valley.canvas import plugins
+from entropy_valley import plugins
 from entropy_valley.canvas.selectors.base import Choice, Selector, Sentence
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.oracle import Oracle

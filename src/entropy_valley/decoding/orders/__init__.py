@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.canvas import plugins
+from entropy_valley import plugins
 from entropy_valley.decoding.orders.med import MinimumEntropy
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Plug-ins by name: one of ours, or a user's own class as ``module:Class``."""
+"""Plug-ins by name: one of ours, or a user's own as ``module:name``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from typing import Any
 from entropy_valley.errors import InputError
 
 
+def find(kind: str, known: Mapping[str, Any], name: str) -> Any:
+    """What ``name`` says; raises InputError where it is neither known nor importable."""
+    if ":" in name:
+        return _imported(kind, name)
+    if name not in known:
+        raise InputError(f"{kind} {name!r}", "unknown", f"Name one of {', '.join(sorted(known))}, or module:name.")
+    return known[name]
+
+
 def make(kind: str, known: Mapping[str, type], name: str, settings: Mapping[str, Any]) -> Any:
     """An instance of the class that ``name`` says, built with the settings as keyword arguments.
 
-    Raises InputError for a name that is neither known nor importable, and for settings the class does not take.
+    Raises InputError as :func:`find` does, and for settings the class does not take.
     """
-    plugin = _imported(kind, name) if ":" in name else known.get(name)
-    if plugin is None:
-        raise InputError(f"{kind} {name!r}", "unknown", f"Name one of {', '.join(sorted(known))}, or module:Class.")
+    plugin = find(kind, known, name)
     try:
         inspect.signature(plugin).bind(**settings)
     except TypeError as error:
@@ -27,7 +34,7 @@ def make(kind: str, known: Mapping[str, type], name: str, settings: Mapping[str,
     return plugin(**settings)
 
 
-def _imported(kind: str, name: str) -> type:
+def _imported(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     if str(Path.cwd()) not in sys.path:  # a script's path starts at its own folder, not at the user's
         sys.path.append(str(Path.cwd()))
