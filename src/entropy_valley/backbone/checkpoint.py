@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,74 +25,88 @@ CONTENT = (
     "vocab.json",
     "merges.txt",
 )
+# The first that is there; a trainer leaves other ``.bin`` files beside the weights.
+PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
+# FOLDER PATTERN: a file of tensors beside each pickle. Copies, since safetensors takes no tensors that share memory.
+CONVERSION = (
+    'python -c "import pathlib, sys, torch, safetensors.torch as s; '
+    "load = lambda path: torch.load(path, map_location='cpu', weights_only=True).items(); "
+    "[s.save_file({k: v.contiguous().clone() for k, v in load(path)}, path.with_suffix('.safetensors')) "
+    'for path in pathlib.Path(sys.argv[1]).glob(sys.argv[2])]"'
+)
 
 
 def shards(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in name order; pickles are refused."""
-    if (folder / INDEX).exists():
-        names = sorted(set(files.read_json(folder / INDEX)["weight_map"].values()))
-    else:
-        names = sorted(path.name for path in folder.glob("*.safetensors"))
-    if not names:
-        pickled = sorted(path.name for path in folder.glob("*.bin"))
-        raise InputError(
-            folder,
-            f"no safetensors files{f', only {pickled[0]}' if pickled else ''}",
-            "Pickled weights are never loaded: convert them to safetensors, or fetch a revision that has them.",
-        )
-    return [folder / name for name in names]
+    """The safetensors files of a checkpoint, in name order, whether they are there or not; pickles are refused."""
+    index = read_index(folder)
+    if index:
+        return [folder / name for name in sorted(set(index.values()))]
+    refuse_pickles([path.name for path in folder.glob("*")], folder, folder)
+    return sorted(folder.glob("*.safetensors"))
 
 
-def tensors(folder: Path, device: str = "cpu") -> Iterator[tuple[str, Any]]:
-    """Every (released name, tensor) of a checkpoint, one at a time."""
-    for path in shards(folder):
-        yield from read_shard(path, device)
+def read_index(folder: Path) -> dict[str, str]:
+    """The file of each tensor, as ``model.safetensors.index.json`` says; nothing where there is none."""
+    if not (folder / INDEX).exists():
+        return {}
+    content = files.read_json(folder / INDEX)
+    index = content.get("weight_map") if isinstance(content, dict) else None
+    names = index.values() if isinstance(index, dict) else ()
+    # A name with a folder in it would lead out of the checkpoint.
+    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise InputError(folder / INDEX, "no `weight_map` from tensors to files beside it", "Fetch it again.")
+    return index
 
 
-def read_shard(path: Path, device: str = "cpu") -> Iterator[tuple[str, Any]]:
-    """Every (name, tensor) of a safetensors file, one at a time; InputError where it is cut or damaged."""
+def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str = "") -> None:
+    """InputError where the files of ``place`` (a folder, a repository) have no safetensors among their ``names``.
+
+    It says how to make them in ``folder``; ``first`` is what is to be done before, where that is not there yet.
+    """
+    beside = [name for name in names if "/" not in name]
+    if fnmatch.filter(beside, "*.safetensors"):
+        return
+    pickles = next((pattern for pattern in PICKLES if fnmatch.filter(beside, pattern)), None)
+    if pickles is None:
+        raise InputError(place, "no safetensors files", "Give a whole checkpoint.")
+    raise InputError(
+        place,
+        f"pickled weights only ({pickles}), and a pickle runs whatever code was put into it",
+        f"Where you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pickles}'`",
+    )
+
+
+@contextlib.contextmanager
+def open_shard(path: Path) -> Iterator[Any]:
+    """A safetensors file, its tensors read into memory of their own; InputError where it is cut or damaged.
+
+    safetensors would by default map the file: pages count twice while a tensor is converted, and a file that
+    changes or vanishes under a running job ends it.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="pt", device=device) as shard:
-            for name in shard.keys():  # noqa: SIM118 - not a mapping
-                yield name, shard.get_tensor(name)
+        with safe_open(path, framework="pt", backend="pread") as shard:
+            yield shard
+    except FileNotFoundError:
+        raise InputError(path, "missing", "Fetch or make it again.") from None
     except (SafetensorError, OSError) as error:
         raise InputError(
             path, f"not a whole safetensors file ({error})", "Remove it and fetch or make it again."
         ) from None
 
 
-def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
-    """Keyword arguments of the stock config; every field the stock class takes for granted is checked."""
-    place = folder / "config.json"
-    released = files.read_json(place)
-    expected = {"model_type": family.model_type, **family.fixed}
-    wrong = [
-        f"{key} is {released[key]!r}, not {value!r}"
-        for key, value in expected.items()
-        if released.get(key, value) != value
-    ]
-    if wrong:
-        raise InputError(
-            place, "; ".join(wrong), f"Name the family of this checkpoint; {family.name} computes something else."
-        )
-    try:
-        return family.to_stock(released)
-    except KeyError as error:
-        raise InputError(place, f"no field {error}", f"A {family.name} checkpoint has one.") from None
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor of a safetensors file; no weight is read."""
+    with open_shard(path) as shard:
+        return {name: tuple(shard.get_slice(name).get_shape()) for name in shard.keys()}  # noqa: SIM118
 
 
-def adapter_card(adapter: Path, backbone_digest: str) -> dict[str, Any]:
-    """What ``adapter.json`` says; InputError where it was trained on another backbone."""
-    card = files.read_json(adapter / "adapter.json")
-    if card["backbone_digest"] != backbone_digest:
-        raise InputError(
-            adapter,
-            f"trained on backbone {card['backbone_digest']}, not {backbone_digest}",
-            "Use the backbone it was trained on, or train again.",
-        )
-    return card
+def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
+    """Every (name, tensor) of a safetensors file, one at a time."""
+    with open_shard(path) as shard:
+        for name in shard.keys():  # noqa: SIM118 - not a mapping
+            yield name, shard.get_tensor(name)
 
 
 def checkpoint_digest(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""From a checkpoint folder, and an adapter, to a frozen bidirectional model."""
+"""From a checkpoint folder, and an adapter, to a frozen model."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
-from entropy_valley.backbone import checkpoint
+from entropy_valley.backbone import adapters, checkpoint, weights
 from entropy_valley.backbone.families import Family, find_family
-from entropy_valley.backbone.packing import ATTENTION, hidden_states, pack
-from entropy_valley.backbone.tokenizer import load_tokenizer, token_id
-from entropy_valley.errors import InputError
-
-_ADAPTER_PREFIX = "base_model.model."
+from entropy_valley.backbone.packing import BIDIRECTIONAL, CAUSAL, hidden_states, pack
+from entropy_valley.backbone.released import config_arguments, special_ids
+from entropy_valley.backbone.rotary import exact
+from entropy_valley.backbone.tokenizer import load_tokenizer
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A frozen masked diffusion model, its tokenizer and the ids that decoding needs."""
+    """A frozen model, its tokenizer and the ids that decoding needs; an autoregressive one has no mask."""
 
     family: Family
     model: Any
     tokenizer: Any
-    mask_id: int
+    mask_id: int | None
     eos_id: int
     pad_id: int
     bos_id: int | None
@@ -54,20 +52,23 @@ def load_backbone(
     """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter's W + (alpha/r) B A.
 
     Raises InputError for a missing, extra, misshapen or truncated tensor, a config or a special token that the
-    family does not have, and an adapter trained on another checkpoint.
+    family does not have, an adapter trained on another checkpoint and one that is no plain LoRA of this model.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: safetensors takes a bare "cuda" for the first one, in every process.
     device = str(torch.empty(0, device=device).device)
-    model = empty_model(kind, checkpoint.config_arguments(folder, kind), torch_dtype(dtype))
-    _fill(model, kind, folder, device)
+    model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     digest = checkpoint.checkpoint_digest(folder)
-    if adapter is not None:
-        merge_adapter(model, Path(adapter), digest)
+    changes = None if adapter is None else _adapter(Path(adapter), kind, model, digest)
+    tokenizer = load_tokenizer(folder, kind)
+    ids = special_ids(folder, kind, tokenizer)
+    weights.fill(model, kind, folder, device)
+    if changes:
+        adapters.merge_adapter(model, changes)
+    _assert_attention(model.eval().requires_grad_(False), kind)
+    pad = ids["eos"] if ids["pad"] is None else ids["pad"]
     shifted = kind.shifted if shifted is None else shifted
-    backbone = _with_tokenizer(kind, model.eval().requires_grad_(False), folder, digest, shifted)
-    _assert_bidirectional(backbone)
-    return backbone
+    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], pad, ids["bos"], digest, shifted)
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -81,7 +82,10 @@ def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, d
     stock = getattr(transformers, family.architecture)
     config = stock.config_class(**arguments)
     with torch.device(device):
-        return stock._from_config(config, attn_implementation=ATTENTION, dtype=dtype)
+        attention = CAUSAL if family.causal else BIDIRECTIONAL
+        model = stock._from_config(config, attn_implementation=attention, dtype=dtype)
+        model.model.rotary_emb = exact(type(model.model.rotary_emb), family.float32_rotary)(config)
+        return model
 
 
 def new_model(
@@ -113,88 +117,16 @@ def new_model(
     return empty_model(find_family(family), arguments, torch.float32, "cpu")
 
 
-def _fill(model: Any, family: Family, folder: Path, device: str) -> None:
-    wanted, unknown, misshapen = dict(model.named_parameters()), [], []
-    for name, tensor in checkpoint.tensors(folder, device):
-        if name.endswith(".rotary_emb.inv_freq"):
-            continue  # older exports carry the rotary table, which is computed
-        target = wanted.pop(family.stock_name(name), None)
-        if target is None:
-            unknown.append(name)
-        elif target.shape != tensor.shape:
-            misshapen.append(f"{name} is {tuple(tensor.shape)}, not {tuple(target.shape)}")
-        else:
-            _set(model, family.stock_name(name), tensor.to(target.dtype))
-    missing = [family.released_name(name) for name in wanted]
-    problems = [
-        f"{what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
-        for what, names in (("missing", missing), ("extra", unknown), ("of another shape", misshapen))
-        if names
-    ]
-    if problems:
-        raise InputError(folder, f"tensors {'; '.join(problems)}", f"This is not a whole {family.name} checkpoint.")
-    # The rotary table is no tensor of a checkpoint: on `meta` it was never computed.
-    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
-
-
-def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
-    module, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
-
-
-def merge_adapter(model: Any, adapter: Path, backbone_digest: str) -> None:
-    """Add (alpha/r) B A to each adapted weight in place, in float32.
-
-    Raises InputError where the adapter names another backbone or a module that the model has not.
-    """
-    checkpoint.adapter_card(adapter, backbone_digest)
-    settings = files.read_json(adapter / "adapter_config.json")
-    weights = dict(checkpoint.read_shard(adapter / "adapter_model.safetensors"))
-    for name in sorted(weights):
-        if name.endswith(".lora_A.weight"):
-            module = model.get_submodule(name.removeprefix(_ADAPTER_PREFIX).removesuffix(".lora_A.weight"))
-            up, down = (
-                weights[key].to(module.weight.device, torch.float32) for key in (name.replace("lora_A", "lora_B"), name)
-            )
-            merged = module.weight.float() + (settings["lora_alpha"] / settings["r"]) * (up @ down)
-            module.weight.data.copy_(merged)
-
-
-def _with_tokenizer(family: Family, model: Any, folder: Path, digest: str, shifted: bool) -> Backbone:
-    tokenizer = load_tokenizer(folder, family)
-    ids = {
-        "mask": token_id(tokenizer, tokenizer.mask_token or family.mask_token, family.mask_id),
-        "eos": token_id(tokenizer, family.eos_token, tokenizer.eos_token_id),
-    }
-    released = files.read_json(folder / "config.json")
-    for kind, value in ids.items():
-        expected = released.get(f"{kind}_token_id", value)
-        if value is None or value != expected:
-            raise InputError(
-                folder,
-                f"the tokenizer's {kind} id is {value}, config.json says {expected}",
-                "Use the tokenizer that was released with the checkpoint.",
-            )
-    return Backbone(
-        family,
-        model,
-        tokenizer,
-        ids["mask"],
-        ids["eos"],
-        token_id(tokenizer, family.pad_token, ids["eos"]),
-        token_id(tokenizer, family.bos_token),
-        digest,
-        shifted,
-    )
+def _adapter(folder: Path, family: Family, model: Any, backbone_digest: str) -> adapters.Adapter:
+    """The adapter in ``folder``, found to fit the model before any of its weights is read."""
+    adapters.adapter_card(folder, backbone_digest)
+    return adapters.read_adapter(folder, family, model)
 
 
 @torch.inference_mode()
-def _assert_bidirectional(backbone: Backbone) -> None:
-    """A causal model would pass every shape check and decode nonsense: look whether a later token is seen."""
-    first, other = (
-        [backbone.eos_id, backbone.mask_id, backbone.mask_id],
-        [backbone.eos_id, backbone.mask_id, backbone.eos_id],
-    )
-    states = hidden_states(backbone.model, pack([first, other], backbone.device))
-    if torch.equal(states[0], states[3]):
-        raise RuntimeError("the model is causal: a later token does not change an earlier state")
+def _assert_attention(model: Any, family: Family) -> None:
+    """A model of the other attention would pass every shape check and decode nonsense: see if it sees a later token."""
+    before, after = (hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1))
+    if torch.equal(before, after) != family.causal:
+        does = "changes" if family.causal else "does not change"
+        raise RuntimeError(f"the attention is not the one of {family.name}: a later token {does} an earlier state")

@@ -1,9 +1,11 @@
-"""Sequences of different lengths in one pass: no padding, bidirectional inside each, nothing between them."""
+"""Sequences of different lengths in one pass: no padding, attention inside each of them and nothing between."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-ATTENTION = "packed_bidirectional"
+BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ def hidden_states(model: Any, packed: Packed) -> torch.Tensor:
     return output.last_hidden_state[0]
 
 
+@contextlib.contextmanager
+def using_attention(model: Any, name: str) -> Iterator[None]:
+    """Let a model attend by another of transformers' registered attentions while the block runs."""
+    ours = model.config._attn_implementation
+    model.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(ours)
+
+
 def packed_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
@@ -55,11 +68,13 @@ def packed_attention(
     scaling: float,
     segments: Sequence[int],
     dropout: float = 0.0,
+    causal: bool = False,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Full attention inside each segment of (1, heads, rows, head width) tensors; returns (1, rows, heads, width).
+    """Attention inside each segment of (1, heads, rows, head width) tensors; returns (1, rows, heads, width).
 
-    Runs of equal segment lengths become one batch, so a pass sorted by length costs few kernel calls.
+    It is full, or where ``causal`` to a row itself and those before it. Runs of equal segment lengths become one
+    batch, so a pass sorted by length costs few kernel calls.
     """
     runs = [(length, len(list(run))) for length, run in itertools.groupby(segments)]
     # Split and not slices: the gradient of a slice is a whole buffer of zeros for each run.
@@ -70,10 +85,24 @@ def packed_attention(
     pieces = []
     for (length, count), part in zip(runs, parts, strict=True):
         batch = [tensor.unflatten(1, (count, length)).transpose(0, 1) for tensor in part]
-        attended = scaled_dot_product_attention(*batch, dropout_p=dropout, scale=scaling, enable_gqa=grouped)
+        attended = scaled_dot_product_attention(
+            *batch, dropout_p=dropout, is_causal=causal, scale=scaling, enable_gqa=grouped
+        )
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(pieces).unsqueeze(0), None
 
 
-# Transformers builds no mask for an attention it has no mask function for: nothing causal is left.
-AttentionInterface.register(ATTENTION, packed_attention)
+def register_attention(name: str, attention: Callable[..., Any]) -> None:
+    """Make an attention known to transformers; q and k reach it in the dtype of v, whatever they were rotated in."""
+
+    def cast(
+        module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **options: Any
+    ) -> Any:
+        return attention(module, query.to(value.dtype), key.to(value.dtype), value, *rest, **options)
+
+    AttentionInterface.register(name, cast)
+
+
+# Transformers builds no mask for an attention it has no mask function for: what is causal is what is asked for here.
+register_attention(BIDIRECTIONAL, packed_attention)
+register_attention(CAUSAL, functools.partial(packed_attention, causal=True))

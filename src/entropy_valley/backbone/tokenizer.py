@@ -32,11 +32,8 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    special = list(
-        dict.fromkeys(
-            token for token in (family.pad_token, family.eos_token, family.bos_token, family.mask_token) if token
-        )
-    )
+    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
+    special = list(dict.fromkeys(token for token in named if token))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -51,11 +48,6 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
         pad_token=family.pad_token,
         bos_token=family.bos_token,
         mask_token=family.mask_token,
+        additional_special_tokens=list(family.chat_tokens),
         clean_up_tokenization_spaces=False,
     )
-
-
-def token_id(tokenizer: Any, token: str | None, fallback: int | None = None) -> int | None:
-    """The id of a literal token in the vocabulary, else ``fallback``."""
-    vocabulary = tokenizer.get_vocab()
-    return vocabulary.get(token, fallback) if token else fallback

@@ -8,16 +8,20 @@ finds is the true one and not rounding's.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
+from transformers.models.llama.modeling_llama import eager_attention_forward
 
+from entropy_valley.backbone.packing import register_attention, using_attention
 from entropy_valley.decoding.schedule import reveal_counts
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
+
+EAGER = "eager_in_dtype_of_v"  # plain "eager" takes no float32 q and k beside a bfloat16 v
+register_attention(EAGER, eager_attention_forward)
 
 
 @torch.inference_mode()
@@ -52,15 +56,5 @@ def _logits(backbone: Backbone, tokens: Sequence[int]) -> torch.Tensor:
     count, model = len(tokens), backbone.model
     everything = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
     ids = torch.tensor([tokens], device=backbone.device)
-    with _eager_attention(model):
+    with using_attention(model, EAGER):
         return model(input_ids=ids, attention_mask=everything, use_cache=False).logits[0].float()
-
-
-@contextlib.contextmanager
-def _eager_attention(model: Any) -> Iterator[None]:
-    ours = model.config._attn_implementation
-    model.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(ours)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from entropy_valley import plugins
 from entropy_valley.backbone.families.base import LORA_TARGETS, Family, Release
 from entropy_valley.backbone.families.diffullama import DIFFULLAMA
 from entropy_valley.backbone.families.dream import DREAM
+from entropy_valley.backbone.families.dream_instruct import DREAM_INSTRUCT
 from entropy_valley.backbone.families.llada import LLADA
+from entropy_valley.backbone.families.llama3 import LLAMA3
 from entropy_valley.errors import InputError
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DIFFULLAMA)}
+FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, LLAMA3)}
 
 __all__ = ["FAMILIES", "LORA_TARGETS", "Family", "Release", "find_family"]
 
 
 def find_family(name: str) -> Family:
-    """The family of that name, or of a user's own module; InputError where there is none."""
+    """The family of that name, or of a user's own module, which is then its name; InputError where there is none."""
     family = plugins.find("family", FAMILIES, name)
     if not isinstance(family, Family):
         raise InputError(f"family {name!r}", "is no Family", "Name an instance of backbone.families.Family.")
-    return family
+    return family if family.name == name else dataclasses.replace(family, name=name)

@@ -20,15 +20,25 @@ STOCK_FIELDS = (
     "rms_norm_eps",
     "tie_word_embeddings",
 )
+# What stock Llama takes for granted under the stock names; a checkpoint that says otherwise computes another function.
+LLAMA_FIXED = {
+    "hidden_act": "silu",
+    "tie_word_embeddings": False,
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "mlp_bias": False,
+    "rope_scaling": None,
+}
 
 
 @dataclass(frozen=True)
 class Release:
     """A checkpoint as its authors published it on the Hugging Face hub.
 
-    ``config`` holds what its ``config.json`` says under the stock names; ``ids`` those of its special tokens (mask,
-    eos, pad, bos; None: it has none), true of any checkpoint with its vocabulary. ``revision`` is the pinned commit;
-    None: the newest is resolved once and written to the results. A ``gated`` one wants its licence accepted first.
+    ``config`` holds what its ``config.json`` says, under the stock names; ``ids`` the ids of its ``mask``, ``eos``,
+    ``pad`` and ``bos`` token (None: it has none), true of any checkpoint with a vocabulary of its size. ``revision`` is
+    the pinned commit; None: the newest is resolved once and written to the results. A ``gated`` one wants its licence
+    accepted first.
     """
 
     repository: str
@@ -47,10 +57,12 @@ class Family:
     ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class, and
     ``to_released`` turns a stock config into the released one; ``fixed`` holds the fields whose other values
     would mean another function. ``shifted`` families predict the next position:
-    the logits of slot i are read from row i - 1. The special tokens are literal strings of the released
-    tokenizer; ``mask_id`` is used only where the tokenizer declares no mask token. A ``causal`` family is an
-    autoregressive one: it has no mask token and predicts the next position. ``chat`` wraps a prompt as the family's
-    instruction tuning did, at ``{prompt}``.
+    the logits of slot i are read from row i - 1. A ``causal`` family is an autoregressive one: it has no mask token,
+    attends to the past alone and predicts the next position. ``float32_rotary`` rotates queries and keys in float32
+    whatever the model's dtype; stock classes rotate in the model's.
+
+    The special tokens are literal strings of the released tokenizer (None: it has none; EOS then pads).
+    ``chat`` wraps a prompt as the family's instruction tuning did, at ``{prompt}``, with ``chat_tokens`` of its own.
     """
 
     name: str
@@ -59,18 +71,23 @@ class Family:
     shifted: bool
     mask_token: str | None
     eos_token: str
-    pad_token: str
+    pad_token: str | None
     bos_token: str | None
     to_stock: Callable[[dict[str, Any]], dict[str, Any]]
     to_released: Callable[[Any], dict[str, Any]]
     fixed: dict[str, Any]
     names: tuple[tuple[str, str], ...] = ()
     tokenizer_class: str = "PreTrainedTokenizerFast"
-    mask_id: int | None = None
     lora_targets: tuple[str, ...] = LORA_TARGETS
     causal: bool = False
+    float32_rotary: bool = False
     chat: str | None = None
+    chat_tokens: tuple[str, ...] = ()
     releases: tuple[Release, ...] = ()
+
+    def release(self, repository: str) -> Release | None:
+        """The release of that repository; None where the family knows none of it."""
+        return next((release for release in self.releases if release.repository == repository), None)
 
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; a name outside the map is returned as it is."""

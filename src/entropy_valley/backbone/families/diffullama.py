@@ -1,27 +1,43 @@
-"""DiffuLLaMA (diffusionfamily/diffullama): Llama-2's tensors and computation, logits shifted by one."""
+"""DiffuLLaMA (diffusionfamily/diffullama): Llama-2's tensors and computation, logits shifted by one.
+
+Llama-2 has no mask token. The authors took entry 811 of its vocabulary, ``ти``, for one: it is the default of their
+training script, their fine-tuning code sets it where the tokenizer names none, and their sampler reads it from the
+released tokenizer (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). What that tokenizer declares goes first
+here too, and must be 811.
+"""
 
 from __future__ import annotations
 
-from entropy_valley.backbone.families.base import Family, stock_config, with_architecture
+from entropy_valley.backbone.families.base import LLAMA_FIXED, Family, Release, stock_config, with_architecture
 
 DIFFULLAMA = Family(
     name="diffullama",
     architecture="LlamaForCausalLM",
     model_type="llama",
     shifted=True,
-    mask_token="<mask>",
+    mask_token="ти",
     eos_token="</s>",
-    pad_token="</s>",
+    pad_token=None,
     bos_token="<s>",
     to_stock=stock_config,
     to_released=with_architecture("LlamaForCausalLM"),
-    fixed={
-        "hidden_act": "silu",
-        "tie_word_embeddings": False,
-        "attention_bias": False,
-        "mlp_bias": False,
-        "rope_scaling": None,
-    },
+    fixed=LLAMA_FIXED,
     tokenizer_class="LlamaTokenizerFast",
-    mask_id=811,  # the released training script masks with this token of Llama-2's own vocabulary
+    releases=(
+        Release(
+            repository="diffusionfamily/diffullama",
+            licence="Llama 2 Community License",
+            config={  # its context length is published nowhere but in the checkpoint itself
+                "vocab_size": 32000,
+                "hidden_size": 4096,
+                "intermediate_size": 11008,
+                "num_hidden_layers": 32,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 32,
+                "rope_theta": 1e4,
+                "rms_norm_eps": 1e-5,
+            },
+            ids={"mask": 811, "eos": 2, "pad": None, "bos": 1},
+        ),
+    ),
 )

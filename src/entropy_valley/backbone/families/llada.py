@@ -1,10 +1,10 @@
-"""LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation under the tensor names of OLMo."""
+"""LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, rotated in float32, under the tensor names of OLMo."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from entropy_valley.backbone.families.base import Family
+from entropy_valley.backbone.families.base import Family, Release
 
 NAMES = (
     ("model.transformer.wte", "model.embed_tokens"),
@@ -25,13 +25,17 @@ NAMES = (
 FIXED = {
     "activation_type": "silu",
     "alibi": False,
+    "attention_dropout": 0.0,
     "attention_layer_norm": False,
     "block_type": "llama",
+    "embedding_dropout": 0.0,
     "include_bias": False,
     "include_qkv_bias": False,
     "input_emb_norm": False,
     "layer_norm_type": "rms",
+    "residual_dropout": 0.0,
     "rope": True,
+    "rope_full_precision": True,
     "scale_logits": False,
     "weight_tying": False,
 }
@@ -82,4 +86,24 @@ LLADA = Family(
     to_released=to_released,
     fixed=FIXED,
     names=NAMES,
+    float32_rotary=True,
+    releases=(
+        Release(
+            repository="GSAI-ML/LLaDA-8B-Base",
+            licence="MIT",
+            revision="0f2787f2d87eac5eed8a087d5ecd24277e6255b2",
+            config={
+                "vocab_size": 126464,
+                "hidden_size": 4096,
+                "intermediate_size": 12288,
+                "num_hidden_layers": 32,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 32,
+                "max_position_embeddings": 4096,
+                "rope_theta": 5e5,
+                "rms_norm_eps": 1e-5,
+            },
+            ids={"mask": 126336, "eos": 126081, "pad": 126081, "bos": 126080},
+        ),
+    ),
 )

@@ -1,0 +1,92 @@
+"""What a checkpoint says of itself, held against what its family computes and what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.backbone.families import Family
+from entropy_valley.errors import InputError
+
+CONFIG = "config.json"
+
+
+def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
+    """Keyword arguments of the stock config, from ``config.json``.
+
+    Raises one InputError that names every field in which the checkpoint computes something else than its family and,
+    where ``repository`` is one of the family's releases, every field that is not as published there.
+    """
+    said = files.read_json(folder / CONFIG)
+    problems = _differences(said, {"model_type": family.model_type, **family.fixed})
+    try:
+        arguments = family.to_stock(said)
+    except KeyError as error:
+        problems.append(f"no field {error}")
+    else:
+        release = family.release(repository) if repository else None
+        problems += _differences(arguments, release.config if release else {})
+    if problems:
+        raise InputError(
+            folder / CONFIG,
+            "; ".join(problems),
+            f"Name the family of this checkpoint, or fetch it again: {repository or family.name} is another model.",
+        )
+    return arguments
+
+
+def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
+    """The ids of the ``mask``, ``eos``, ``pad`` and ``bos`` token in the tokenizer; None: the family has none.
+
+    Raises one InputError that names every token which the tokenizer has not, or under another id than ``config.json``
+    or, in a vocabulary of its size, a release of the family has it.
+    """
+    vocabulary, tokens = tokenizer.get_vocab(), _special_tokens(family, tokenizer)
+    ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
+    wanted = (*tokens.values(), *family.chat_tokens)
+    problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
+    problems += [
+        f"{kind} id is {ids[kind]}, {who} {value}"
+        for who, said in _known_ids(folder, family).items()
+        for kind, value in said.items()
+        if None not in (value, ids[kind]) and value != ids[kind]
+    ]
+    if problems:
+        raise InputError(
+            folder,
+            f"the tokenizer's {'; '.join(problems)}",
+            "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
+        )
+    return ids
+
+
+def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    """What is there and other than expected; what a ``config.json`` leaves out has the stock class's own value."""
+    return [
+        f"{key} is {found[key]!r}, not {value!r}"
+        for key, value in expected.items()
+        if key in found and found[key] != value
+    ]
+
+
+def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
+    """The literal special tokens; a mask token that the tokenizer itself declares goes first."""
+    return {
+        "mask": family.mask_token and (getattr(tokenizer, "mask_token", None) or family.mask_token),
+        "eos": family.eos_token,
+        "pad": family.pad_token,
+        "bos": family.bos_token,
+    }
+
+
+def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
+    """By who says so: the special ids that ``config.json`` and the releases with a vocabulary of its size name."""
+    said = files.read_json(folder / CONFIG)
+    # No BOS from config.json: Dream's keeps that of Qwen2, which its own tokenizer has replaced.
+    known = {f"{CONFIG} says": {kind: said.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    size = family.to_stock(said)["vocab_size"]
+    return known | {
+        f"{release.repository} has": release.ids for release in family.releases if release.config["vocab_size"] == size
+    }

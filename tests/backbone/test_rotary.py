@@ -1,0 +1,68 @@
+"""Angles are exact, and LLaDA's queries and keys are rotated in float32 whatever the model's dtype."""
+
+from __future__ import annotations
+
+import torch
+from bfloat16 import measure
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+from entropy_valley.backbone.loading import load_backbone
+from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.backbone.rotary import exact
+from entropy_valley.decoding import reference
+from entropy_valley.training.kernels import fast_kernels
+
+
+def test_only_llada_asks_for_it(made, family):
+    rotary = load_backbone(made[family.name][1], family.name, dtype="bfloat16").model.model.rotary_emb
+    table, _ = rotary(torch.zeros(1, 3, 8, dtype=torch.bfloat16), torch.arange(3)[None])
+    assert (table.dtype == torch.float32) == (family.name == "llada")
+
+
+def test_a_rotation_in_float32_is_the_one_of_the_authors():
+    """q and k to float32, rotated there, and back: what ``rope_full_precision`` says."""
+    config = LlamaConfig(hidden_size=64, num_attention_heads=2, rope_theta=5e5)
+    query, positions = torch.randn(1, 2, 9, 32, dtype=torch.bfloat16), torch.arange(9)[None]
+    cos, sin = exact(LlamaRotaryEmbedding, float32=True)(config)(query, positions)
+    ours, _ = apply_rotary_pos_emb(query, query, cos, sin)
+    tables = LlamaRotaryEmbedding(config)(query.float(), positions)
+    authors, _ = apply_rotary_pos_emb(query.float(), query.float(), *tables)
+    assert torch.equal(ours.bfloat16(), authors.bfloat16())
+
+
+def test_angles_are_exact_where_matrix_products_need_not_be():
+    class Stock(torch.nn.Module):
+        def forward(self, x, position_ids):
+            return torch.get_float32_matmul_precision(), x.dtype
+
+    with fast_kernels("cpu"):
+        inside = [exact(Stock, float32)()(torch.zeros(1, dtype=torch.bfloat16), None) for float32 in (False, True)]
+        assert torch.get_float32_matmul_precision() == "medium"
+    assert inside == [("highest", torch.bfloat16), ("highest", torch.float32)]
+
+
+@torch.inference_mode()
+def test_a_float32_model_is_bit_equal_to_the_stock_one(made, family):
+    model, packed = load_backbone(made[family.name][1], family.name).model, pack([[1, 2, 3, 4], [5, 6, 7]])
+    before = hidden_states(model, packed)
+    model.model.rotary_emb = type(model.model.rotary_emb).__base__(config=model.config)
+    assert torch.equal(before, hidden_states(model, packed))
+
+
+@torch.inference_mode()
+def test_the_reference_decoder_runs_in_bfloat16_too(made):
+    """Eager attention has float32 queries beside bfloat16 values there, unless they are cast."""
+    folder, tokens = made["llada"][1], [3, 4, 5, 6, 7]
+    for name, rounding in (("bfloat16", 0.05), ("float32", 1e-5)):
+        backbone = load_backbone(folder, "llada", dtype=name)
+        ours = backbone.model.lm_head(hidden_states(backbone.model, pack([tokens])))
+        plain = reference._logits(backbone, tokens)
+        torch.testing.assert_close(ours.float(), plain, atol=rounding, rtol=0)
+
+
+def test_what_is_ordered_otherwise_moves_logits_no_further_than_bfloat16_does():
+    report = measure(layers=2, width=128, ffn=256, heads=4, vocabulary=300)
+    for change in ("rotation in bfloat16", "eager attention"):
+        assert 0 < report[change]["mean"] < 1.2 * report["float32"]["mean"]
+        assert report[change]["same argmax"] > 0.97
