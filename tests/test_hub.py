@@ -1,27 +1,260 @@
-"""Without a network, one error says what to download and how to point to a copy."""
+"""Downloads from a hub on this machine: whole, broken off, moved on, gated, pickled, spoilt, not there at all."""
 
 from __future__ import annotations
 
-import pytest
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import namedtuple
+from pathlib import Path
 
-from entropy_valley import hub
+import pytest
+from fake_hub import serve
+from safetensors.torch import load_file, save_file
+
+from entropy_valley import files, hub
+from entropy_valley.backbone import checkpoint
+from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.loading import new_model
+from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.errors import InputError
 
+SCRIPT = Path(__file__).parents[1] / "workflow" / "scripts" / "fetch_backbone.py"
+OLD, NEW = "a" * 40, "b" * 40
+KEY = "`backbones.mine.folder`"
+SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch):
-    """Nothing listens on port 9 of this machine; the offline switch of CI machines would be another error."""
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """The files of a LLaDA checkpoint in two shards of 13 MB: huggingface_hub saves every 10 MB."""
+    folder, family = tmp_path_factory.mktemp("released"), FAMILIES["llada"]
+    tokenizer = train_tokenizer(["Tap Reset now."] * 3, 300, family)
+    model = new_model("llada", vocabulary=13_000, width=256, layers=1, heads=4, kv_heads=4, ffn=48, context=64, seed=1)
+    checkpoint.write_checkpoint(model, family, tokenizer, folder)
+    tensors = load_file(folder / "model.safetensors")
+    head = "model.transformer.ff_out.weight"
+    placed = {name: SHARDS[name == head] for name in tensors}
+    for shard in SHARDS:
+        save_file({name: tensor for name, tensor in tensors.items() if placed[name] == shard}, folder / shard)
+    files.write_json(folder / checkpoint.INDEX, {"weight_map": placed})
+    (folder / "model.safetensors").unlink()
+    (folder / checkpoint.MANIFEST).unlink()
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def command(server, tmp_path, revision=None):
+    spec = {
+        "backbone": "mine",
+        "family": "llada",
+        "repository": "someone/model",
+        "revision": revision,
+        "licence": "Licence X",
+        "gated": False,
+    }
+    return [sys.executable, SCRIPT, json.dumps(spec), "--folder", tmp_path / "mine", "--out", tmp_path / "mine.json"]
+
+
+def environment(server, tmp_path):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TQDM_"))}
+    return clean | {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
+
+
+def fetch(server, tmp_path, revision=None):
+    return subprocess.run(
+        command(server, tmp_path, revision), env=environment(server, tmp_path), text=True, capture_output=True
+    )
+
+
+def sizes(contents):
+    return {name: len(content) for name, content in contents.items()}
+
+
+class TestTheScript:
+    def test_a_whole_download(self, released, tmp_path):
+        with serve({OLD: {}, NEW: released | {"weights.bin": b"a pickle"}}) as server:
+            done = fetch(server, tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert server.served == sizes(released)  # each once, and no pickle
+        assert {path.name for path in (tmp_path / "mine").iterdir()} == {*released, checkpoint.MANIFEST}
+        manifest = files.read_json(tmp_path / "mine.json")
+        assert manifest == files.read_json(tmp_path / "mine" / checkpoint.MANIFEST)
+        assert (manifest["repository"], manifest["revision"]) == ("someone/model", NEW)
+        assert re.match(
+            rf"someone/model at {NEW}\n  licence Licence X \(not gated\)\n"
+            rf"  {len(released)} files, 0\.03 GB, of which 0\.00 GB are there\n  [\d.]+ GB free in \S+mine\.part\n",
+            done.stderr,
+        )
+        assert "download: 100%" in done.stderr
+        assert len(done.stderr.splitlines()) < 12  # a log, not a flood
+        other = fetch(server, tmp_path, revision=OLD)  # the hub is gone by now, and what is there is looked at
+        assert other.returncode == 2
+        assert f"mine: holds commit {NEW}, not {OLD}" in other.stderr
+
+    def test_a_killed_download_goes_on(self, released, tmp_path):
+        last = SHARDS[1]
+        with serve({NEW: released}, cut={last: 12_000_000}, hold=threading.Event()) as server:
+            job = subprocess.Popen(command(server, tmp_path), env=environment(server, tmp_path))
+            part = tmp_path / ".mine.part"
+            deadline = time.monotonic() + 60
+            while not (
+                all((part / name).exists() for name in released if name != last)
+                and any(path.stat().st_size >= 10**7 for path in part.rglob("*.incomplete"))
+            ):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            job.kill()
+            job.wait()
+            first = server.served.copy()
+            server.served.clear()
+            server.cut.clear()
+            done = fetch(server, tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert first[SHARDS[0]] == len(released[SHARDS[0]])
+            assert 0 < server.served[last] <= len(released[last]) - 10**7
+            assert set(server.served) == {last}
+        assert (tmp_path / "mine" / last).read_bytes() == released[last]
+
+    def test_a_gated_repository(self, released, tmp_path):
+        with serve({NEW: released}, gated=True) as server:
+            done = fetch(server, tmp_path)
+        assert done.returncode == 2
+        page = f"{server.url}/someone/model"
+        assert f"gated: accept it at {page}" in done.stderr
+        error = done.stderr.splitlines()[-1]
+        assert error.startswith(f"error: someone/model: is gated. Accept its licence at {page}, run `hf auth login`")
+
+    def test_pickles_are_refused_before_anything_is_fetched(self, released, tmp_path):
+        pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
+        with serve({NEW: pickled}) as server:
+            done = fetch(server, tmp_path)
+            assert not server.served
+        assert done.returncode == 2
+        assert "someone/model: pickled weights only (pytorch_model*.bin)" in done.stderr
+        assert "`hf download someone/model --local-dir model`" in done.stderr
+        assert "torch.load" in done.stderr
+        assert not list(tmp_path.glob(".mine*"))
+
+
+@pytest.fixture
+def reach(monkeypatch):
+    """Have this process ask that hub."""
+
+    def point_to(url):
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+        template = url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    return point_to
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestDownload:
+    def test_only_what_is_asked_for(self, reach, tmp_path):
+        with serve({NEW: {"a.json": b"{}", "deep/b.json": b"[]", "c.bin": b"c"}}) as server:
+            reach(server.url)
+            hub.download("someone/model", None, tmp_path, ["*.json"], KEY)
+        assert contents(tmp_path) == {"a.json": b"{}", "deep/b.json": b"[]"}
+
+    def test_two_commits_never_mix(self, reach, tmp_path):
+        large = random.Random(1).randbytes(2000)
+        old = {"same.json": large, "gone.json": b"gone", "changed.json": b"old", "late.json": bytes(5000)}
+        new = {"same.json": large, "changed.json": b"new", "late.json": b"late"}
+        with serve({OLD: old}, cut={"late.json": 100}) as server:
+            reach(server.url)
+            with pytest.raises(InputError, match=r"someone/model: cannot be downloaded \(.*Try again"):
+                hub.download("someone/model", None, tmp_path, ["*.json"], KEY)
+            assert "gone.json" in contents(tmp_path)
+            (tmp_path / "mine.txt").touch()  # what no pattern names is nobody's business
+            server.commits[NEW] = new
+            server.cut.clear()
+            server.served.clear()
+            hub.download("someone/model", None, tmp_path, ["*.json"], KEY)
+            assert set(server.served) == {"changed.json", "late.json"}
+        assert contents(tmp_path) == new | {"mine.txt": b""}
+
+    @pytest.mark.parametrize("size", [10, 5000])  # git's own hash, and that of Git LFS
+    def test_a_spoilt_file_is_found_and_fetched_again(self, reach, tmp_path, size):
+        right = {"a.json": b"a" * size, "b.json": b"b" * size}
+        with serve({NEW: right}, spoilt={"b.json"}) as server:
+            reach(server.url)
+            with pytest.raises(InputError, match=r"not what the hub says they are: b\.json.*Try again"):
+                hub.download("someone/model", NEW, tmp_path, ["*.json"], KEY)
+            server.spoilt.clear()
+            server.served.clear()
+            hub.download("someone/model", NEW, tmp_path, ["*.json"], KEY)
+            assert server.served == {"b.json": size}
+        assert contents(tmp_path) == right
+
+    def test_half_a_download_is_not_taken_for_a_whole_one(self, reach, tmp_path):
+        """huggingface_hub is content with what is there when it cannot reach the hub."""
+        (tmp_path / "a.json").write_bytes(b"a")
+        with serve({NEW: {"a.json": b"a", "b.json": b"b"}}) as server:
+            reach(server.url)
+            found = hub.listing("someone/model", None, KEY)
+        with pytest.raises(InputError, match=r"not what the hub says they are: b\.json"):
+            hub.fetch(found, tmp_path, ["*.json"], KEY)
+
+    def test_a_full_disk_is_seen_first(self, monkeypatch, tmp_path):
+        found = hub.Listing("someone/model", NEW, "mit", False, (hub.File("a.json", 30 * 10**9, None),))
+        free = namedtuple("Usage", "total used free")(0, 0, 20 * 10**9 - 5)
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: free)
+        with open(tmp_path / "a.json", "wb") as begun:
+            begun.truncate(10**10)
+        hub_calls = []
+        monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: hub_calls.append(1))
+        with pytest.raises(InputError, match=rf"needs 20\.00 GB more, 20\.00 GB are free.*or point {KEY}"):
+            hub.fetch(found, tmp_path, ["*.json"], KEY)
+        assert not hub_calls
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda folder: hub.resolve("someone/model", None, "`backbones.mine.folder`"),
-        lambda folder: hub.download("someone/model", "0" * 40, folder, ["*.json"], "`backbones.mine.folder`"),
+        lambda folder: hub.resolve("someone/model", None, KEY),
+        lambda folder: hub.download("someone/model", OLD, folder, ["*.json"], KEY),
     ],
 )
-def test_it_says_what_to_do(call, tmp_path):
+def test_without_a_network_it_says_what_to_do(call, reach, tmp_path):
+    reach("http://127.0.0.1:9")  # where nothing listens
     with pytest.raises(InputError, match=r"someone/model: cannot be downloaded .*hf download someone/model.*backbones"):
         call(tmp_path)
+
+
+def test_a_revision_is_a_commit_once(reach):
+    with serve({OLD: {}, NEW: {}}) as server:
+        reach(server.url)
+        assert hub.resolve("someone/model", None, KEY) == NEW
+        assert hub.resolve("someone/model", OLD, KEY) == OLD
+
+
+@pytest.mark.parametrize(
+    "name, problem",
+    [
+        ("someone/else", r"cannot be downloaded \(404 .*Repository Not Found"),
+        ("someone/private", r"is gated, private, or not there\. Accept .*/someone/private, run `hf auth login`"),
+        ("no/such/name", "no name of a repository"),
+    ],
+)
+def test_a_repository_that_is_not_to_be_had(name, problem, reach):
+    with serve({NEW: {}}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match=f"^{name}: {problem}"):
+            hub.resolve(name, None, KEY)
+
+
+def test_a_commit_without_what_is_asked_for(reach, tmp_path):
+    with serve({NEW: {"a.json": b"{}"}}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match=rf"someone/model: has no sub/\* at {NEW}"):
+            hub.download("someone/model", None, tmp_path, ["sub/*"], KEY)

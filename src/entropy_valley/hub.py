@@ -1,46 +1,229 @@
-"""Downloads from the Hugging Face hub, pinned to a commit, or one clear error."""
+"""Downloads from the Hugging Face hub: pinned to a commit, announced, resumed, checked; or one clear error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import hashlib
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from entropy_valley.errors import InputError
+from entropy_valley.progress import progress
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
+_MB, _GB = 10**6, 10**9
+_NOTES = ".cache"  # where huggingface_hub keeps its own, within the folder that it fills
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a commit."""
+
+    name: str
+    size: int  # in bytes; 0 where the hub does not say
+    etag: str | None  # sha256 of a large file, git's sha1 of any other; None where the hub does not say
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A commit of a repository as the hub describes it, before anything is fetched."""
+
+    repository: str
+    commit: str
+    licence: str
+    gated: bool
+    files: tuple[File, ...]
 
 
 def resolve(repository: str, revision: str | None, key: str) -> str:
     """The commit that a revision (null: the newest) names now. ``key`` is the config key of a local copy."""
+    return listing(repository, revision, key).commit
+
+
+def listing(repository: str, revision: str | None, key: str) -> Listing:
+    """What a revision (null: the newest) holds now."""
     from huggingface_hub import HfApi
 
-    return _online(lambda: HfApi().model_info(repository, revision=revision).sha, repository, key)
+    info = _online(lambda: HfApi().model_info(repository, revision=revision, files_metadata=True), repository, key)
+    files = (
+        File(file.rfilename, (file.lfs or file).size or 0, file.lfs.sha256 if file.lfs else file.blob_id)
+        for file in info.siblings
+    )
+    licence = str((info.card_data or {}).get("license") or "not stated")
+    return Listing(repository, info.sha, licence, bool(info.gated), tuple(files))
 
 
 def download(repository: str, commit: str | None, folder: Path, patterns: list[str], key: str) -> None:
-    """Fetch the files of a commit that match ``patterns``; a broken download goes on where it stopped."""
-    from huggingface_hub import snapshot_download
+    """Fetch the files of a commit (null: the newest) that match ``patterns``; see :func:`fetch`."""
+    fetch(listing(repository, commit, key), folder, patterns, key)
 
-    _online(
-        lambda: snapshot_download(repository, revision=commit, local_dir=folder, allow_patterns=patterns),
-        repository,
-        key,
+
+def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
+    """Fetch what matches ``patterns`` into ``folder``; a broken download goes on where it stopped, if need be at
+    another commit: of the files there only those that are the same in it stay.
+
+    Raises InputError before anything is fetched where nothing matches or the disk is too small, and afterwards for a
+    file that is not what the hub says it is.
+    """
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
+
+    constants.HF_HUB_DISABLE_XET = True  # its transfers begin a broken file anew; plain HTTP goes on within it
+    disable_progress_bars()  # one for each file, and none where stderr is a log: ours counts all bytes
+    wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
+    if not wanted:
+        raise InputError(source.repository, f"has no {', '.join(patterns)} at {source.commit}", "Check the name.")
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_others(folder, wanted, patterns)
+    _announce(source, wanted, folder)
+    _require_space(folder, wanted, key)
+    with _bar(folder, wanted):
+        _online(
+            lambda: snapshot_download(
+                source.repository, revision=source.commit, local_dir=folder, allow_patterns=patterns
+            ),
+            source.repository,
+            key,
+        )
+    _verify(folder, wanted)
+    shutil.rmtree(folder / _NOTES, ignore_errors=True)
+
+
+def _remove_others(folder: Path, wanted: Sequence[File], patterns: list[str]) -> None:
+    """Remove what an earlier try fetched of a commit that had other files."""
+    from huggingface_hub.utils import filter_repo_objects
+
+    names, etags = {file.name for file in wanted}, {file.etag for file in wanted}
+    there = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    for name in filter_repo_objects(there, allow_patterns=patterns, ignore_patterns=f"{_NOTES}/*"):
+        if name not in names:
+            (folder / name).unlink()
+    for path in _begun(folder):
+        if path.suffixes[-2].removeprefix(".") not in etags:
+            path.unlink()
+
+
+def _begun(folder: Path) -> list[Path]:
+    """huggingface_hub's files of what has come of a file so far: ``….{etag}.incomplete``."""
+    return list((folder / _NOTES).rglob("*.incomplete"))
+
+
+def _present(folder: Path, wanted: Sequence[File]) -> int:
+    """Bytes of a download that are there."""
+    whole = sum(min(_size(folder / file.name), file.size) for file in wanted)
+    return whole + sum(_size(path) for path in _begun(folder))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # not yet there, or just renamed by a download
+        return 0
+
+
+def _announce(source: Listing, wanted: Sequence[File], folder: Path) -> None:
+    total, present = sum(file.size for file in wanted), _present(folder, wanted)
+    gate = f"gated: accept it at {_page(source.repository)}, then `hf auth login`" if source.gated else "not gated"
+    print(
+        f"{source.repository} at {source.commit}",
+        f"  licence {source.licence} ({gate})",
+        f"  {len(wanted)} files, {total / _GB:.2f} GB, of which {present / _GB:.2f} GB are there",
+        f"  {shutil.disk_usage(folder).free / _GB:.2f} GB free in {folder}",
+        sep="\n",
+        file=sys.stderr,
+        flush=True,
     )
+
+
+def _require_space(folder: Path, wanted: Sequence[File], key: str) -> None:
+    needed = sum(file.size for file in wanted) - _present(folder, wanted)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise InputError(
+            folder,
+            f"the download needs {needed / _GB:.2f} GB more, {free / _GB:.2f} GB are free",
+            f"Free {(needed - free) / _GB:.2f} GB there, or point {key} to a copy elsewhere.",
+        )
+
+
+@contextlib.contextmanager
+def _bar(folder: Path, wanted: Sequence[File]) -> Iterator[None]:
+    """A progress bar over all bytes, by what is in the folder once a second."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(1):
+            bar.update(max(0, _present(folder, wanted) // _MB - bar.n))
+
+    with progress(total=sum(file.size for file in wanted) // _MB, description="download", unit="MB") as bar:
+        bar.initial = bar.n = _present(folder, wanted) // _MB
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            bar.update(max(0, _present(folder, wanted) // _MB - bar.n))
+
+
+def _verify(folder: Path, wanted: Sequence[File]) -> None:
+    """Where the network was lost huggingface_hub takes what is there, and it never looks at a hash."""
+    checked = progress(wanted, description="check", unit="file")
+    wrong = [file.name for file in checked if not _is_whole(folder / file.name, file)]
+    for name in wrong:
+        (folder / name).unlink(missing_ok=True)
+    if wrong:
+        raise InputError(
+            folder, f"not what the hub says they are: {', '.join(wrong)}", "Try again: only these are fetched again."
+        )
+
+
+def _is_whole(path: Path, file: File) -> bool:
+    if not path.is_file() or file.size not in (0, _size(path)):
+        return False
+    is_large = len(file.etag or "") == 64
+    digest = hashlib.sha256() if is_large else hashlib.sha1(f"blob {_size(path)}\0".encode())
+    with path.open("rb") as content:
+        return file.etag in (None, hashlib.file_digest(content, lambda: digest).hexdigest())
 
 
 def _online(call: Callable[[], Any], repository: str, key: str) -> Any:
     """The hub's errors said once, with the way round them."""
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-    from requests import RequestException
+    from huggingface_hub.errors import GatedRepoError, HFValidationError
 
     copy = f"on a machine with a network run `hf download {repository}`, copy the folder, and point {key} to it"
     try:
         return call()
-    except GatedRepoError:
-        raise InputError(
-            repository, "is gated", f"Accept its licence on the hub and run `hf auth login`; or {copy}."
-        ) from None
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, RequestException, ConnectionError) as error:
-        reason = str(error).splitlines()[0]
+    except HFValidationError as error:
+        raise InputError(repository, f"no name of a repository ({error})", "It is OWNER/NAME on the hub.") from None
+    except OSError as error:  # as all errors of huggingface_hub and of requests are
+        if error.errno is not None:  # the disk's
+            raise
+        if isinstance(error, GatedRepoError) or _status(error) in (401, 403):
+            raise InputError(
+                repository,
+                "is gated" if isinstance(error, GatedRepoError) else "is gated, private, or not there",
+                f"Accept its licence at {_page(repository)}, run `hf auth login`, and try again; or {copy}.",
+            ) from None
+        reason = " ".join([line for line in str(error).splitlines() if line][:2])
         raise InputError(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
+
+
+def _page(repository: str) -> str:
+    from huggingface_hub import constants
+
+    return f"{constants.ENDPOINT}/{repository}"
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status behind an error of huggingface_hub, which may hide it behind another."""
+    response = getattr(error, "response", None)
+    if response is None:
+        return _status(error.__cause__) if error.__cause__ else None
+    return response.status_code

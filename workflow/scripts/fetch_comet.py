@@ -1,7 +1,6 @@
 """Download a COMET checkpoint and the tokenizer of its encoder, unless they are there."""
 
 import argparse
-import sys
 from pathlib import Path
 
 import yaml
@@ -24,7 +23,6 @@ def fetch(repository: str, folder: Path) -> None:
     """Download into a folder beside; the name is there only when everything is."""
     key = "`scoring.comet.checkpoint` (its .ckpt file)"
     commit = hub.resolve(repository, None, key)
-    print(f"{repository} at {commit}", file=sys.stderr)
     work = folder.with_name(f".{folder.name}.part")
     hub.download(repository, commit, work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
     encoder = yaml.safe_load((work / "hparams.yaml").read_text())["pretrained_model"]
