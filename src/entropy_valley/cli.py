@@ -24,6 +24,17 @@ def _main() -> None:
     show = commands.add_parser("show", help="print a finished table")
     show.add_argument("table", help="its .csv or .md file")
     show.set_defaults(command=_show)
+    export = commands.add_parser("export", help="write an adapter for PEFT on its authors' model class")
+    export.add_argument("adapter", type=Path, help="a folder that training or PEFT wrote")
+    export.add_argument("out", type=Path, help="a new folder")
+    export.add_argument(
+        "--layout",
+        choices=("released", "stock"),
+        default="released",
+        help="the module names of the authors' class, or of the stock transformers class, which are ours",
+    )
+    export.add_argument("--family", help="of the backbone; only for an adapter without adapter.json")
+    export.set_defaults(command=_export)
     for command in (audit,):
         command.add_argument(
             "--configfile",
@@ -53,3 +64,9 @@ def _show(arguments: argparse.Namespace) -> None:
     from entropy_valley.reporting import terminal
 
     terminal.show(arguments.table)
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from entropy_valley.backbone import adapters
+
+    adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import pytest
 import torch
 
 from entropy_valley import files
+from entropy_valley.backbone.adapters import read_adapter
+from entropy_valley.backbone.checkpoint import write_manifest
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.config.training import Lora
@@ -26,7 +29,7 @@ def adapted(load):
 
 
 def save(backbone, model, checkpoints, folder):
-    adapter.save(model, backbone, checkpoints / "llada", folder, {"seed": 1})
+    adapter.save(model, backbone, checkpoints / "llada", folder, {"seed": 1}, [[5.5, 5.0, 1e-3, 0.25]])
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -77,7 +80,8 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
         )
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
-    assert facts["adapter_digest"] == adapter.tensors_digest(adapter.tensors(model))
+    assert facts["adapter_digest"] == read_adapter(tmp_path / "adapter", backbone.family).digest
+    assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in lora.trainable(model))
 
 
 def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
@@ -86,7 +90,9 @@ def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
     backbone, model = adapted
     save(backbone, model, checkpoints, tmp_path / "adapter")
     again = PeftModel.from_pretrained(load().model, tmp_path / "adapter")
-    assert adapter.tensors_digest(adapter.tensors(again)) == adapter.tensors_digest(adapter.tensors(model))
+    for name, tensor in adapter.tensors(model).items():
+        assert torch.equal(adapter.tensors(again)[name], tensor), name
+    assert again.peft_config["default"].lora_alpha / again.peft_config["default"].r == 3
 
 
 def test_saving_twice_gives_the_same_bytes(adapted, checkpoints, tmp_path):
@@ -101,7 +107,7 @@ def test_saving_twice_gives_the_same_bytes(adapted, checkpoints, tmp_path):
     ("spoil", "message"),
     [
         (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
-        (lambda name, tensor: tensor.zero_() if ".lora_A." in name else None, "leaves the logits"),
+        (lambda name, tensor: tensor.mul_(1e-30) if ".lora_B." in name else None, "leaves the logits"),
         (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
     ],
 )
@@ -114,20 +120,27 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
     assert not list(tmp_path.iterdir())
 
 
-def test_the_gate_wants_every_module(adapted):
+def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints):
     backbone, model = adapted
-    weights, wanted = adapter.tensors(model), lora.targets(backbone.model, backbone.family)
-    adapter.check_tensors(weights, wanted)
-    name, lost = weights.popitem()
-    with pytest.raises(adapter.AdapterError, match="differ"):
-        adapter.check_tensors(weights, wanted)
-    with pytest.raises(adapter.AdapterError, match="empty"):
-        adapter.check_tensors({**weights, name: lost[:0]}, wanted)
+    found = adapter.trained(model, backbone, checkpoints / "llada")
+    wanted = lora.targets(backbone.model, backbone.family)
+    adapter.check_modules(found, wanted)
+    for modules in (wanted[1:], [*wanted, "lm_head"]):
+        with pytest.raises(adapter.AdapterError, match="differ"):
+            adapter.check_modules(found, modules)
 
 
-def test_the_digest_is_of_the_content(adapted):
-    weights = adapter.tensors(adapted[1])
-    digest = adapter.tensors_digest(weights)
-    assert digest == adapter.tensors_digest(dict(reversed(weights.items())))
-    next(iter(weights.values()))[0, 0] += 1e-7
-    assert digest != adapter.tensors_digest(weights)
+def test_the_gate_wants_no_empty_tensor(adapted, checkpoints):
+    backbone, model = adapted
+    found = adapter.trained(model, backbone, checkpoints / "llada")
+    empty = dict.fromkeys(found.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
+    with pytest.raises(adapter.AdapterError, match=r"empty .*q_proj\.lora_A"):
+        adapter.check_values(dataclasses.replace(found, pairs=empty))
+
+
+def test_the_hub_repository_of_the_backbone_is_said_where_it_is_known(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    folder = shutil.copytree(checkpoints / "llada", tmp_path / "llada")
+    assert adapter.trained(model, backbone, folder).base is None
+    write_manifest(folder, backbone.family, repository="someone/llada")
+    assert adapter.trained(model, backbone, folder).base == "someone/llada"

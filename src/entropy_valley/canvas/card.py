@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.backbone.checkpoint import adapter_card, checkpoint_digest, config_arguments
+from entropy_valley.backbone.adapters import adapter_digest
+from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.released import config_arguments
 from entropy_valley.backbone.tokenizer import load_tokenizer
 from entropy_valley.errors import InputError
 
@@ -40,7 +42,8 @@ class Card:
 
 
 def read_card(backbone: Path, adapter: Path | None, family: str, template: str, bos: bool) -> Card:
-    """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched.
+    """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched
+    but those of an adapter that has no ``adapter.json``.
 
     Raises InputError for an adapter of another backbone and for a BOS that the tokenizer has not.
     """
@@ -49,7 +52,7 @@ def read_card(backbone: Path, adapter: Path | None, family: str, template: str, 
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    return Card(prompt, context, digest, adapter_card(adapter, digest)["adapter_digest"] if adapter else None)
+    return Card(prompt, context, digest, adapter_digest(adapter, kind, digest) if adapter else None)
 
 
 class RustTokenizer:

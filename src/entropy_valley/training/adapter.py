@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from entropy_valley import files, folders
+from entropy_valley.backbone.adapters import CARD, write_adapter
+from entropy_valley.backbone.checkpoint import manifest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.backbone.peft_format import Adapter, from_peft
 from entropy_valley.training import lora
+from entropy_valley.training.reports import history_csv
 
-_PREFIX = "base_model.model."
-CARD = "adapter.json"
+LOSSES = "losses.csv"
 PACKAGES = ("torch", "transformers", "peft", "deepspeed")
 
 
 class AdapterError(RuntimeError):
-    """A trained adapter that would not do what its name says."""
+    """An adapter that would not do what its name says."""
 
 
 def tensors(adapted: Any) -> dict[str, torch.Tensor]:
@@ -32,13 +34,11 @@ def tensors(adapted: Any) -> dict[str, torch.Tensor]:
     return {name: state[name].detach().float().cpu().contiguous() for name in sorted(state)}
 
 
-def tensors_digest(weights: Mapping[str, torch.Tensor]) -> str:
-    """One digest of names, shapes and bytes, whatever file they are in."""
-    entries = [
-        (name, list(tensor.shape), hashlib.blake2b(tensor.numpy().tobytes(), digest_size=16).hexdigest())
-        for name, tensor in sorted(weights.items())
-    ]
-    return files.digest(entries)
+def trained(adapted: Any, backbone: Backbone, checkpoint: Path) -> Adapter:
+    """The adapter of a PEFT model around ``backbone``, which was read from the folder ``checkpoint``."""
+    settings = adapted.peft_config["default"].to_dict()
+    settings["base_model_name_or_path"] = manifest(checkpoint).get("repository")  # never a path of this machine
+    return from_peft(tensors(adapted), settings, backbone.family, place="the trained adapter")
 
 
 def versions() -> dict[str, str]:
@@ -58,60 +58,79 @@ def _circumstances(backbone: Backbone) -> dict[str, Any]:
     return {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
 
 
-def save(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``adapter_model.safetensors``, ``adapter_config.json`` and ``adapter.json``, then let the gate judge.
+def save(
+    adapted: Any,
+    backbone: Backbone,
+    checkpoint: Path,
+    folder: Path,
+    facts: Mapping[str, Any],
+    history: Sequence[Sequence[float]],
+) -> None:
+    """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``, then let the
+    gate judge.
 
-    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``facts`` are added to ``adapter.json``: nothing
-    that differs from run to run. The folder appears whole and only after the gate; AdapterError otherwise.
+    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``facts`` are added to ``adapter.json``, and
+    ``history`` holds the values of ``losses.csv`` by step: nothing that differs from run to run. The folder appears
+    whole and only after the gate; AdapterError otherwise.
     """
-    from safetensors.torch import save_file
-
-    weights, wanted = tensors(adapted), lora.targets(backbone.model, backbone.family)
+    change = trained(adapted, backbone, checkpoint)
     with folders.whole(folder) as new:
-        save_file(weights, new / "adapter_model.safetensors", metadata={"format": "pt"})
-        files.write_json(new / "adapter_config.json", _config(adapted, wanted))
-        summary = {
-            "adapter_digest": tensors_digest(weights),
-            "trainable_parameters": sum(tensor.numel() for tensor in weights.values()),
-        }
-        files.write_json(new / CARD, {**facts, **_circumstances(backbone), **summary})
-        check_tensors(weights, wanted)
-        check_effect(adapted, backbone, checkpoint, new)
+        write_adapter(change, new)
+        card = {**facts, **_circumstances(backbone), **summary(change, backbone.model)}
+        files.write_json(new / CARD, card)
+        files.write_text(new / LOSSES, history_csv(history))
+        check_modules(change, lora.targets(backbone.model, backbone.family))
+        check_values(change)
+        check_effect(*_logits_before_and_after(adapted, backbone, checkpoint, new))
 
 
-def _config(adapted: Any, wanted: list[str]) -> dict[str, Any]:
-    """PEFT's own config, its sets sorted (PEFT writes them in hash order) and no path of this machine in it."""
-    config = adapted.peft_config["default"].to_dict() | {"target_modules": wanted, "inference_mode": True}
+def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
+    """What ``adapter.json`` says of any adapter, trained here or given."""
     return {
-        key: sorted(value) if isinstance(value, set) else value
-        for key, value in config.items()
-        if key != "base_model_name_or_path"
+        "adapter_digest": adapter.digest,
+        "trainable_parameters": adapter.parameters,
+        "vocabulary": model.config.vocab_size,
     }
 
 
-def check_tensors(weights: Mapping[str, torch.Tensor], wanted: list[str]) -> None:
-    """The first half of the gate: every wanted module and no other, nothing empty, not finite or untrained."""
-    names = {f"{_PREFIX}{module}.lora_{side}.weight" for module in wanted for side in "AB"}
-    if names != weights.keys():
-        raise AdapterError(f"the adapter's tensors differ from the wanted ones by {sorted(names ^ weights.keys())}")
-    bad = [name for name, tensor in weights.items() if tensor.numel() == 0 or not tensor.isfinite().all()]
+def check_modules(adapter: Adapter, wanted: list[str]) -> None:
+    """The first part of the gate: every wanted module and no other is adapted."""
+    differing = sorted(set(wanted) ^ adapter.pairs.keys())
+    if differing:
+        raise AdapterError(f"the adapted modules differ from the wanted ones by {differing}")
+
+
+def check_values(adapter: Adapter) -> None:
+    """The second part: nothing empty, not finite or untrained."""
+    bad = [
+        f"{module}.lora_{side}"
+        for module, pair in adapter.pairs.items()
+        for side, tensor in zip("AB", pair, strict=True)
+        if tensor.numel() == 0 or not tensor.isfinite().all()
+    ]
     if bad:
-        raise AdapterError(f"empty or not finite: {bad}")
-    if all((tensor == 0).all() for name, tensor in weights.items() if ".lora_B." in name):
-        raise AdapterError("every lora_B is zero: nothing was learnt")
+        raise AdapterError(f"empty or not finite: {', '.join(bad)}")
+    if not any(down.any() and up.any() for down, up in adapter.pairs.values()):
+        raise AdapterError("every lora_B is zero, or its lora_A: nothing was learnt")
+
+
+def check_effect(before: torch.Tensor, after: torch.Tensor) -> None:
+    """The third: read back by the loader that decoding uses, the adapter changes the logits."""
+    if torch.equal(before, after):
+        raise AdapterError("the adapter leaves the logits as they were")
 
 
 @torch.inference_mode()
-def check_effect(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path) -> None:
-    """The second half: read back by the loader that decoding uses, the adapter changes the logits."""
+def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
+    """The logits of a few tokens, (4, vocabulary): any do, and an autoregressive family has no mask."""
+    return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
+
+
+def _logits_before_and_after(
+    adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path
+) -> tuple[torch.Tensor, torch.Tensor]:
     dtype = str(next(backbone.model.get_input_embeddings().parameters()).dtype).removeprefix("torch.")
-    probe = [backbone.eos_id, backbone.mask_id, backbone.mask_id, backbone.eos_id]
     with adapted.disable_adapter():
-        before = _logits(adapted.get_base_model(), probe)
+        before = probe_logits(adapted.get_base_model(), backbone.eos_id)
     reloaded = load_backbone(checkpoint, backbone.family.name, device=str(backbone.device), dtype=dtype, adapter=folder)
-    if torch.equal(before, _logits(reloaded.model, probe)):
-        raise AdapterError("reloading the adapter leaves the logits as they were")
-
-
-def _logits(model: Any, tokens: list[int]) -> torch.Tensor:
-    return model.lm_head(hidden_states(model, pack([tokens], model.device)))
+    return before, probe_logits(reloaded.model, backbone.eos_id)

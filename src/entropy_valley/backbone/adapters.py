@@ -1,0 +1,107 @@
+"""Adapter folders as PEFT saves them: read and written in stock or released module names, merged, exported."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from entropy_valley import files, folders
+from entropy_valley.backbone import checkpoint
+from entropy_valley.backbone.families import Family, find_family
+from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
+from entropy_valley.errors import InputError
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+WEIGHTS, SETTINGS, CARD = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
+PICKLE = "adapter_model.bin"
+
+
+def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
+    """Read a PEFT folder in the family's stock or released names.
+
+    Raises one InputError with everything that is wrong, see :func:`from_peft`.
+    """
+    require_weights([path.name for path in folder.glob("*")], folder)
+    settings = files.read_json(folder / SETTINGS)
+    return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
+
+
+def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
+    """InputError where an adapter of files with these ``names`` has no safetensors: says how to make them.
+
+    ``first`` is what is to be done before, where ``folder`` is not there yet.
+    """
+    if WEIGHTS in names:
+        return
+    if PICKLE not in names:
+        raise InputError(folder, f"no {WEIGHTS}", "Give a folder that PEFT saved.")
+    raise InputError(
+        folder,
+        f"pickled weights only ({PICKLE}), and a pickle runs whatever code was put into it",
+        f"Where you trust it, convert it: {first}`{checkpoint.CONVERSION} {shlex.quote(str(folder))} {PICKLE}`",
+    )
+
+
+def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
+    """Write a PEFT folder: in the released names of ``family``, or without one in stock names, our own layout."""
+    from safetensors.torch import save_file
+
+    tensors, settings = to_peft(adapter, family)
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    files.write_json(folder / SETTINGS, settings)
+
+
+def merge_adapter(model: Module, adapter: Adapter) -> None:
+    """Add scaling · B A to each adapted weight in place, in float32."""
+    import torch
+
+    for module, pair in adapter.pairs.items():
+        weight = model.get_submodule(module).weight
+        down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
+        weight.data.copy_(weight.float() + adapter.scaling(module) * (up @ down))
+
+
+def adapter_card(folder: Path, backbone_digest: str) -> dict[str, Any]:
+    """What ``adapter.json`` says, {} without one; InputError where it was trained on another backbone."""
+    card = _card(folder)
+    if card.get("backbone_digest", backbone_digest) != backbone_digest:
+        raise InputError(
+            folder,
+            f"trained on backbone {card['backbone_digest']}, not {backbone_digest}",
+            "Use the backbone it was trained on, or train again.",
+        )
+    return card
+
+
+def adapter_digest(folder: Path, family: Family, backbone_digest: str) -> str:
+    """What names an adapter in results, from ``adapter.json``; without one the tensors are read."""
+    return adapter_card(folder, backbone_digest).get("adapter_digest") or read_adapter(folder, family).digest
+
+
+def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
+    """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names.
+
+    ``family`` is needed only where no ``adapter.json`` names it; that file goes along. Raises InputError for a
+    family that is not known or not the adapter's, an adapter that cannot be read, and an ``out`` that is there already.
+    """
+    if out.exists():
+        raise InputError(out, "is there already", "Name a new folder.")
+    card = _card(folder)
+    if not (family or card.get("family")):
+        raise InputError(folder, f"no {CARD} names its family", "Name it by --family.")
+    kind = find_family(family or card["family"])
+    if card.get("family", kind.name) != kind.name:
+        raise InputError(folder, f"of family {card['family']}, not {kind.name}", "Leave out --family.")
+    adapter = read_adapter(folder, kind)
+    with folders.whole(out) as new:
+        write_adapter(adapter, new, kind if layout == "released" else None)
+        if card:
+            files.write_json(new / CARD, card)
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    return files.read_json(folder / CARD) if (folder / CARD).exists() else {}

@@ -1,0 +1,237 @@
+"""A given adapter, in either layout, becomes one like our own; what it adapts otherwise is written down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_training import REPOSITORY
+
+from entropy_valley import files, hub
+from entropy_valley.backbone import checkpoint
+from entropy_valley.backbone.adapters import read_adapter, write_adapter
+from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.loading import load_backbone
+from entropy_valley.backbone.peft_format import Adapter
+from entropy_valley.errors import InputError
+from entropy_valley.training import adoption
+
+NOWHERE = {"repository": None, "revision": None, "subfolder": None}
+COMMIT = "c0ffee" * 6
+
+
+def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head=False, scale=0.3):
+    """A trained adapter of the tiny checkpoint, without the modules that end in ``but``; perhaps with the head."""
+    torch.manual_seed(0)
+    targets = (*(name for name in family.lora_targets if name not in but), *(["lm_head"] if head else []))
+    model = load_backbone(checkpoint_folder, family.name).model
+    pairs = {}
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] in targets:
+            outer, inner = module.weight.shape
+            pairs[name] = torch.randn(2, inner), scale * torch.randn(outer, 2)
+    adapter = Adapter(pairs, dict.fromkeys(pairs, 4.0), base="/their/disk/base")
+    out.mkdir(parents=True)
+    write_adapter(adapter, out, family if released else None)
+    return adapter
+
+
+def shard(folder):
+    """Cut the checkpoint in two, as a released one is."""
+    tensors = load_file(folder / "model.safetensors")
+    names = sorted(tensors)
+    parts = {"model-1.safetensors": names[::2], "model-2.safetensors": names[1::2]}
+    for part, chosen in parts.items():
+        save_file({name: tensors[name] for name in chosen}, folder / part)
+    index = {"weight_map": {name: part for part, chosen in parts.items() for name in chosen}}
+    (folder / checkpoint.INDEX).write_text(json.dumps(index))
+    (folder / "model.safetensors").unlink()
+    checkpoint.write_manifest(folder, FAMILIES["llada"])
+
+
+def job(root, checkpoints, family, folder=None, **source):
+    return adoption.Job(
+        spec={
+            "backbone": "tiny",
+            "family": family,
+            "direction": "en-de",
+            "seed": 1,
+            "revision": 1,
+            "source": NOWHERE | source,
+        },
+        backbone=checkpoints / family,
+        out=root / "adapter",
+        work=root / "work",
+        folder=folder,
+    )
+
+
+def content(folder):
+    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("released", [True, False], ids=["released", "stock"])
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_either_layout_becomes_ours(checkpoints, tmp_path, family, released):
+    given = given_adapter(FAMILIES[family], checkpoints / family, tmp_path / "given", released=released)
+    adoption.adopt(job(tmp_path, checkpoints, family, tmp_path / "given"))
+    names = load_file(tmp_path / "adapter" / "adapter_model.safetensors").keys()
+    assert names == {f"base_model.model.{module}.lora_{side}.weight" for module in given.pairs for side in "AB"}
+    card = files.read_json(tmp_path / "adapter" / "adapter.json")
+    assert card["adopted"] and card["adapter_digest"] == given.digest
+    assert card["backbone_digest"] == checkpoint.checkpoint_digest(checkpoints / family)
+    assert card["trainable_parameters"] == given.parameters
+    assert card["not_adapted"] == card["also_adapted"] == []
+    theirs, ours = (
+        load_backbone(checkpoints / family, family, adapter=tmp_path / folder).model.state_dict()
+        for folder in ("given", "adapter")
+    )
+    assert all(torch.equal(theirs[name], ours[name]) for name in ours)
+
+
+def test_run_again_it_does_nothing(checkpoints, tmp_path, monkeypatch):
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+    again = job(tmp_path, checkpoints, "llada", tmp_path / "given")
+    adoption.adopt(again)
+    before = content(tmp_path / "adapter")
+    monkeypatch.setattr(adoption.adapters, "read_adapter", None)
+    adoption.adopt(again)
+    assert content(tmp_path / "adapter") == before
+    monkeypatch.undo()
+    shutil.rmtree(tmp_path / "adapter")
+    adoption.adopt(again)
+    assert {name: data for name, (_, data) in content(tmp_path / "adapter").items()} == {
+        name: data for name, (_, data) in before.items()
+    }
+
+
+def test_another_adapter_in_the_same_folder_is_taken(checkpoints, tmp_path):
+    adopting = job(tmp_path, checkpoints, "llada", tmp_path / "given")
+    digests = set()
+    for scale in (0.2, 0.4):
+        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given", scale=scale)
+        adoption.adopt(adopting)
+        digests.add(files.read_json(tmp_path / "adapter" / "adapter.json")["adapter_digest"])
+        shutil.rmtree(tmp_path / "given")
+    assert len(digests) == 2
+
+
+def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given", but=["o_proj"], head=True)
+    adoption.adopt(job(tmp_path, checkpoints, "llada", tmp_path / "given"))
+    card = files.read_json(tmp_path / "adapter" / "adapter.json")
+    assert card["not_adapted"] == [f"model.layers.{block}.self_attn.o_proj" for block in range(2)]
+    assert card["also_adapted"] == ["lm_head"]
+    said = capsys.readouterr().err
+    assert "not adapted: 2 modules" in said and "also adapted: 1 module" in said
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A folder in place of the hub, and what was asked of it."""
+    root, asked = tmp_path / "hub", []
+
+    def listing(repository, revision, key):
+        asked.append((repository, revision, key))
+        names = [str(path.relative_to(root)) for path in root.rglob("*.*")]
+        return hub.Listing(
+            repository, revision or COMMIT, "mit", False, tuple(hub.File(name, 0, None) for name in names)
+        )
+
+    def fetch(source, folder, patterns, key):
+        for name in {file.name for file in source.files} & set(patterns):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, folder / name)
+
+    monkeypatch.setattr(hub, "listing", listing)
+    monkeypatch.setattr(hub, "fetch", fetch)
+    return root, asked
+
+
+@pytest.mark.parametrize("revision", [None, "0ddba11" * 6])
+def test_from_the_hub(checkpoints, tmp_path, repository, revision):
+    root, asked = repository
+    backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
+    checkpoint.write_manifest(backbone, FAMILIES["llada"], repository="someone/llada")
+    given = given_adapter(FAMILIES["llada"], backbone, root / "en-de")
+    source = {"repository": "someone/adapters", "revision": revision, "subfolder": "en-de"}
+    adopting = job(tmp_path, tmp_path / "backbones", "llada", **source)
+    adoption.adopt(adopting)
+    adoption.adopt(adopting)
+    assert asked == [("someone/adapters", revision, "`released.tiny.en-de.1.folder`")]
+    card = files.read_json(tmp_path / "adapter" / "adapter.json")
+    assert card["source"].pop("digest") and card["source"] == source | {"revision": revision or COMMIT}
+    adopted = read_adapter(tmp_path / "adapter", FAMILIES["llada"])
+    assert (adopted.digest, adopted.base) == (given.digest, "someone/llada")
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_pickle_on_the_hub_is_not_fetched(checkpoints, tmp_path, repository):
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0] / "en-de")
+    (repository[0] / "adapter_model.bin").touch()
+    with pytest.raises(
+        InputError, match=r"adapters: pickled weights only.*hf download someone/adapters.*released\.tiny"
+    ):
+        adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
+    assert not (tmp_path / "work").exists()
+
+
+class TestRefused:
+    def check(self, checkpoints, root, match, family="llada"):
+        with pytest.raises(InputError, match=match):
+            adoption.adopt(job(root, checkpoints, family, root / "given"))
+        assert not (root / "adapter").exists()
+
+    def test_no_folder(self, checkpoints, tmp_path):
+        self.check(checkpoints, tmp_path, r"given: no such folder\. Mend `released\.tiny\.en-de\.1\.folder`")
+
+    def test_of_another_backbone(self, checkpoints, tmp_path):
+        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+        self.check(checkpoints, tmp_path, "no such linear layer: .*blocks", family="dream")
+        files.write_json(tmp_path / "given" / "adapter.json", {"backbone_digest": "b1"})
+        self.check(checkpoints, tmp_path, "trained on backbone b1")
+
+    @pytest.mark.parametrize(
+        ("spoil", "match"),
+        [
+            (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
+            (lambda name, tensor: tensor.zero_() if ".lora_A." in name else None, "or its lora_A"),
+            (
+                lambda name, tensor: tensor.fill_(float("nan")) if "1.up_proj" in name else None,
+                "not finite: .*1.*up_proj",
+            ),
+        ],
+    )
+    def test_by_the_gate(self, checkpoints, tmp_path, spoil, match):
+        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+        path = tmp_path / "given" / "adapter_model.safetensors"
+        weights = load_file(path)
+        for name, tensor in weights.items():
+            spoil(name, tensor)
+        save_file(weights, path)
+        self.check(checkpoints, tmp_path, match)
+
+
+def arguments(adopting):
+    return [
+        json.dumps(adopting.spec),
+        *("--backbone", str(adopting.backbone), "--folder", str(adopting.folder)),
+        *("--work", str(adopting.work), "--out", str(adopting.out)),
+    ]
+
+
+def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_path):
+    backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
+    shard(backbone)
+    given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "given")
+    adopting = job(tmp_path, tmp_path / "backbones", "llada", tmp_path / "given")
+    program = "import runpy, sys; sys.modules.update(deepspeed=None, peft=None); del sys.argv[0]"
+    program += "; runpy.run_path(sys.argv[0], run_name='__main__')"
+    script = REPOSITORY / "workflow" / "scripts" / "adopt_adapter.py"
+    subprocess.run([sys.executable, "-c", program, str(script), *arguments(adopting)], check=True)
+    assert read_adapter(adopting.out, FAMILIES["llada"]).digest == given.digest
