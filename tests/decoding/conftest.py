@@ -10,6 +10,7 @@ from entropy_valley.backbone.checkpoint import write_checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone, new_model
 from entropy_valley.backbone.tokenizer import train_tokenizer
+from entropy_valley.canvas.job import Job
 
 NAMES, VERBS, THINGS = (
     ("Anna", "the cat", "a small dog"),
@@ -42,12 +43,13 @@ def checkpoints(tmp_path_factory):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(8 if parameter.dim() == 2 else 1)
-            model.lm_head.weight[[tokenizer.eos_token_id, tokenizer.mask_token_id]] *= 3
+            special = [tokenizer.eos_token_id] if family.causal else [tokenizer.eos_token_id, tokenizer.mask_token_id]
+            model.lm_head.weight[special] *= 3
         write_checkpoint(model, family, tokenizer, root / name)
     return root
 
 
-@pytest.fixture(scope="session", params=sorted(FAMILIES))
+@pytest.fixture(scope="session", params=sorted(name for name, family in FAMILIES.items() if not family.causal))
 def backbone(checkpoints, request):
     return load_backbone(checkpoints / request.param, request.param)
 
@@ -55,6 +57,11 @@ def backbone(checkpoints, request):
 @pytest.fixture(scope="session")
 def llada(checkpoints):
     return load_backbone(checkpoints / "llada", "llada")
+
+
+@pytest.fixture(scope="session")
+def llama3(checkpoints):
+    return load_backbone(checkpoints / "llama3", "llama3")
 
 
 @pytest.fixture
@@ -66,3 +73,13 @@ def testset(tmp_path):
         path, [{"id": f"s{n}", "source": source, "target": target} for n, (source, target) in enumerate(pairs)]
     )
     return path
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    """From here on a job that loads the model fails."""
+
+    def refuse():
+        monkeypatch.setattr(Job, "backbone", property(lambda job: pytest.fail("the model was loaded")))
+
+    return refuse

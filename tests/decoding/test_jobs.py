@@ -4,86 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.canvas.job import Job
 from entropy_valley.decoding import reference
 from entropy_valley.store import Store
-
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
-SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
-
-
-class Bench:
-    """Runs the jobs on one backbone and test set, each result in a folder of its own."""
-
-    def __init__(self, root, checkpoints, testset, family="llada"):
-        self.root, self.testset = root, testset
-        self.spec = {
-            "revision": 1,
-            "family": family,
-            "prompt": "Say: {src}\nIn German: ",
-            "bos": family == "diffullama",
-            "precision": "float32",
-            "direction": "en-de",
-        }
-        self.common = ["--testset", testset, "--backbone", checkpoints / family, "--store", root / "store"]
-
-    def canvas_command(self, method, *more, out="canvas"):
-        spec = {**self.spec, "method": method, "selector": SELECTORS[method]}
-        self.canvases = self.root / out / f"{method}.jsonl"
-        return [SCRIPTS / "canvas.py", json.dumps(spec), *self.common, "--out", self.canvases, *more]
-
-    def decode_command(self, method, *more, out="decode", steps=8):
-        spec = {**self.spec, "order": "med", "steps": steps, "schedule": "llada"}
-        self.out, self.info = self.root / out / f"{method}.jsonl", self.root / out / f"{method}.json"
-        canvas = ["--canvas", self.root / "canvas" / f"{method}.jsonl"]
-        outputs = ["--out", self.out, "--info", self.info]
-        return [SCRIPTS / "decode.py", json.dumps(spec), *self.common, *canvas, *outputs, *more]
-
-    def canvas(self, method, *more, **settings):
-        run(self.canvas_command(method, *more, **settings))
-        return files.read_jsonl(self.canvases)
-
-    def decode(self, method, *more, **settings):
-        run(self.decode_command(method, *more, **settings))
-        return self.out.read_bytes(), self.info.read_bytes()
-
-    def ledgers(self):
-        logs = sorted((self.root / "store" / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
-        return [files.read_json(path) for path in logs]
-
-
-def run(command):
-    before = sys.argv
-    sys.argv = [str(part) for part in command]
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    finally:
-        sys.argv = before
 
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset):
     return Bench(tmp_path, checkpoints, testset)
-
-
-@pytest.fixture
-def no_model(monkeypatch):
-    """From here on a job that loads the model fails."""
-
-    def refuse():
-        monkeypatch.setattr(Job, "engine", property(lambda job: pytest.fail("the model was loaded")))
-
-    return refuse
 
 
 def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, backbone):
@@ -151,6 +87,16 @@ def test_methods_share_canvases_and_probes(bench):
     bench.decode("ratio")
     same = sum(ev["length"] == ratio["length"] for ev, ratio in zip(*shared, strict=True))
     assert bench.ledgers()[-1]["computed"] == 12 - same
+
+
+def test_another_shift_is_another_decode(bench):
+    """One checkpoint may be read both ways; what the store has of one is no answer for the other."""
+    bench.canvas("ratio")
+    first, _ = bench.decode("ratio")
+    bench.spec["shifted"] = True
+    second, info = bench.decode("ratio", out="shifted")
+    assert first != second and bench.ledgers()[-1]["computed"] == 12
+    assert json.loads(info)["signature"]["shifted"]
 
 
 def test_a_larger_step_budget_than_slots_is_no_new_decode(bench, no_model):

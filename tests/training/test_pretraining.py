@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from tiny_training import ROWS, finish, kill_after, start
+from tiny_training import ROWS, finish, kill_after, pairs_of, start
 
 from entropy_valley import files
 from entropy_valley.backbone.loading import load_backbone
+from entropy_valley.config.training import Pretraining
+from entropy_valley.training import pretraining
 
 SPEC = {
     "family": "dream",
@@ -29,26 +31,40 @@ SPEC = {
 }
 
 
-def pretrain(corpora, root):
+def pretrain(family, corpora, root):
     named = [f"{direction}={path}" for direction, path in corpora.items()]
     flags = ["--corpus", *named, "--dev", *named]
-    return start("pretrain", SPEC, *flags, out=root / "out", work=root / "work", logs=root / "logs", checkpoint_every=5)
+    paths = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
+    return start("pretrain", SPEC | {"family": family}, *flags, **paths, checkpoint_every=5)
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
+@pytest.mark.parametrize(("family", "views"), [("dream", {"all_mask", "random_t"}), ("llama3", {"next_token"})])
+def test_killed_and_resumed_gives_the_same_bytes(tmp_path, family, views):
     corpora = {direction: tmp_path / f"{direction}.jsonl" for direction in SPEC["prompts"]}
     files.write_jsonl(corpora["en-de"], ROWS)
     files.write_jsonl(corpora["de-en"], ({**row, "source": row["target"], "target": row["source"]} for row in ROWS))
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    uninterrupted = pretrain(corpora, whole)
-    kill_after(pretrain(corpora, killed), killed / "work" / "state.pt")
+    uninterrupted = pretrain(family, corpora, whole)
+    kill_after(pretrain(family, corpora, killed), killed / "work" / "state.pt")
     assert not (killed / "out").exists()
-    finish(pretrain(corpora, killed))
+    finish(pretrain(family, corpora, killed))
     finish(uninterrupted)
     for path in sorted((whole / "out").iterdir()):
         assert path.read_bytes() == (killed / "out" / path.name).read_bytes(), path.name
-    backbone = load_backbone(whole / "out", "dream")
+    backbone = load_backbone(whole / "out", family)
     dev = files.read_json(whole / "out" / "checkpoint.json")["dev"]
     assert backbone.context == 96
-    assert all(0 < dev[direction]["random_t"] < 5.7 for direction in corpora)  # ln 300
+    assert dev.keys() == corpora.keys() and all(report.keys() == views for report in dev.values())
+    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
+
+
+@pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])
+def test_eos_padding_is_laid_out_for_masked_families(load, family, padding, extra):
+    backbone = load(family)
+    settings = Pretraining(seed=1, **SPEC["pretraining"] | {"eos_padding": padding})
+    batches = pretraining._batches(backbone.family, backbone.tokenizer, pairs_of(backbone), settings, 8, 1.0)
+    for step in range(len(batches.order)):
+        (batch,) = batches[step]
+        assert batch.packed.lengths == tuple((batches.pairs.lengths[batches.order[step]] + extra).tolist())
+        assert (batch.labels == backbone.eos_id).sum() == len(batch) * (1 + extra)

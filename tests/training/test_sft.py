@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import csv
 import math
 
 import pytest
 import torch
-from tiny_training import TEMPLATE, canvases_of, finish, kill_after, start
+from tiny_training import SETTINGS, batches_of, canvases_of, finish, kill_after, spec, start
 from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files
@@ -12,33 +13,6 @@ from entropy_valley.config.training import Training
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, engine, lora, processes, sft
 from entropy_valley.training.loss import cross_entropies
-
-SETTINGS = {
-    "max_steps": 8,
-    "global_batch": 8,
-    "micro_batch": 2,
-    "learning_rate": 0.01,
-    "warmup": 0.1,
-    "weight_decay": 0.01,
-    "betas": [0.9, 0.95],
-    "clip": 1.0,
-    "max_tokens": 96,
-    "lora": {"rank": 2, "alpha": 4, "dropout": 0.0},
-}
-
-
-def spec(processes=1, dropout=0.0, **training):
-    return {
-        "backbone": "tiny",
-        "family": "llada",
-        "direction": "en-de",
-        "seed": 1,
-        "prompt": TEMPLATE,
-        "bos": False,
-        "precision": "float32",
-        "processes": processes,
-        "training": SETTINGS | {"lora": SETTINGS["lora"] | {"dropout": dropout}} | training,
-    }
 
 
 @pytest.fixture(scope="session")
@@ -48,17 +22,38 @@ def process_group():
     processes.leave()
 
 
+@pytest.fixture
+def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
+    """Train in this process, which is in a process group already; the adapter's folder."""
+    monkeypatch.setattr(processes, "join", lambda device, count: 0)
+    monkeypatch.setattr(processes, "leave", lambda: None)
+
+    def run(job):
+        root = tmp_path / files.digest(job)
+        backbone = checkpoints / job["family"]
+        sft.finetune(sft.Job(job, corpus, backbone, root / "adapter", root / "work", root / "logs"))
+        return root / "adapter"
+
+    return run
+
+
+def history(folder):
+    """The columns of ``losses.csv`` by name."""
+    names, *rows = csv.reader((folder / "losses.csv").read_text().splitlines())
+    return dict(zip(names, zip(*([float(value) for value in row] for row in rows), strict=True), strict=True))
+
+
 def plain(backbone, settings, steps):
     """The same training by torch alone, each batch in one piece; losses and adapter."""
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1).train()
-    parameters, canvases = lora.trainable(model), canvases_of(backbone)
+    parameters, batches = lora.trainable(model), batches_of(backbone)
     optimizer = torch.optim.AdamW(
         parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
     schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
     losses = []
     for step in range(steps):
-        (batch,) = canvases[step]
+        (batch,) = batches[step]
         loss = cross_entropies(model.get_base_model(), batch, backbone.shifted) @ batch.weights
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, settings.clip)
@@ -67,20 +62,54 @@ def plain(backbone, settings, steps):
     return losses, adapter.tensors(model)
 
 
-def test_the_engine_follows_plain_torch(process_group, load):
+@pytest.mark.parametrize("family", ["llada", "llama3"])
+def test_the_engine_follows_plain_torch(process_group, load, family):
     """Accumulation over micro-batches of unequal size, one of them empty at the end of an epoch, changes nothing."""
     settings = Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1})
-    expected, weights = plain(load(), settings, steps := 8)
-    backbone = load()
+    expected, weights = plain(load(family), settings, steps := 8)
+    backbone = load(family)
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
     run = engine.build(engine.Objective(model, backbone.shifted).train(), settings, steps)
-    canvases = canvases_of(backbone, parts=4)
-    assert [1, 1, 0, 0] in [[len(part) for part in canvases[step]] for step in range(steps)]
-    trainer = sft._Trainer(run, canvases, rank=0, world=1)
+    batches = batches_of(backbone, parts=4)
+    assert [1, 1, 0, 0] in [[len(part) for part in batches[step]] for step in range(steps)]
+    trainer = sft._Trainer(run, batches, rank=0, world=1)
     found = [trainer.step(step)["loss"] for step in range(steps)]
     assert found == pytest.approx(expected, rel=1e-4)
     for name, tensor in adapter.tensors(model).items():
         torch.testing.assert_close(tensor, weights[name], atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("family", ["llada", "llama3"])
+def test_the_history_is_that_of_plain_torch(finetune, load, family):
+    folder = finetune(job := spec(family))
+    columns, steps = history(folder), SETTINGS["max_steps"]
+    assert list(columns) == ["step", "loss", "cross_entropy", "learning_rate", "gradient_norm"]
+    assert columns["step"] == tuple(range(1, steps + 1))
+    settings = Training.model_validate(job["training"] | {"precision": "float32", "processes": 1})
+    expected, _ = plain(load(family), settings, steps)
+    assert columns["loss"] == pytest.approx(expected, rel=1e-4)
+    assert (columns["cross_entropy"] == columns["loss"]) == (family == "llama3")
+    assert columns["learning_rate"][0] == 0 < columns["learning_rate"][-1] < columns["learning_rate"][1] == 0.01
+    assert min(columns["gradient_norm"]) > 0
+    vocabulary = load(family).model.config.vocab_size
+    assert files.read_json(folder / "adapter.json")["vocabulary"] == vocabulary
+
+
+def test_a_finished_adapter_is_not_trained_again(finetune, monkeypatch):
+    finetune(job := spec())
+    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained again"))
+    finetune(job)
+
+
+@pytest.mark.parametrize("shifted", [True, False])
+def test_an_override_of_the_shift_changes_the_rows_read(finetune, load, shifted):
+    backbone = load("dream")
+    (batch,) = canvases_of(backbone)[0]
+    with torch.inference_mode():
+        one, other = (cross_entropies(backbone.model, batch, rows) @ batch.weights for rows in (shifted, not shifted))
+    assert one.item() != pytest.approx(other.item(), rel=1e-2)
+    first = history(finetune(spec("dream") | {"shifted": shifted}))["loss"][0]
+    assert first == pytest.approx(one.item(), rel=1e-4)  # before the first update an adapter changes nothing
 
 
 def test_zero2_config_has_no_key_that_casts_adapters():
@@ -95,12 +124,12 @@ def test_too_few_gpus():
         processes.join("cuda", torch.cuda.device_count() + 1)
 
 
-def train(checkpoints, corpus, root, spec):
+def train(checkpoints, corpus, root, job):
     return start(
         "train",
-        spec,
+        job,
         corpus=corpus,
-        backbone=checkpoints / "llada",
+        backbone=checkpoints / job["family"],
         out=root / "adapter",
         work=root / "work",
         logs=root / "logs",
@@ -109,8 +138,9 @@ def train(checkpoints, corpus, root, spec):
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, tmp_path):
-    job = spec(dropout=0.3, max_steps=40)
+@pytest.mark.parametrize("family", ["llada", "llama3"])
+def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, tmp_path, family):
+    job = spec(family, dropout=0.3, max_steps=40)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     uninterrupted = train(checkpoints, corpus, whole, job)  # side by side: no port is fought for
     kill_after(train(checkpoints, corpus, killed, job), killed / "work" / "last.json")
@@ -119,7 +149,7 @@ def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, tmp_path):
     finish(train(checkpoints, corpus, killed, job))
     finish(uninterrupted)
     names = sorted(path.name for path in (whole / "adapter").iterdir())
-    assert names == ["adapter.json", "adapter_config.json", "adapter_model.safetensors"]
+    assert names == ["adapter.json", "adapter_config.json", "adapter_model.safetensors", "losses.csv"]
     for name in names:
         assert (whole / "adapter" / name).read_bytes() == (killed / "adapter" / name).read_bytes(), name
     assert not (killed / "work").exists()
@@ -130,7 +160,8 @@ def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, tmp_path):
 def test_two_processes_train_what_one_does(checkpoints, corpus, tmp_path):
     from safetensors.torch import load_file
 
-    one, two = (train(checkpoints, corpus, tmp_path / name, spec(count)) for name, count in (("one", 1), ("two", 2)))
+    counts = {"one": 1, "two": 2}
+    one, two = (train(checkpoints, corpus, tmp_path / name, spec(processes=counts[name])) for name in counts)
     finish(one), finish(two)
     weights = [load_file(tmp_path / name / "adapter" / "adapter_model.safetensors") for name in ("one", "two")]
     for name, tensor in weights[0].items():

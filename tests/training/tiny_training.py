@@ -11,9 +11,10 @@ import sys
 import time
 from pathlib import Path
 
+from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.config.training import Loss
-from entropy_valley.training import canvases, data
+from entropy_valley.training import canvases, continuations, data
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES, VERBS, THINGS = ("Anna", "the cat", "a small dog"), ("sees", "buys"), ("12 houses", "it", "the old red car")
@@ -22,16 +23,53 @@ ROWS = [
     for number, (name, verb, thing) in enumerate(itertools.product(NAMES, VERBS, THINGS))
 ]
 TEMPLATE = "De: {src}\n"
+SETTINGS = {
+    "max_steps": 8,
+    "global_batch": 8,
+    "micro_batch": 2,
+    "learning_rate": 0.01,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "betas": [0.9, 0.95],
+    "clip": 1.0,
+    "max_tokens": 96,
+    "lora": {"rank": 2, "alpha": 4, "dropout": 0.0},
+}
 
 
 def pairs_of(backbone, max_tokens=96):
     return data.tokenise(ROWS, Prompt(TEMPLATE, backbone.tokenizer), backbone.eos_id, max_tokens)
 
 
-def canvases_of(backbone, *, batch=8, seed=1, parts=1, **loss):
-    pairs = pairs_of(backbone)
+def canvases_of(backbone, *, pairs=None, batch=8, seed=1, parts=1, **loss):
+    pairs = pairs or pairs_of(backbone)
     order = data.Batches(pairs.lengths, batch, seed)
     return canvases.Canvases(pairs, order, Loss(**loss), backbone.mask_id, seed, parts)
+
+
+def continuations_of(backbone, *, batch=8, seed=1, parts=1, normaliser="token"):
+    pairs = pairs_of(backbone)
+    return continuations.Continuations(pairs, data.Batches(pairs.lengths, batch, seed), normaliser, seed, parts)
+
+
+def batches_of(backbone, **options):
+    return (continuations_of if backbone.family.causal else canvases_of)(backbone, **options)
+
+
+def spec(family="llada", *, processes=1, dropout=0.0, **training):
+    """The SPEC of ``train.py``."""
+    return {
+        "backbone": "tiny",
+        "family": family,
+        "direction": "en-de",
+        "seed": 1,
+        "prompt": TEMPLATE,
+        "bos": False,
+        "shifted": FAMILIES[family].shifted,
+        "precision": "float32",
+        "processes": processes,
+        "training": SETTINGS | {"lora": SETTINGS["lora"] | {"dropout": dropout}} | training,
+    }
 
 
 def start(script, spec, *arguments, **paths):

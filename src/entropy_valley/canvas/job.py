@@ -1,4 +1,4 @@
-"""What the canvas and decode jobs share: their command line, the store, and a model that loads when it must."""
+"""What the jobs of a model share: their command line, the store, and a model that loads when it must."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from entropy_valley.progress import progress
 from entropy_valley.store import Store
 
 if TYPE_CHECKING:
+    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.decoding.engine import Engine
 
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """The options of both jobs; none but the spec and the files can change a number."""
+    """The options of each job; none but the spec and the files can change a number."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
     parser.add_argument("--testset", type=Path, required=True)
@@ -54,8 +55,10 @@ class Job:
             options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
         )
         self.precision: str = self.spec["precision"]
-        # What a stored value depends on beside the checkpoint: another device or torch rounds otherwise.
-        self.numerics = f"{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
+        # What a stored value depends on beside the checkpoint: the rows that are read, and how device and torch round.
+        rows = "shifted" if self.spec["shifted"] else "unshifted"
+        self.numerics = f"{rows}|{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
+        self.token_budget: int | None = options.token_budget
         self.store = Store(options.store, enabled=not options.no_store)
         self.ledger = Ledger()
 
@@ -75,20 +78,40 @@ class Job:
         return [self.card.prompt.encode(row["source"]) for row in self.rows]
 
     @functools.cached_property
-    def engine(self) -> Engine:
+    def backbone(self) -> Backbone:
         """The model, loaded at its first use: a job with nothing to compute never imports torch."""
         import torch
 
         from entropy_valley.backbone.loading import load_backbone
-        from entropy_valley.decoding.engine import Engine
 
         options = self._options
         torch.set_num_threads(options.threads)
         backbone = load_backbone(
-            options.backbone, self.spec["family"], device=options.device, dtype=self.precision, adapter=options.adapter
+            options.backbone,
+            self.spec["family"],
+            device=options.device,
+            dtype=self.precision,
+            adapter=options.adapter,
+            shifted=self.spec["shifted"],
         )
         self._compare_tokenizers(backbone.tokenizer)
-        return Engine(backbone, self.ledger, options.token_budget)
+        return backbone
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """The exact decoder of canvases, on the model."""
+        from entropy_valley.decoding.engine import Engine
+
+        return Engine(self.backbone, self.ledger, self.token_budget)
+
+    def signature(self, *decoder: str) -> dict[str, Any]:
+        """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
+        return {
+            "decoder": "|".join(decoder),
+            "backbone_digest": self.card.backbone_digest,
+            "adapter_digest": self.card.adapter_digest,
+            "shifted": self.spec["shifted"],
+        }
 
     def _compare_tokenizers(self, trained_with: Any) -> None:
         """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
@@ -111,7 +134,7 @@ class Job:
         missing = [place for key, place in _first_places(keys).items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))
         if missing:
-            with progress(total=len(missing), description=what, unit="canvas") as bar:
+            with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):
                     self.store.put(keys[place], value)
                     values[keys[place]] = value

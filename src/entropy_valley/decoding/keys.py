@@ -21,3 +21,10 @@ def decode_key(
     The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode.
     """
     return files.digest(["decode", DECODING, checkpoint, numerics, list(prompt), length, order, list(counts)])
+
+
+def beam_key(
+    checkpoint: str, numerics: str, prompt: Sequence[int], beams: int, length_penalty: float, limit: int
+) -> str:
+    """Names the translation that a beam search of at most ``limit`` tokens finds."""
+    return files.digest(["beam", DECODING, checkpoint, numerics, list(prompt), beams, length_penalty, limit])

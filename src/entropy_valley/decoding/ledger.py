@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 class Ledger:
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
-    ``asked`` and ``computed`` count canvases; ``passes``, ``tokens`` and ``rows`` are forward passes, tokens in
-    them, and rows of the LM head.
+    ``asked`` and ``computed`` count results: canvases, or sentences of a beam search. ``passes``, ``tokens`` and
+    ``rows`` are forward passes, tokens in them, and rows of the LM head.
     """
 
     asked: int = 0
@@ -30,6 +30,6 @@ class Ledger:
     def text(self) -> str:
         """One line for the log."""
         return (
-            f"{self.asked} canvases asked for, {self.asked - self.computed} shared, {self.computed} computed "
+            f"{self.asked} results asked for, {self.asked - self.computed} shared, {self.computed} computed "
             f"in {self.passes} passes of {self.tokens} tokens, {self.rows} head rows"
         )

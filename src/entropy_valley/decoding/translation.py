@@ -74,12 +74,9 @@ def summary(rows: Sequence[Mapping[str, Any]], denoising: Denoising) -> dict[str
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    parts = (f"engine r{DECODING}", denoising.order, f"T{denoising.steps}", job.precision, denoising.schedule)
-    return {
-        "decoder": "|".join(parts),
-        "backbone_digest": job.card.backbone_digest,
-        "adapter_digest": job.card.adapter_digest,
-    }
+    return job.signature(
+        f"engine r{DECODING}", denoising.order, f"T{denoising.steps}", job.precision, denoising.schedule
+    )
 
 
 def _fill(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[str, Any]]:

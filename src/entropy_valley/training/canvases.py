@@ -32,8 +32,7 @@ class Canvases:
 
     def __getitem__(self, step: int) -> list[loss.MicroBatch]:
         indices, random = self.order[step], masking.stream(self.seed, "canvas", step)
-        whole, rest = divmod(len(indices), self.parts)
-        sizes = [whole + (part < rest) for part in range(self.parts)]
+        sizes = data.part_sizes(len(indices), self.parts)
         extra = data.eos_padding(self.pairs.lengths[indices], self.settings.eos_padding, sizes)
         layout = data.lay_out(self.pairs, indices, extra)
         times = self._times(sizes, random)
@@ -42,7 +41,8 @@ class Canvases:
         weights = loss.slot_weights(
             masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser
         )
-        return loss.micro_batches(layout, masked, weights, self.mask_id, sizes)
+        corrupted = torch.where(masked, self.mask_id, layout.tokens)
+        return loss.micro_batches(layout, corrupted, masked, weights, sizes)
 
     def _times(self, sizes: list[int], random: torch.Generator) -> torch.Tensor:
         options = {"eps": self.settings.eps, "all_mask_share": self.all_mask_share}

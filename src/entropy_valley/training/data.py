@@ -106,12 +106,23 @@ class Batches:
         return [batches[number] for number in torch.randperm(len(batches), generator=random).tolist()]
 
 
+def part_sizes(count: int, parts: int) -> list[int]:
+    """The sequences of each of ``parts`` micro-batches of a batch of ``count``, as even as can be; 0 allowed."""
+    whole, rest = divmod(count, parts)
+    return [whole + (part < rest) for part in range(parts)]
+
+
 def eos_padding(lengths: torch.Tensor, padding: int | str, sizes: list[int]) -> torch.Tensor:
     """Extra EOS targets behind the first, by sequence: none (0, the paper's), ``k`` each, or "batch", up to the
     longest sequence of its micro-batch (LLaDA's own recipe). ``sizes`` are the micro-batches' numbers of sequences."""
     if padding != "batch":
         return torch.full_like(lengths, int(padding))
     return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
+
+
+def room(limit: int, padding: int | str) -> int:
+    """The most tokens of a pair that, with its :func:`eos_padding`, stays within ``limit``."""
+    return limit if padding == "batch" else limit - int(padding)
 
 
 @dataclass(frozen=True)

@@ -84,14 +84,14 @@ class Checkpoints:
         self._pointer = folder / "last.json"
 
     def resume(self, engine: Any) -> dict[str, Any]:
-        """Load the last checkpoint into the engine; what was saved with it, ``{"step": 0, "seconds": 0}`` if none."""
+        """Load the last checkpoint into the engine; what was saved with it, else a beginning."""
         last = files.read_json(self._pointer) if self._pointer.exists() else {}
         torch.distributed.barrier()
         if last.get("key") != self._key:
             if self._rank == 0:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
-            return {"step": 0, "seconds": 0.0}
+            return {"step": 0, "seconds": 0.0, "history": []}
         # Not strict: the frozen weights are not in it.
         engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]

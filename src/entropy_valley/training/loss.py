@@ -1,4 +1,4 @@
-"""The masked-diffusion loss, its readings, and batches cut so that the split changes nothing."""
+"""The weighted cross-entropy of both objectives, its readings, and batches cut so that the split changes nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from entropy_valley.training.data import Layout
 class MicroBatch:
     """What one forward pass sees: packed sequences, and the rows to predict.
 
-    ``rows``, ``labels`` and ``weights`` are (masked slots,). Over all micro-batches of a step, on all ranks, the sum
-    of ``weights`` · CE is the loss of the whole batch: no denominator is left to be applied.
+    ``rows``, ``labels`` and ``weights`` are (predicted tokens,). Over all micro-batches of a step, on all ranks, the
+    sum of ``weights`` · CE is the loss of the whole batch: no denominator is left to be applied.
     """
 
     packed: Packed
@@ -55,28 +55,31 @@ def slot_weights(
 
 
 def micro_batches(
-    layout: Layout, masked: torch.Tensor, weights: torch.Tensor, mask_id: int, sizes: list[int]
+    layout: Layout, inputs: torch.Tensor, predicted: torch.Tensor, weights: torch.Tensor, sizes: list[int]
 ) -> list[MicroBatch]:
-    """Cut a corrupted batch into consecutive micro-batches of ``sizes`` sequences (0 allowed)."""
-    corrupted = torch.where(masked, mask_id, layout.tokens)
+    """Cut a batch into consecutive micro-batches of ``sizes`` sequences (0 allowed).
+
+    ``inputs`` are the tokens that the model sees, ``predicted`` says which of the layout's tokens are labels, and
+    ``weights`` is the factor of each one's CE; all (rows,).
+    """
     lengths = layout.lengths.tolist()
     batches, first, start = [], 0, 0
     for size in sizes:
         part = tuple(lengths[first : first + size])
         cut = slice(start, start + sum(part))
         offsets = (0, *itertools.accumulate(part))[: len(part)]
-        packed = Packed(corrupted[None, cut], layout.positions[None, cut], part, offsets)
-        rows = masked[cut].nonzero()[:, 0]
+        packed = Packed(inputs[None, cut], layout.positions[None, cut], part, offsets)
+        rows = predicted[cut].nonzero()[:, 0]
         batches.append(MicroBatch(packed, rows, layout.tokens[cut][rows], weights[cut][rows]))
         first, start = first + size, cut.stop
     return batches
 
 
 def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tensor:
-    """CE in nats of each masked slot, (masked slots,), float32; the LM head runs on their rows alone.
+    """CE in nats of each predicted token, (predicted tokens,), float32; the LM head runs on their rows alone.
 
-    ``model`` is a stock ``…ForCausalLM``. Shifted families read slot i from row i - 1; a prompt is never empty, so
-    that row is of the same sequence.
+    ``model`` is a stock ``…ForCausalLM``. Shifted and causal families read token i from row i - 1; a prompt is never
+    empty, so that row is of the same sequence.
     """
     hidden = hidden_states(model, batch.packed)
     logits = model.lm_head(hidden[batch.rows - int(shifted)])

@@ -12,13 +12,14 @@ import torch
 
 from entropy_valley import files, folders
 from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.loading import new_model
 from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.config.training import Loss, Pretraining
 from entropy_valley.training import data
 from entropy_valley.training.canvases import Canvases
+from entropy_valley.training.continuations import Continuations
 from entropy_valley.training.kernels import fast_kernels
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.reports import reports
@@ -63,9 +64,10 @@ def pretrain(job: Job) -> None:
     pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
     dev = {direction: files.read_jsonl(path, ("source", "target")) for direction, path in job.dev.items()}
     with fast_kernels("cpu"):
-        _optimise(model, job, _canvases(pairs, settings, tokenizer, settings.batch), family.shifted)
+        batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
+        _optimise(model, job, batches, family.shifted)
         report = {
-            direction: evaluate(model.eval(), part, settings, tokenizer, family.shifted)
+            direction: evaluate(model.eval(), family, tokenizer, part, settings)
             for direction, part in _tokenised(job, dev, tokenizer).items()
         }
     with folders.whole(job.out) as folder:
@@ -82,41 +84,41 @@ def _texts(rows: Mapping[str, list[dict[str, Any]]], prompts: Mapping[str, str])
 
 def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
+    limit = data.room(job.settings.context, job.settings.eos_padding)
     return {
         direction: data.tokenise(
-            pairs, Prompt(job.spec["prompts"][direction], tokenizer, bos), tokenizer.eos_token_id, job.settings.context
+            pairs, Prompt(job.spec["prompts"][direction], tokenizer, bos), tokenizer.eos_token_id, limit
         )
         for direction, pairs in rows.items()
     }
 
 
-def _canvases(
-    pairs: data.Pairs, settings: Pretraining, tokenizer: Any, batch: int, share: float | None = None
-) -> Canvases:
-    return Canvases(
-        pairs,
-        data.Batches(pairs.lengths, batch, settings.seed, POOL),
-        LOSS,
-        tokenizer.mask_token_id,
-        settings.seed,
-        all_mask_share=settings.all_mask_share if share is None else share,
-    )
+def _batches(
+    family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining, batch: int, all_mask_share: float
+) -> Canvases | Continuations:
+    order = data.Batches(pairs.lengths, batch, settings.seed, POOL)
+    if family.causal:
+        return Continuations(pairs, order, LOSS.normaliser, settings.seed)
+    loss = LOSS.model_copy(update={"eos_padding": settings.eos_padding})
+    return Canvases(pairs, order, loss, tokenizer.mask_token_id, settings.seed, all_mask_share=all_mask_share)
 
 
 @torch.inference_mode()
-def evaluate(model: Any, pairs: data.Pairs, settings: Pretraining, tokenizer: Any, shifted: bool) -> dict[str, float]:
-    """Mean CE (nats per masked slot) of a dev set on wholly masked canvases and on canvases with t ~ U(eps, 1)."""
-    report = {}
-    for name, share in (("all_mask", 1.0), ("random_t", 0.0)):
-        canvases = _canvases(pairs, settings, tokenizer, DEV_BATCH, share)
-        losses = torch.cat(
-            [cross_entropies(model, canvases[number][0], shifted) for number in range(len(canvases.order))]
-        )
-        report[name] = round(losses.mean().item(), 4)
+def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining) -> dict[str, float]:
+    """Mean CE (nats per predicted token) of a dev set, laid out as in training.
+
+    ``all_mask``: on wholly masked canvases, ``random_t``: on canvases with t ~ U(eps, 1); ``next_token``, for a causal
+    family: of the target and its EOS.
+    """
+    report, shares = {}, {"next_token": 0.0} if family.causal else {"all_mask": 1.0, "random_t": 0.0}
+    for name, share in shares.items():
+        batches = _batches(family, tokenizer, pairs, settings, DEV_BATCH, share)
+        losses = [cross_entropies(model, batches[number][0], family.shifted) for number in range(len(batches.order))]
+        report[name] = round(torch.cat(losses).mean().item(), 4)
     return report
 
 
-def _optimise(model: Any, job: Job, canvases: Canvases, shifted: bool) -> None:
+def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: bool) -> None:
     """AdamW with cosine decay after warm-up, clipped at norm 1, from the last checkpoint in ``job.work``."""
     from transformers import get_cosine_schedule_with_warmup
 
@@ -130,7 +132,7 @@ def _optimise(model: Any, job: Job, canvases: Canvases, shifted: bool) -> None:
     model.train()
     with reports(job.logs, start, steps, "pre-training", every=25) as report:
         for step in range(start, steps):
-            (batch,) = canvases[step]
+            (batch,) = batches[step]
             losses = cross_entropies(model, batch, shifted)
             loss = losses @ batch.weights
             loss.backward()

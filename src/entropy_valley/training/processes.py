@@ -6,12 +6,16 @@ import ctypes
 import os
 import signal
 import sys
+from datetime import timedelta
 
 import torch
 
 from entropy_valley.errors import InputError
 
 _PR_SET_PDEATHSIG = 1
+# While rank 0 judges an adapter, which reads the backbone once more, the others wait: torch's own patience (NCCL 10
+# minutes, gloo 30) would end them before an 8B checkpoint has come from a slow disk.
+PATIENCE = timedelta(hours=2)
 
 
 def launch(processes: int) -> None:
@@ -51,7 +55,7 @@ def join(device: str, processes: int) -> int:
         torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
     else:
         _die_with_launcher()
-        torch.distributed.init_process_group(backend)
+        torch.distributed.init_process_group(backend, timeout=PATIENCE)
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     if torch.distributed.get_world_size() != processes:

@@ -1,15 +1,22 @@
-"""What a training run shows while it runs: TensorBoard scalars and a progress bar."""
+"""What a training run shows while it runs, TensorBoard scalars and a progress bar, and the history it leaves."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from entropy_valley.progress import progress
 
 Report = Callable[[dict[str, float]], None]
+HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
+
+
+def history_csv(history: Sequence[Sequence[float]]) -> str:
+    """The values of ``HISTORY`` at each optimiser step, counted from 1, to six significant digits."""
+    rows = ((str(step), *(f"{value:.6g}" for value in values)) for step, values in enumerate(history, 1))
+    return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""LoRA fine-tuning on a masked-diffusion loss: an explicit loop around a DeepSpeed engine."""
+"""LoRA fine-tuning on the loss of the backbone's kind: an explicit loop around a DeepSpeed engine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from entropy_valley.config.training import Training
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, data, engine, lora, processes
 from entropy_valley.training.canvases import Canvases
+from entropy_valley.training.continuations import Continuations
 from entropy_valley.training.kernels import fast_kernels
 from entropy_valley.training.masking import seed_of
-from entropy_valley.training.reports import reports
+from entropy_valley.training.reports import HISTORY, reports
 
 
 @dataclass(frozen=True)
@@ -54,44 +55,48 @@ def finetune(job: Job) -> None:
     """
     settings = job.settings
     rank = processes.join(job.device, settings.processes)
-    backbone = load_backbone(job.backbone, job.spec["family"], device=job.device, dtype=settings.precision)
+    backbone = load_backbone(
+        job.backbone,
+        job.spec["family"],
+        device=job.device,
+        dtype=settings.precision,
+        shifted=job.spec["shifted"],
+    )
     facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
     if adapter.is_finished(job.out, facts, backbone):
         return processes.leave()
-    canvases = _canvases(job, settings, backbone)
-    steps = settings.max_steps or settings.epochs * len(canvases.order)
+    batches = _batches(job, settings, backbone)
+    steps = settings.max_steps or settings.epochs * len(batches.order)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
     checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
     with fast_kernels(job.device):
-        seconds = _loop(_Trainer(model, canvases, rank, settings.processes), checkpoints, job, steps)
+        done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
     if rank == 0:
-        facts |= {"steps": steps, "pairs": len(canvases.pairs), "dropped": canvases.pairs.dropped}
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts)
-        files.write_json(job.logs / "run.json", _run(job.device, seconds))
+        facts |= {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"])
+        files.write_json(job.logs / "run.json", _run(job.device, done["seconds"]))
         checkpoints.clear()
     processes.leave()
 
 
-def _canvases(job: Job, settings: Training, backbone: Backbone) -> Canvases:
-    pairs = _pairs(job, settings, backbone)
-    return Canvases(
-        pairs,
-        data.Batches(pairs.lengths, settings.global_batch, job.spec["seed"]),
-        settings.loss,
-        backbone.mask_id,
-        job.spec["seed"],
-        parts=settings.global_batch // settings.micro_batch,
-    )
+def _batches(job: Job, settings: Training, backbone: Backbone) -> Canvases | Continuations:
+    """The same pairs in the same order for either kind of backbone, and what it is to predict of them."""
+    causal, loss, seed = backbone.family.causal, settings.loss, job.spec["seed"]
+    pairs = _pairs(job, settings, backbone, 0 if causal else loss.eos_padding)
+    order = data.Batches(pairs.lengths, settings.global_batch, seed)
+    parts = settings.global_batch // settings.micro_batch
+    if causal:
+        return Continuations(pairs, order, loss.normaliser, seed, parts)
+    return Canvases(pairs, order, loss, backbone.mask_id, seed, parts)
 
 
-def _pairs(job: Job, settings: Training, backbone: Backbone) -> data.Pairs:
+def _pairs(job: Job, settings: Training, backbone: Backbone, padding: int | str) -> data.Pairs:
     if job.spec["bos"] and backbone.bos_id is None:
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: settings.limit]
-    padding = settings.loss.eos_padding
-    limit = min(settings.max_tokens, backbone.context) - (0 if padding == "batch" else padding)
+    limit = data.room(min(settings.max_tokens, backbone.context), padding)
     return data.tokenise(rows, prompt, backbone.eos_id, limit)
 
 
@@ -100,18 +105,18 @@ class _Trainer:
     """One optimiser step at a time: a function of its number, whatever was run before in this process."""
 
     model: Any
-    canvases: Canvases
+    batches: Canvases | Continuations
     rank: int
     world: int
 
     def step(self, number: int) -> dict[str, float]:
         """Run optimiser step ``number`` (from 0); loss, mean unweighted CE, learning rate, gradient norm, tokens."""
-        parts, rate = self.canvases[number], self.model.get_lr()[0]
+        parts, rate = self.batches[number], self.model.get_lr()[0]
         mine = parts[self.rank :: self.world]
         sums = torch.zeros(2, dtype=torch.float64, device=self.model.device)
         for micro, batch in enumerate(mine):
             # Dropout draws from torch's own stream: set it, so that a resumed step draws the same.
-            torch.manual_seed(seed_of(self.canvases.seed, "dropout", number, micro, self.rank))
+            torch.manual_seed(seed_of(self.batches.seed, "dropout", number, micro, self.rank))
             loss, entropies = self.model(batch.to(self.model.device))
             # Weights already hold the whole batch's denominator; the engine averages over ranks.
             self.model.backward(loss * self.world, scale_wrt_gas=False)
@@ -129,17 +134,20 @@ class _Trainer:
         }
 
 
-def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> float:
-    """All steps that are not done yet; the seconds spent, those before a kill included."""
+def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
+    """All steps that are not done yet; the progress, of which what came before a kill is a part."""
     done = checkpoints.resume(trainer.model)
-    began = time.perf_counter() - done["seconds"]
-    shown = reports(job.logs, done["step"], steps, "fine-tuning") if trainer.rank == 0 else nullcontext(_silent)
+    first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
+    shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(_silent)
     with shown as report:
-        for step in range(done["step"], steps):
-            report(trainer.step(step))
+        for step in range(first, steps):
+            scalars = trainer.step(step)
+            history.append([scalars[name] for name in HISTORY])
+            report(scalars)
+            done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
-                checkpoints.save(trainer.model, {"step": step + 1, "seconds": time.perf_counter() - began})
-    return time.perf_counter() - began
+                checkpoints.save(trainer.model, done)
+    return done
 
 
 def _silent(scalars: dict[str, float]) -> None:

@@ -1,0 +1,91 @@
+"""From a test set to the translations of an autoregressive backbone, searching only for what the store has not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from entropy_valley.decoding.keys import beam_key
+
+if TYPE_CHECKING:
+    from entropy_valley.canvas.job import Job
+
+LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
+
+
+@dataclass(frozen=True)
+class Search:
+    """How translations are searched for.
+
+    A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
+    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens.
+    """
+
+    beams: int
+    length_penalty: float
+    max_new_tokens: int
+
+
+def translate(job: Job, search: Search) -> list[dict[str, Any]]:
+    """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
+
+    ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
+    without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
+    passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
+    """
+    found = _search(job, search)
+    return [_row(job, row["id"], hypothesis) for row, hypothesis in zip(job.rows, found, strict=True)]
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
+    unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
+    return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
+
+
+def signature(job: Job, search: Search) -> dict[str, Any]:
+    """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
+    return job.signature(
+        LIBRARY,
+        f"beam{search.beams}",
+        f"lp{search.length_penalty:g}",
+        job.precision,
+        f"max{search.max_new_tokens}",
+    )
+
+
+def _search(job: Job, search: Search) -> list[dict[str, Any]]:
+    limits = [_limit(job, place, search) for place in range(len(job.rows))]
+    keys = [
+        beam_key(job.card.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
+        for prompt, limit in zip(job.prompts, limits, strict=True)
+    ]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.decoding.beam_search import BeamSearch, Task
+
+        tasks = [Task(job.prompts[place], limits[place]) for place in missing]
+        for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
+            yield missing[done], found.to_json()
+
+    return job.recall("generate", keys, compute)
+
+
+def _limit(job: Job, place: int, search: Search) -> int:
+    """The most new tokens of a sentence: what is asked for, as far as the context has room behind its prompt."""
+    job.check(place, 1)
+    return min(search.max_new_tokens, job.card.context - len(job.prompts[place]))
+
+
+def _row(job: Job, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    length = len(found["tokens"]) + found["finished"]
+    return {
+        "id": sentence,
+        "hypothesis": job.card.prompt.text(found["tokens"]),
+        "length": length,
+        "tokens": found["tokens"],
+        "logprob": found["logprob"],
+        "calls": length,
+    }

@@ -1,0 +1,75 @@
+"""The jobs of a model on one backbone and test set, run in this process."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+from entropy_valley import files
+from entropy_valley.backbone.families import FAMILIES
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
+
+
+class Bench:
+    """Runs the jobs on one backbone and test set, each result in a folder of its own."""
+
+    def __init__(self, root, checkpoints, testset, family="llada"):
+        self.root, self.testset = root, testset
+        self.spec = {
+            "revision": 1,
+            "family": family,
+            "prompt": "Say: {src}\nIn German: ",
+            "bos": family in ("diffullama", "llama3"),
+            "shifted": FAMILIES[family].shifted,
+            "precision": "float32",
+            "direction": "en-de",
+        }
+        self.common = ["--testset", testset, "--backbone", checkpoints / family, "--store", root / "store"]
+
+    def canvas_command(self, method, *more, out="canvas"):
+        spec = {**self.spec, "method": method, "selector": SELECTORS[method]}
+        self.canvases = self.root / out / f"{method}.jsonl"
+        return [SCRIPTS / "canvas.py", json.dumps(spec), *self.common, "--out", self.canvases, *more]
+
+    def decode_command(self, method, *more, out="decode", steps=8):
+        canvas = ["--canvas", self.root / "canvas" / f"{method}.jsonl"]
+        return self._command("decode", method, out, {"order": "med", "steps": steps, "schedule": "llada"}, canvas, more)
+
+    def generate_command(self, *more, out="generate", beams=4, length_penalty=1.0, max_new_tokens=24):
+        search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens}
+        return self._command("generate", "beam", out, search, more)
+
+    def _command(self, script, name, out, settings, *options):
+        self.out, self.info = self.root / out / f"{name}.jsonl", self.root / out / f"{name}.json"
+        outputs = ["--out", self.out, "--info", self.info]
+        more = [option for part in options for option in part]
+        return [SCRIPTS / f"{script}.py", json.dumps(self.spec | settings), *self.common, *outputs, *more]
+
+    def canvas(self, method, *more, **settings):
+        run(self.canvas_command(method, *more, **settings))
+        return files.read_jsonl(self.canvases)
+
+    def decode(self, method, *more, **settings):
+        run(self.decode_command(method, *more, **settings))
+        return self.out.read_bytes(), self.info.read_bytes()
+
+    def generate(self, *more, **settings):
+        run(self.generate_command(*more, **settings))
+        return self.out.read_bytes(), self.info.read_bytes()
+
+    def ledgers(self):
+        logs = sorted((self.root / "store" / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
+        return [files.read_json(path) for path in logs]
+
+
+def run(command):
+    before = sys.argv
+    sys.argv = [str(part) for part in command]
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    finally:
+        sys.argv = before

@@ -1,0 +1,214 @@
+"""Beam search against a plain one, one sentence at a time and without a cache; and the job around it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+import torch
+from bench import Bench, run
+
+from entropy_valley import files
+from entropy_valley.backbone.packing import using_attention
+from entropy_valley.decoding.autoregressive import Search
+from entropy_valley.decoding.beam_search import BeamSearch, Task
+from entropy_valley.decoding.reference import EAGER
+from entropy_valley.store import Store
+
+SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
+
+
+@torch.inference_mode()
+def plain_beam_search(backbone, prompt, search):
+    """(tokens before the EOS, whether there was one, mean log-probability) of the best hypothesis."""
+    model, eos = backbone.model, backbone.eos_id
+
+    def ended(tokens):
+        return tokens[-1] == eos or len(tokens) == search.max_new_tokens
+
+    def scored(score, tokens):
+        return score / len(tokens) ** search.length_penalty, score, tokens
+
+    running, finished = [(0.0, [])], []
+    while running and len(finished) < search.beams:
+        candidates = []
+        for score, tokens in running:
+            ids = torch.tensor([[*prompt, *tokens]])
+            causal = torch.full((1, 1, ids.shape[1], ids.shape[1]), torch.finfo(torch.float32).min).triu(1)
+            with using_attention(model, EAGER):
+                logits = model(input_ids=ids, attention_mask=causal, use_cache=False).logits[0, -1].double()
+            candidates += [(score + new, [*tokens, token]) for token, new in enumerate(logits.log_softmax(-1).tolist())]
+        candidates = sorted(candidates, reverse=True)[: 2 * search.beams]
+        finished += [scored(*candidate) for candidate in candidates[: search.beams] if ended(candidate[1])]
+        finished = sorted(finished, reverse=True)[: search.beams]
+        running = [candidate for candidate in candidates if not ended(candidate[1])][: search.beams]
+    _, score, tokens = finished[0]
+    return (tokens[:-1], True, score / len(tokens)) if tokens[-1] == eos else (tokens, False, score / len(tokens))
+
+
+@pytest.fixture(scope="module")
+def prompts(llama3):
+    """Prompts of many lengths, some with the EOS, which is also the pad, among and before their tokens."""
+    rng = random.Random(3)
+    prompts = [[rng.randrange(len(llama3.tokenizer)) for _ in range(rng.randrange(1, 24))] for _ in range(16)]
+    prompts[2][:0] = [llama3.eos_id] * 3
+    prompts[5][1:1] = prompts[9][-1:] = [llama3.eos_id]
+    return prompts
+
+
+def found(backbone, search, prompts, budget=None):
+    searcher = BeamSearch(backbone, search, budget=budget)
+    results = dict(searcher.run([Task(prompt, search.max_new_tokens) for prompt in prompts]))
+    return [results[place] for place in range(len(prompts))], searcher.ledger
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_it_is_plain_beam_search(llama3, prompts, search):
+    results, _ = found(llama3, search, prompts)
+    for prompt, result in zip(prompts, results, strict=True):
+        tokens, finished, logprob = plain_beam_search(llama3, prompt, search)
+        assert (result.tokens, result.finished) == (tokens, finished)
+        assert result.logprob == pytest.approx(logprob, abs=2e-4)
+    assert {result.finished for result in results} == {True, False}
+
+
+def test_neither_company_nor_padding_changes_a_result(llama3, prompts):
+    search = SEARCHES[1]
+    whole, ledger = found(llama3, search, prompts)
+    alone, alone_ledger = found(llama3, search, prompts, budget=1)
+    some, _ = found(llama3, search, prompts[::-1], budget=400)
+    assert whole == alone == some[::-1]
+    assert ledger.passes < alone_ledger.passes and ledger.tokens > alone_ledger.tokens
+
+
+def test_each_task_has_its_own_limit(llama3, prompts):
+    search = SEARCHES[1]
+    limits = [1 + place % 5 for place in range(len(prompts))]
+    together = dict(BeamSearch(llama3, search).run([Task(*pair) for pair in zip(prompts, limits, strict=True)]))
+    for place, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
+        ((_, alone),) = BeamSearch(llama3, search).run([Task(prompt, limit)])
+        assert together[place] == alone
+        assert len(alone.tokens) + alone.finished <= limit
+
+
+def test_a_checkpoints_sampling_defaults_do_not_leak_in(llama3, prompts, monkeypatch):
+    expected, _ = found(llama3, SEARCHES[1], prompts)
+    for name, value in {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 9.0}.items():
+        monkeypatch.setattr(llama3.model.generation_config, name, value)
+    assert found(llama3, SEARCHES[1], prompts)[0] == expected
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(llama3, prompts, monkeypatch):
+    expected, _ = found(llama3, SEARCHES[1], prompts)
+    generate, asked = llama3.model.generate, []
+
+    def small(ids, **options):
+        asked.append(len(ids))
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError
+        return generate(ids, **options)
+
+    monkeypatch.setattr(llama3.model, "generate", small)
+    assert found(llama3, SEARCHES[1], prompts)[0] == expected
+    assert asked[:4] == [16, 8, 4, 2] and max(asked[3:]) <= 3
+
+
+def test_one_sentence_too_large_for_the_memory_is_an_error(llama3, prompts, monkeypatch):
+    def none(ids, **options):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(llama3.model, "generate", none)
+    before = llama3.model.config._attn_implementation
+    with pytest.raises(torch.OutOfMemoryError):
+        found(llama3, SEARCHES[1], prompts)
+    assert llama3.model.config._attn_implementation == before
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset):
+    return Bench(tmp_path, checkpoints, testset, "llama3")
+
+
+def test_the_job_writes_what_the_search_finds(bench, llama3):
+    bench.generate()
+    rows, pairs = files.read_jsonl(bench.out), files.read_jsonl(bench.testset)
+    texts = [bench.spec["prompt"].replace("{src}", pair["source"]) for pair in pairs]
+    prompts = [[llama3.bos_id, *llama3.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
+    results, _ = found(llama3, Search(4, 1.0, 24), prompts)
+    for pair, row, result in zip(pairs, rows, results, strict=True):
+        length = len(result.tokens) + result.finished
+        assert row == {
+            "id": pair["id"],
+            "hypothesis": llama3.tokenizer.decode(result.tokens, skip_special_tokens=True).strip(),
+            "length": length,
+            "tokens": result.tokens,
+            "logprob": result.logprob,
+            "calls": length,
+        }
+    unfinished = sum(not result.finished for result in results)
+    info = files.read_json(bench.info)
+    assert 0 < unfinished < info["sentences"] == 12
+    assert (info["unfinished"], info["calls"]) == (unfinished, sum(row["calls"] for row in rows))
+    decoder = info["signature"]["decoder"].split("|")
+    assert decoder[0].startswith("transformers ") and decoder[1:] == ["beam4", "lp1", "float32", "max24"]
+    assert info["signature"]["backbone_digest"] == llama3.digest
+    assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
+
+
+def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
+    first = bench.generate()
+    assert bench.generate("--no-store", "--token-budget", 300, out="without") == first
+    no_model()
+    assert bench.generate(out="again") == first
+
+
+def test_a_job_with_nothing_missing_does_not_import_torch(bench):
+    bench.generate()
+    program = (
+        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
+        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", program, *map(str, bench.generate_command())]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("change", [{"beams": 2}, {"length_penalty": 0.5}, {"max_new_tokens": 23}], ids=str)
+def test_another_search_is_another_key(bench, change):
+    bench.generate()
+    bench.generate(**change)
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [12, 12]
+
+
+def test_a_killed_job_resumes_to_the_same_bytes(bench, monkeypatch):
+    expected = bench.generate("--no-store", out="whole")
+    put, done = Store.put, []
+
+    def die_at_the_sixth(store, key, value):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(key)
+        put(store, key, value)
+
+    monkeypatch.setattr(Store, "put", die_at_the_sixth)
+    with pytest.raises(KeyboardInterrupt):
+        bench.generate("--token-budget", 400)
+    assert not bench.out.exists()
+    monkeypatch.setattr(Store, "put", put)
+    assert bench.generate() == expected
+    assert bench.ledgers()[-1]["computed"] == 12 - 5
+
+
+def test_the_context_bounds_a_search_and_a_prompt_that_fills_it_is_refused(bench, llama3, capsys):
+    rows = files.read_jsonl(bench.testset)
+    bench.generate(max_new_tokens=500)
+    lengths = [row["length"] for row in files.read_jsonl(bench.out)]
+    assert 24 < max(lengths) < llama3.context
+    rows[3]["source"] = "the old red car " * 60
+    files.write_jsonl(bench.testset, rows)
+    with pytest.raises(SystemExit) as ended:
+        run(bench.generate_command(out="long"))
+    message = capsys.readouterr().err
+    assert ended.value.code == 2 and not bench.out.exists()
+    assert all(part in message for part in ("test.jsonl", "'s3'", "context is 128"))
