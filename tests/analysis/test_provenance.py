@@ -49,6 +49,22 @@ def test_cells_scored_differently_do_not_share_a_table(cells, metric):
         provenance(cells, METRICS)
 
 
+def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
+    facts = provenance(Spec.parse(files.canonical(matched)).cells, METRICS)
+    assert [fact.signature for fact in facts if fact.subject == "decoder"] == [
+        "engine r1|med|T8|float32|llada",
+        "generation r1|beam4|float32",
+    ]
+    assert facts[-1].signature.startswith("15|")
+
+
+def test_a_backbone_as_it_is_has_no_adapter_to_count(cells):
+    for cell in cells[:3]:
+        signature = files.read_json(cell.decoding)["signature"] | {"adapter_digest": None}
+        fake_results.change(cell.decoding, signature=signature)
+    assert provenance(cells, METRICS)[-1].signature.startswith("11|")
+
+
 def test_a_missing_signature_is_an_error(cells):
     fake_results.change(cells[0].path, signatures=None)
     with pytest.raises(InputError, match=r"no signatures\.comet22"):

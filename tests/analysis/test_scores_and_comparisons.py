@@ -7,7 +7,7 @@ import fake_results
 import pytest
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import compare
+from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
 from entropy_valley.analysis.scores import collect, sentences
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.analysis.spec import Spec
@@ -97,6 +97,45 @@ def test_compare_needs_all_methods(spec):
     cells = [cell for cell in spec["cells"] if cell["method"] != "ev"]
     with pytest.raises(InputError, match="no cell of method ev"):
         compare(parsed(spec | {"cells": cells}).cells, resamples=50, seed=3)
+
+
+def test_autoregressive_systems_are_compared_seed_by_seed(matched):
+    cells = parsed(matched).cells
+    tests = compare_autoregressive(cells, resamples=50, seed=3)
+    assert tests.groupby("direction")["seed"].agg(list).to_dict() == {key: [1, 2] for key in fake_results.DIRECTIONS}
+    assert set(tests[["backbone", "first", "second_backbone", "second"]].itertuples(index=False, name=None)) == {
+        ("llada-tiny", "ev", "llama3-tiny", "beam4")
+    }
+    one = {
+        (cell.backbone, cell.method): sentences(cell, "comet22")
+        for cell in cells
+        if (cell.direction, cell.seed) == ("zh-en", 2)
+    }
+    alone = paired_test(one["llada-tiny", "ev"], one["llama3-tiny", "beam4"], resamples=50, seed=3)
+    row = tests.set_index(["direction", "seed"]).loc[("zh-en", 2)]
+    assert (row["delta"], row["ci_low"], row["ci_high"]) == (alone.delta, alone.ci_low, alone.ci_high)
+
+
+def test_differences_are_averaged_over_runs(matched):
+    tests = compare_autoregressive(parsed(matched).cells, resamples=50, seed=3)
+    tests.loc[tests["direction"] == "en-zh", "delta"] = [0.01, 0.03]
+    row = mean_differences(tests).set_index("direction").loc["en-zh"]
+    assert row["mean"] == pytest.approx(0.02)
+    assert row["std"] == pytest.approx(0.02 / math.sqrt(2))
+    assert row["runs"] == 2
+
+
+def test_nothing_to_pair_with_is_an_error(matched):
+    cells = [cell | {"seed": 9} if cell["method"] == "beam4" else cell for cell in matched["cells"]]
+    with pytest.raises(InputError, match="no autoregressive run"):
+        compare_autoregressive(parsed(matched | {"cells": cells}).cells, resamples=50, seed=3)
+
+
+def test_summary_of_an_autoregressive_system_has_no_gap(matched):
+    summary = summarise(collect(parsed(matched).cells))
+    beam = summary[(summary["method"] == "beam4") & (summary["metric"] == "comet22")]
+    assert (len(beam), set(beam["runs"]), set(beam["gap_closure_runs"])) == (3, {2}, {0})
+    assert beam["delta_ratio"].isna().all()
 
 
 def test_an_id_must_not_come_twice(spec):

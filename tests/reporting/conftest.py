@@ -21,13 +21,25 @@ def spec(tmp_path):
 
 
 @pytest.fixture
+def matched(tmp_path):
+    """The spec of a backbone with three seeds beside an autoregressive one that has two of them."""
+    return fake_results.write(tmp_path, autoregressive={"llama3-tiny": (1, 2)})
+
+
+@pytest.fixture
+def instruct(tmp_path):
+    """The spec of six variants of an instruction-tuned backbone, two of them not trained."""
+    return fake_results.write_instruct(tmp_path)
+
+
+@pytest.fixture
 def pdflatex(tmp_path):
     """Compile a table fragment with plain pdflatex and return its log; skips where there is none."""
     if not shutil.which("pdflatex"):
         pytest.skip("no pdflatex")
 
-    def compile_(fragment):
-        (tmp_path / "table.tex").write_text(latex.standalone(fragment), encoding="utf-8")
+    def compile_(fragment, landscape=False):
+        (tmp_path / "table.tex").write_text(latex.standalone(fragment, landscape), encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
         result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=60)
         assert result.returncode == 0, result.stdout[-2000:]

@@ -25,6 +25,12 @@ def test_a_p_of_zero_is_less_than_one_resample(p, text):
     assert formats.p_value(p, 10_000) == text
 
 
+def test_differences():
+    assert formats.mean_std(-0.5, 0.25, 2, sign="+") == "−0.50 ± 0.25"
+    assert formats.mean_std(0.5, math.nan, 2, sign="+") == "+0.50 ± –"
+    assert formats.interval(0.1, -0.21, 0.4, 2) == "+0.10 [−0.21, +0.40]"
+
+
 def test_signed():
     assert formats.signed(0.0172, 4) == "+0.0172"
     assert formats.signed(-1.5, 2) == "−1.50"

@@ -10,12 +10,13 @@ from entropy_valley.errors import InputError
 from entropy_valley.reporting import latex
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table, to_latex
 
-NASTY = r"50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ …"
+NASTY = r"50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … †"
 
 
 def test_escape():
     assert latex.escape("a_b & 50%") == r"a\_b \& 50\%"
     assert latex.escape("En→Zh ± −1") == r"En$\to$Zh $\pm$ $-$1"
+    assert latex.escape("* [0]†") == r"{*} {[}0]$^{\dagger}$"
     assert latex.escape("\\{}") == r"\textbackslash{}\{\}"
 
 
@@ -28,6 +29,15 @@ def test_no_special_character_is_left_bare(text):
 def test_what_pdflatex_cannot_set_is_refused():
     with pytest.raises(InputError, match="'中'"):
         latex.escape("中文")
+
+
+def test_what_a_line_ends_on_does_not_take_the_next_line(pdflatex):
+    rows = (Row((Cell("1"),)),)
+    columns = (Column("a", align="l"), Column("b"))
+    table = Table(
+        columns, (Section((Group("[x]", rows), Group("*", rows))),), (Note("first"), Note("* and"), Note("[0]"))
+    )
+    pdflatex(to_latex(table))
 
 
 def test_signatures_may_break_behind_separators():

@@ -38,6 +38,26 @@ def test_writes_its_three_files(spec, tmp_path, script, suffixes):
     assert all(path.stat().st_size > 100 for path in outputs.values())
 
 
+@pytest.mark.parametrize(
+    ("script", "results"), [("ar_reference_table", "matched"), ("dream_instruct_table", "instruct")]
+)
+def test_writes_its_table(request, tmp_path, script, results):
+    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")}
+    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
+    result = run(script, json.dumps(request.getfixturevalue(results)), *options)
+    assert result.returncode == 0, result.stderr
+    assert all(path.stat().st_size > 100 for path in outputs.values())
+
+
+def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(matched, tmp_path):
+    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("pdf", "png", "csv")}
+    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
+    assert run("hero_figure", json.dumps(matched), *options).returncode == 0
+    rows = list(csv.DictReader(outputs["csv"].open()))
+    methods = {panel: {row["method"] for row in rows if row["panel"] == panel} for panel in "AB"}
+    assert methods == {"A": {"oracle", "ratio", "ev"}, "B": {"oracle", "ratio", "ev", "beam4"}}
+
+
 def test_significance(spec, tmp_path):
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     result = run("significance", f"@{tmp_path / 'spec.json'}", "--out", tmp_path / "tests.csv")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from entropy_valley import errors
 from entropy_valley.reporting import command, style
-from entropy_valley.reporting.hero import length_panel
+from entropy_valley.reporting.hero import length_panel, reference_panel
+from entropy_valley.reporting.results import by_kind
 from entropy_valley.reporting.tables import write_csv
 
 
 def main() -> None:
     spec, summary, paths = command.read(__doc__, ("pdf", "png", "csv"))
     plotted = summary[summary["metric"] == "comet22"]
-    style.save(style.draw(length_panel(spec, plotted)), pdf=paths["pdf"], png=paths["png"])
-    write_csv(paths["csv"], plotted.assign(panel="A"))
+    denoised, autoregressive = by_kind(plotted)
+    panels, numbers = [length_panel(spec, denoised)], [denoised.assign(panel="A")]
+    if len(autoregressive):
+        panels.append(reference_panel(spec, plotted))
+        numbers.append(plotted.assign(panel="B"))
+    style.save(style.draw(*panels), pdf=paths["pdf"], png=paths["png"])
+    write_csv(paths["csv"], pd.concat(numbers))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The paired tests of every run: EV against Ratio, Oracle against both."""
+"""The paired tests of every run: EV against Ratio, Oracle against both, EV against autoregressive systems."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from entropy_valley.analysis.spec import ScoredCell
 from entropy_valley.errors import InputError
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
+PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 Runs = dict[tuple[object, ...], dict[str, ScoredCell]]
 
 
@@ -31,13 +32,42 @@ def compare(
     """
     rows = []
     for run, methods in by_run(cells).items():
-        scores = {name: sentences(_cell(methods, name), metric) for name in dict.fromkeys(sum(comparisons, ()))}
-        for first, second in comparisons:
-            _same_sentences(methods[first], scores[first], methods[second], scores[second])
-            test = paired_test(scores[first], scores[second].loc[scores[first].index], resamples=resamples, seed=seed)
-            named = {"first": first, "second": second, "metric": metric}
-            rows.append(dict(zip(RUN, run, strict=True)) | named | asdict(test) | {"bootstrap_seed": seed})
+        for names in comparisons:
+            first, second = (_cell(methods, name) for name in names)
+            named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
+            rows.append(named | _test(first, second, metric, resamples, seed))
     return pd.DataFrame(rows)
+
+
+def compare_autoregressive(
+    cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22", method: str = "ev"
+) -> pd.DataFrame:
+    """A length method against every autoregressive system in every run that both have, one row each.
+
+    Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
+    gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, and as :func:`compare`.
+    """
+    cells = list(cells)
+    rows = []
+    for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
+        first = _cell(methods, method)
+        for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
+            named = {"first": method, "second": second.method, "second_backbone": second.backbone}
+            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, resamples, seed))
+    if not rows:
+        remedy = "Name an autoregressive backbone that has a seed of the main backbone."
+        raise InputError("SPEC", "no autoregressive run to pair a run with", remedy)
+    return pd.DataFrame(rows)
+
+
+def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
+    """:func:`compare_autoregressive` over runs: ``mean``, sample ``std`` (NaN for one run) and ``runs``.
+
+    One row per pair of systems, direction and test set; runs are averaged, never pooled.
+    """
+    systems = [name for name in (*RUN, "first", "second", "second_backbone", "metric") if name != "seed"]
+    groups = tests.groupby(systems, sort=False)["delta"]
+    return groups.agg(mean="mean", std="std", runs="count").reset_index()
 
 
 def by_run(cells: Iterable[ScoredCell]) -> Runs:
@@ -56,6 +86,18 @@ def _cell(methods: dict[str, ScoredCell], name: str) -> ScoredCell:
         place = next(iter(methods.values())).path
         raise InputError(place, f"its run has no cell of method {name}", f"Add {name} to the matrix's methods.")
     return methods[name]
+
+
+def _paired(first: ScoredCell, second: ScoredCell) -> bool:
+    return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
+
+
+def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
+    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    scores, others = sentences(first, metric), sentences(second, metric)
+    _same_sentences(first, scores, second, others)
+    test = paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
+    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

@@ -19,6 +19,7 @@ DECODING_SCOPE = {
     "backbone_digest": ("backbone",),
     "adapter_digest": ("backbone", "direction", "seed"),
 }
+BARE = "null"  # the adapter of a backbone that was used as it is
 SHORT = 12  # hex digits of a digest in print
 
 
@@ -56,7 +57,7 @@ def _digests(cells: Sequence[ScoredCell], made: Mapping[str, Sequence[str]]) -> 
     directions = tuple(dict.fromkeys(cell.direction for cell in cells))
     data = {f"{cell.direction}/{cell.testset}": value for cell, value in zip(cells, made["data_digest"], strict=True)}
     backbones = {cell.backbone: value for cell, value in zip(cells, made["backbone_digest"], strict=True)}
-    adapters = sorted(set(made["adapter_digest"]))
+    adapters = sorted(set(made["adapter_digest"]) - {BARE})
     lines = {
         "data": _listing(data),
         "backbones": _listing(backbones),
@@ -91,7 +92,7 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
 
 
 def _value(path: object, content: Any, block: str, key: str) -> str:
-    """A value of one of the file's blocks as text; null, as the adapter of a bare backbone, is a value too."""
+    """A value of one of the file's blocks as text; null is a value too, see BARE."""
     if not isinstance(content, dict) or key not in (content.get(block) or {}):
         raise InputError(path, f"no {block}.{key}", "Remove the file and run the rule that makes it again.")
     value = content[block][key]

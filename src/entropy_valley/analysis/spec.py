@@ -6,15 +6,20 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 
+Record = TypeVar("Record")
+
 
 @dataclass(frozen=True)
 class ScoredCell:
-    """One cell of the experiment matrix with the path of its ``scores.json``."""
+    """One cell of the experiment matrix with the path of its ``scores.json``.
+
+    An autoregressive system reveals no slots: its order is "" and its step budget 0.
+    """
 
     backbone: str
     direction: str
@@ -26,6 +31,16 @@ class ScoredCell:
     path: str
 
     @property
+    def autoregressive(self) -> bool:
+        """Whether it was written from left to right, not denoised."""
+        return self.steps == 0
+
+    @property
+    def hypotheses(self) -> Path:
+        """``hypotheses.jsonl``, the outputs beside their scores."""
+        return Path(self.path).with_name("hypotheses.jsonl")
+
+    @property
     def segments(self) -> Path:
         """``scores.jsonl``, the segment scores beside the system scores."""
         return Path(self.path).with_name("scores.jsonl")
@@ -34,9 +49,6 @@ class ScoredCell:
     def decoding(self) -> Path:
         """``decoding.json``, the decoder's signature and ledger beside the system scores."""
         return Path(self.path).with_name("decoding.json")
-
-
-CELL_FIELDS = tuple(field.name for field in fields(ScoredCell))
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ class Spec:
         if absent:
             raise InputError("SPEC", f"no {', '.join(absent)}", "Give the rule's params.spec as JSON or as @file.json.")
         known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
-        return cls(**known | {"cells": tuple(_cell(cell) for cell in value["cells"])})
+        return cls(**known | {"cells": tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])})
 
     def label(self, kind: str, name: str) -> str:
         """The printed name of a direction, method, backbone or test set."""
@@ -88,11 +100,13 @@ def _loads(text: str) -> Any:
         ) from None
 
 
-def _cell(value: Mapping[str, Any]) -> ScoredCell:
-    absent = _absent(value, CELL_FIELDS)
+def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:
+    """The dataclass of an object that has at least its fields, else :class:`InputError` that says what lacks which."""
+    names = [field.name for field in fields(kind)]
+    absent = [name for name in names if not isinstance(value, dict) or name not in value]
     if absent:
-        raise InputError("SPEC", f"a cell without {', '.join(absent)}", f"Each cell needs {', '.join(CELL_FIELDS)}.")
-    return ScoredCell(**{name: value[name] for name in CELL_FIELDS})
+        raise InputError("SPEC", f"{what} without {', '.join(absent)}", f"It needs {', '.join(names)}.")
+    return kind(**{name: value[name] for name in names})
 
 
 def _absent(value: Any, keys: Iterable[str]) -> list[str]:

@@ -1,69 +1,134 @@
-"""The hero figure's panels; A is mean COMET of Ratio, EV and Oracle in each direction."""
+"""The hero figure's panels: A, the length methods in each direction; B, the same beside autoregressive systems."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from entropy_valley.analysis.spec import Spec
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.methods import method
-from entropy_valley.reporting.results import Place, Results
-from entropy_valley.reporting.style import BAND, METHOD_COLOURS, METHOD_MARKERS, Panel
+from entropy_valley.reporting.results import Place, Results, by_kind
+from entropy_valley.reporting.style import (
+    BACKBONE_COLOURS,
+    BACKBONE_MARKERS,
+    BAND,
+    METHOD_COLOURS,
+    METHOD_MARKERS,
+    Panel,
+    faint,
+)
 
 METHODS = ("ratio", "ev", "oracle")  # rising from left to right
-OFFSET = 0.24  # between neighbouring methods; directions stand 1 apart
+SPAN = 0.72  # of the unit between two directions that the points of one fill
+
+
+class Series(NamedTuple):
+    """The points of one system: a row of the summary for each direction; no label, no entry in the legend."""
+
+    label: str | None
+    colour: Any
+    marker: str
+    rows: Sequence[Any]
 
 
 def length_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     results = Results(summary)
     results.require_one_backbone()
+    series = [_method(results, name) for name in METHODS]
 
     def panel(axes: Axes) -> None:
-        for position, place in enumerate(results.places):
-            _gap(axes, results, place, position)
-        for index, name in enumerate(METHODS):
-            _points(axes, results, name, (index - 1) * OFFSET)
-        labels = [spec.place(place.direction, place.testset) for place in results.places]
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_xlim(-0.6, len(labels) - 0.4)
-        axes.margins(y=0.15)
-        axes.set_ylabel(spec.metric_name)
-        _legend(axes)
+        for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
+            _above(axes, position, (ratio, ev, oracle), formats.percent(ev.gap_closure_mean, ev.gap_closure_std))
+        _points(axes, series)
+        _frame(axes, spec, results.places)
 
     return panel
 
 
-def _points(axes: Axes, results: Results, name: str, offset: float) -> None:
+def reference_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
+    """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
+    results, beams = map(Results, by_kind(summary))
+    results.require_one_backbone()
+    ratio, ev, oracle = (_method(results, name) for name in METHODS)
+    series = [_behind(ratio), ev, _behind(oracle)]
+    series += [_backbone(spec, results, beams, backbone) for backbone in beams.backbones]
+
+    def panel(axes: Axes) -> None:
+        for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _, ev, _, *others = rows
+            for other in others:
+                _band(axes, position, ev.mean, other.mean, "EV − AR")
+            leads = [formats.signed(ev.mean - other.mean, formats.DECIMALS["comet22"]) for other in others]
+            _above(axes, position, rows, "\n".join(leads))
+        _points(axes, series)
+        _frame(axes, spec, results.places)
+
+    return panel
+
+
+def _method(results: Results, name: str) -> Series:
     rows = [results.row(place, name, "comet22") for place in results.places]
-    axes.errorbar(
-        [position + offset for position in range(len(rows))],
-        [row.mean for row in rows],
-        yerr=[row.std for row in rows],
-        fmt=METHOD_MARKERS[name],
-        color=METHOD_COLOURS[name],
-        markersize=5,
-        label=method(name).short,
-    )
+    return Series(method(name).short, METHOD_COLOURS[name], METHOD_MARKERS[name], rows)
 
 
-def _legend(axes: Axes) -> None:
-    """One line above the panel; matplotlib lists the band first, it reads better last."""
-    (band, *methods), (gap, *names) = axes.get_legend_handles_labels()
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
-    axes.legend([*methods, band], [*names, gap], handlelength=1, handletextpad=0.4, columnspacing=1.2, **place)
+def _behind(series: Series) -> Series:
+    """Points that another panel is about: pale, and named there."""
+    return series._replace(label=None, colour=faint(series.colour))
 
 
-def _gap(axes: Axes, results: Results, place: Place, position: int) -> None:
-    """The span from Ratio to Oracle behind the points, and what EV closes of it above them."""
-    ratio, ev, oracle = (results.row(place, name, "comet22") for name in METHODS)
-    span = [position - 1.5 * OFFSET, position + 1.5 * OFFSET]
-    label = "" if position else "gap, % closed by EV"
-    axes.fill_between(span, ratio.mean, oracle.mean, color=BAND, linewidth=0, label=label)
-    top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in (ratio, ev, oracle))
-    closure = formats.percent(ev.gap_closure_mean, ev.gap_closure_std)
+def _backbone(spec: Spec, results: Results, beams: Results, backbone: str) -> Series:
+    """An autoregressive system on the places of the others."""
+    index = beams.backbones.index(backbone)
+    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], "comet22") for place in results.places]
+    colour, marker = (those[index % len(those)] for those in (BACKBONE_COLOURS, BACKBONE_MARKERS))
+    return Series(spec.label("backbones", backbone), colour, marker, rows)
+
+
+def _offsets(count: int) -> np.ndarray:
+    """Where the points of a direction stand around its tick, in as many equal slots."""
+    return (np.arange(count) - (count - 1) / 2) * SPAN / count
+
+
+def _points(axes: Axes, series: Sequence[Series]) -> None:
+    for offset, one in zip(_offsets(len(series)), series, strict=True):
+        axes.errorbar(
+            np.arange(len(one.rows)) + offset,
+            [row.mean for row in one.rows],
+            yerr=[row.std for row in one.rows],
+            fmt=one.marker,
+            color=one.colour,
+            markersize=5,
+            label=one.label,
+        )
+
+
+def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:
+    """What the number above the points measures, behind them."""
+    edges, known = (position - SPAN / 2, position + SPAN / 2), axes.get_legend_handles_labels()[1]
+    axes.fill_between(edges, low, high, color=BAND, linewidth=0, label="" if label in known else label)
+
+
+def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
+    """A text over the highest point and its deviation."""
+    top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    axes.annotate(closure, (position, top), (0, 4), textcoords="offset points", ha="center", bbox=box)
+    axes.annotate(text, (position, top), (0, 4), textcoords="offset points", ha="center", bbox=box)
+
+
+def _frame(axes: Axes, spec: Spec, places: Sequence[Place]) -> None:
+    """The axes' names, and a legend of one line above them: the points, then the band, which matplotlib lists first."""
+    axes.set_xticks(range(len(places)), [spec.place(place.direction, place.testset) for place in places])
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.margins(y=0.15)
+    axes.set_ylabel(spec.metric_name)
+    (band, *points), (lead, *names) = axes.get_legend_handles_labels()
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(points) + 1}
+    axes.legend([*points, band], [*names, lead], handlelength=1, handletextpad=0.4, columnspacing=1.2, **above)

@@ -13,6 +13,7 @@ _SPECIAL = {
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "→": r"$\to$", "±": r"$\pm$", "−": r"$-$", "–": "--", "×": r"$\times$", "Δ": r"$\Delta$",
     "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "“": "``", "”": "''", "’": "'", "…": r"\dots{}",
+    "†": r"$^{\dagger}$", "*": "{*}", "[": "{[}",  # the last two would belong to a line's end before them
 }  # fmt: skip
 
 
@@ -32,11 +33,12 @@ def code(text: str) -> str:
     return rf"\texttt{{{broken}}}"
 
 
-def standalone(fragment: str) -> str:
+def standalone(fragment: str, landscape: bool = False) -> str:
     """A minimal article that holds the fragment and nothing else, for plain pdflatex."""
+    page = "a4paper,margin=20mm" + (",landscape" if landscape else "")
     packages = "".join(f"\\usepackage{{{name}}}\n" for name in PACKAGES)
     return (
-        "\\documentclass{article}\n\\usepackage[margin=20mm]{geometry}\n"
+        f"\\documentclass{{article}}\n\\usepackage[{page}]{{geometry}}\n"
         f"{packages}\\pagestyle{{empty}}\n\\begin{{document}}\n\\noindent\n{fragment}\\end{{document}}\n"
     )
 

@@ -1,14 +1,15 @@
-"""The length methods in the paper's order, with the names that tables and figures print."""
+"""The decoding methods in the paper's order, with the names that tables and figures print."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Method:
-    """A length method's printed names; an upper bound uses the reference and is never the best."""
+    """A method's printed names; an upper bound uses the reference and is never the best."""
 
     label: str
     short: str
@@ -23,8 +24,9 @@ METHODS = {
 
 
 def method(name: str) -> Method:
-    """The printed names of a method; one that is not listed goes by its own name."""
-    return METHODS.get(name, Method(name, name))
+    """The printed names of a method: ``beam4`` is a beam search, any other not listed goes by its own name."""
+    beam = re.fullmatch(r"beam(\d+)", name)
+    return METHODS.get(name) or (Method(f"Beam search, beam {beam[1]}", "Beam") if beam else Method(name, name))
 
 
 def ordered(names: Iterable[str]) -> list[str]:

@@ -17,16 +17,20 @@ def setting(spec: Spec, results: Results) -> Note:
 
 
 def reading(summary: pd.DataFrame) -> tuple[Note, ...]:
-    """What mean, deviation, closure and bold are, with the number of runs; and the dash of a single run."""
+    """What mean, deviation, closure and bold are, with the number of runs."""
+    return (
+        *spread(summary),
+        Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+        Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+    )
+
+
+def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
+    """What mean and deviation are, with the number of runs; and the dash of a single run."""
     fewest, most = summary["runs"].min(), summary["runs"].max()
     runs = f"{most} run{'s' if most > 1 else ''}" if fewest == most else f"{fewest} to {most} runs"
     dash = (Note("–: a single run has no standard deviation."),) if fewest == 1 else ()
-    return (
-        Note(f"Mean ± sample standard deviation over {runs} (training seeds)."),
-        Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
-        Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
-        *dash,
-    )
+    return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *dash)
 
 
 def provenance(spec: Spec) -> tuple[Note, ...]:

@@ -20,6 +20,12 @@ class Place(NamedTuple):
     testset: str
 
 
+def by_kind(summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of canvases that were denoised, and those of autoregressive systems, which have no step budget."""
+    denoised = summary["steps"] > 0
+    return summary[denoised], summary[~denoised]
+
+
 class Results:
     """The summary of :func:`analysis.summary.summarise` for one reveal order and one step budget.
 

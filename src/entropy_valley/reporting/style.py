@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from entropy_valley import files
@@ -15,6 +16,7 @@ from entropy_valley import files
 METHOD_COLOURS = {"oracle": "#595959", "ev": "#0072B2", "ratio": "#E69F00"}
 METHOD_MARKERS = {"oracle": "D", "ev": "o", "ratio": "s"}
 SERIES_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442")  # what is not a method
+BACKBONE_COLOURS, BACKBONE_MARKERS = ("#D55E00", "#CC79A7", "#009E73"), ("^", "v", "P")  # beside methods
 INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"
 
 RC = {
@@ -27,7 +29,14 @@ RC = {
     "pdf.fonttype": 42, "savefig.dpi": 200,
 }  # fmt: skip
 
+LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
+
 Panel = Callable[[Axes], None]
+
+
+def faint(colour: str) -> tuple[float, ...]:
+    """A colour mixed with white, for what a panel is not about; nothing shines through it."""
+    return tuple(1 - 0.35 * (1 - share) for share in to_rgb(colour))
 
 
 def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> Figure:
@@ -42,7 +51,7 @@ def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> Figure:
         ):
             panel(axes)
             if len(panels) > 1:
-                axes.set_title(letter, loc="left", fontweight="bold")
+                axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")
         return figure
 
 

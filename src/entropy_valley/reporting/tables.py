@@ -111,7 +111,7 @@ def to_latex(table: Table) -> str:
 
 def to_markdown(table: Table) -> str:
     """A GitHub table, a heading in a row of its own, then the footnote."""
-    titles = [f"{column.over} {column.title}".strip() for column in table.columns]
+    titles = [_markdown(f"{column.over} {column.title}".strip()) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
     notes = [f"{_markdown(note.text)}{f' `{note.signature}`' if note.signature else ''}" for note in table.notes]

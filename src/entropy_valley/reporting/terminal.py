@@ -33,7 +33,7 @@ def show(path: str | Path) -> None:
     console.print(table)
     console.print()
     for note in notes:
-        console.print(Text(note.replace("`", ""), "dim"))
+        console.print(Text(re.sub(r"[`\\]", "", note), "dim"))
 
 
 def _folded(header: list[str], rows: list[list[str]]) -> list[str]:

@@ -1,0 +1,108 @@
+"""Does an instruction-tuned backbone translate under this protocol? Every variant of its use, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_loss
+from entropy_valley.analysis.outputs import empty_rate, mean_characters
+from entropy_valley.analysis.scores import collect
+from entropy_valley.analysis.spec import Spec, record
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.alignment import read_outputs
+
+REFERENCE = "reference"  # in the place of a method
+LOSSES = ("loss", "cross_entropy")
+SETTING = ("direction", "testset", "order", "steps", "seed")  # the same for all variants
+DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
+COLUMNS = ["backbone", "method", "metric", "value"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to use the backbone: its prompt and training in words, its logits' shift, its adapter's folder if any."""
+
+    label: str
+    prompt: str
+    training: str
+    shifted: bool
+    natural_shift: bool
+    adapter: str | None
+
+
+@dataclass(frozen=True)
+class InstructSpec(Spec):
+    """A spec whose backbones are variants of one, on the sentences of one ``testset`` file."""
+
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    testset: str = ""
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+        """As :meth:`Spec.parse`; cells of no variant, or of several settings, are an :class:`InputError` too.
+
+        The variants come in the order of the cells: the keys of a rule's JSON are sorted.
+        """
+        spec = super().parse(text, ("variants", "testset", *required))
+        variants = {
+            name: record(Variant, f"variant {name}", spec.variants.get(name, {}))
+            for name in dict.fromkeys(cell.backbone for cell in spec.cells)
+        }
+        settings = {tuple(getattr(cell, key) for key in SETTING) for cell in spec.cells}
+        if len(settings) > 1:
+            raise InputError(
+                "SPEC", f"cells of several settings: {sorted(settings)}", f"Give one {', '.join(SETTING)}."
+            )
+        return dataclasses.replace(spec, variants=variants)
+
+
+def measure(spec: InstructSpec) -> pd.DataFrame:
+    """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
+
+    Of the training (method ""; none of it where nothing was trained): ``vocabulary``, ``uniform_loss``, and of the
+    weighted loss and the cross-entropy the fields of :class:`LossSummary` and ``over_uniform``, as ``loss_final``.
+    Of each method: ``sentences``, ``empty_rate``, ``mean_characters`` and the system scores. Of the references
+    (backbone ""): the same without scores. Raises :class:`InputError` for a missing file or one that does not fit.
+    """
+    trainings = {name: _training(Path(variant.adapter)) for name, variant in spec.variants.items() if variant.adapter}
+    outputs = {cell: read_outputs(spec.testset, cell.hypotheses) for cell in spec.cells}
+    references = next(iter(outputs.values())).references
+    rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
+    rows += [(c.backbone, c.method, *number) for c, texts in outputs.items() for number in _texts(texts.hypotheses)]
+    rows += [("", REFERENCE, *number) for number in _texts(references)]
+    numbers = pd.concat([pd.DataFrame(rows, columns=COLUMNS), collect(spec.cells)[COLUMNS]], ignore_index=True)
+    described = {key: {name: getattr(variant, key) for name, variant in spec.variants.items()} for key in DESCRIPTION}
+    return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
+
+
+def _training(adapter: Path) -> dict[str, float]:
+    losses, vocabulary = read_losses(adapter / "losses.csv", LOSSES), _vocabulary(adapter / "adapter.json")
+    uniform = uniform_loss(vocabulary)
+    numbers = {"vocabulary": vocabulary, "uniform_loss": uniform}
+    for name in LOSSES:
+        summary = summarise_losses(losses["step"], losses[name])
+        values = dataclasses.asdict(summary) | {"over_uniform": summary.final / uniform}
+        numbers |= {f"{name}_{key}": value for key, value in values.items()}
+    return numbers
+
+
+def _vocabulary(card: Path) -> int:
+    size = files.read_json(card).get("vocabulary")
+    if not isinstance(size, int) or size < 2:
+        raise InputError(card, f"vocabulary is {size!r}, not a number of tokens", "Train the adapter again.")
+    return size
+
+
+def _texts(texts: Sequence[str]) -> list[tuple[str, float]]:
+    return [
+        ("sentences", len(texts)),
+        ("empty_rate", empty_rate(texts)),
+        ("mean_characters", mean_characters(texts)),
+    ]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import fake_results
+import pytest
+
+from entropy_valley import files
+from entropy_valley.analysis.comparisons import compare_autoregressive
+from entropy_valley.analysis.scores import collect
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.summary import summarise
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import notes, tables
+from entropy_valley.reporting.ar_reference_table import ar_reference_table, numbers
+
+
+def built(spec):
+    """The table of a spec, and its CSV."""
+    parsed = Spec.parse(files.canonical(spec))
+    summary = summarise(collect(parsed.cells))
+    tests = compare_autoregressive(parsed.cells, resamples=parsed.resamples, seed=parsed.seed)
+    return ar_reference_table(parsed, summary, tests, notes.provenance(parsed)), numbers(summary, tests)
+
+
+def score(spec, method, direction, *values):
+    """Give the runs of a method in a direction, by seed, these COMET scores, of the system and of each sentence."""
+    runs = [c for c in spec["cells"] if (c["method"], c["direction"]) == (method, direction)]
+    for cell, value in zip(runs, values, strict=True):
+        fake_results.change(cell["path"], comet22=value)
+        files.write_jsonl(cell["path"] + "l", [{"id": f"t{i}", "comet22": value + 0.001 * (i % 2)} for i in range(60)])
+
+
+@pytest.fixture
+def worked(matched):
+    """Scores of En→De that can be worked out by hand: EV trails the autoregressive system by 0.08 and by 0.06."""
+    score(matched, "ev", "en-de", 0.72, 0.74, 0.73)
+    score(matched, "beam4", "en-de", 0.80, 0.80)
+    return matched
+
+
+def test_sections_and_rows(matched):
+    table, _ = built(matched)
+    assert [column.title for column in table.columns] == ["Backbone", "System", "En→Zh", "Zh→En", "En→De"]
+    assert {column.over for column in table.columns[2:]} == {"toy COMET × 100"}
+    assert [section.heading for section in table.sections] == [
+        "Masked diffusion",
+        "Autoregressive, same training pairs",
+        "Entropy-Valley − autoregressive",
+    ]
+    (diffusion,), (beam,), (difference,) = (section.groups for section in table.sections)
+    assert [group.label for group in (diffusion, beam, difference)] == ["LLaDA-tiny", "LLaMA-3-tiny", "LLaMA-3-tiny"]
+    assert [row.cells[0].text for row in diffusion.rows] == ["Fixed ratio", "Entropy-Valley", "Oracle length †"]
+    assert [row.cells[0].text for row in beam.rows] == ["Beam search, beam 4"]
+    assert [row.cells[0].text for row in difference.rows] == ["Mean over runs", "Seed 1", "Seed 2"]
+
+
+def test_numbers_worked_by_hand(worked):
+    table, _ = built(worked)
+    (diffusion,), (beam,), (difference,) = (section.groups for section in table.sections)
+    assert diffusion.rows[1].cells[-1].text == "73.00 ± 1.00"
+    assert beam.rows[0].cells[-1].text == "80.00 ± 0.00"
+    assert difference.rows[0].cells[-1].text == "−7.00 ± 1.41"
+    assert difference.rows[1].cells[-1].text == "−8.00 [−8.00, −8.00]"
+    assert difference.rows[2].cells[-1].text == "−6.00 [−6.00, −6.00]"
+
+
+def test_bold_is_the_best_of_a_direction_but_oracle(worked):
+    score(worked, "oracle", "en-de", 0.9, 0.9, 0.9)
+    score(worked, "beam4", "en-zh", 0.1, 0.1)
+    score(worked, "beam4", "zh-en", 0.1, 0.1)
+    table, _ = built(worked)
+    rows = [row for section in table.sections[:2] for group in section.groups for row in group.rows]
+    assert [[cell.bold for cell in row.cells[1:]] for row in rows] == [
+        [False, False, False],
+        [True, True, False],
+        [False, False, False],
+        [False, False, True],
+    ]
+
+
+def test_csv_has_bleu_and_every_run(worked):
+    _, frame = built(worked)
+    assert not frame.duplicated(["backbone", "direction", "testset", "method", "against", "metric", "seed"]).any()
+    assert set(frame[frame["method"] == "beam4"]["metric"]) == {"comet22", "bleu", "chrf"}
+    leads = frame[(frame["direction"] == "en-de") & (frame["against"] == "llama3-tiny")]
+    assert leads["mean"].tolist() == pytest.approx([-0.07, -0.08, -0.06])
+    assert leads["seed"].isna().tolist() == [True, False, False]
+    assert leads["runs"].tolist() == [2, 1, 1]
+    assert leads["p_two_sided_printed"].tolist()[1:] == ["< 0.005"] * 2
+
+
+def test_a_direction_without_a_common_seed_is_not_available(matched):
+    for cell in matched["cells"]:
+        if (cell["method"], cell["direction"]) == ("beam4", "en-zh"):
+            cell["seed"] += 7
+    table, _ = built(matched)
+    rows = table.sections[2].groups[0].rows
+    assert [row.cells[1].text for row in rows] == ["n/a"] * 3
+    assert all("n/a" not in cell.text for row in rows for cell in row.cells[2:])
+
+
+def test_footnote(matched):
+    table, _ = built(matched)
+    texts = [note.text for note in table.notes]
+    assert texts[0] == "LLaDA-tiny; reveal order med, T = 8."
+    assert "Mean ± sample standard deviation over 2 to 3 runs (training seeds)." in texts
+    assert texts.count("decoder:") == 2
+
+
+def test_one_masked_diffusion_backbone(tmp_path):
+    spec = fake_results.write(
+        tmp_path, backbones={"llada-tiny": (1,), "dream-tiny": (1,)}, autoregressive={"llama3-tiny": (1,)}
+    )
+    with pytest.raises(InputError, match="llada-tiny, dream-tiny"):
+        built(spec)
+
+
+def test_compiles(matched, pdflatex):
+    assert "Overfull" not in pdflatex(tables.to_latex(built(matched)[0]))

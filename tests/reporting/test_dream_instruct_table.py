@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from fake_results import change
+
+from entropy_valley import files
+from entropy_valley.analysis.instruct import InstructSpec, measure
+from entropy_valley.reporting import notes, tables, terminal
+from entropy_valley.reporting.dream_instruct_table import dream_instruct_table
+
+HEADER = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
+
+
+def built(spec):
+    parsed = InstructSpec.parse(files.canonical(spec))
+    return dream_instruct_table(parsed, measure(parsed), notes.provenance(parsed))
+
+
+def rows_of(table):
+    """Heading, training and the row's texts, for every variant."""
+    return [
+        (section.heading, group.label, [cell.text for cell in row.cells])
+        for section in table.sections
+        for group in section.groups
+        for row in group.rows
+    ]
+
+
+@pytest.fixture
+def worked(instruct):
+    """The first variant with a loss above log|V| = log 16 = 2.77 at its end, below it at step 2."""
+    files.write_text(
+        f"{instruct['variants']['sft-plain-unshifted']['adapter']}/losses.csv",
+        HEADER + "1,4,1,0,0\n2,2,1,0,0\n3,3,1,0,0\n",
+    )
+    for variant in instruct["variants"].values():
+        if variant["adapter"]:
+            files.write_json(f"{variant['adapter']}/adapter.json", {"vocabulary": 16})
+    return instruct
+
+
+def test_a_row_per_variant_with_and_without_the_shift(instruct):
+    rows = [(heading, training, texts[0]) for heading, training, texts in rows_of(built(instruct))]
+    below = [("LoRA-SFT", "plain"), ("LoRA-SFT", "chat"), ("none", "chat")]
+    headings = ("Logits not shifted", "Logits shifted by one slot, as the checkpoint was trained")
+    assert rows == [(heading, *row) for heading in headings for row in below]
+
+
+def test_a_loss_above_that_of_a_uniform_guess_is_marked(worked):
+    (_, _, texts), *_ = rows_of(built(worked))
+    assert texts[1:5] == ["3.00*", "1.08", "3.00 ± 1.00*", "2.00 (2)"]
+
+
+def test_what_is_not_trained_has_no_loss(instruct):
+    table = built(instruct)
+    untrained = [texts for _, training, texts in rows_of(table) if training == "none"]
+    assert all(texts[1:5] == ["–"] * 4 for texts in untrained)
+    assert "–: not trained." in [note.text for note in table.notes]
+
+
+def test_where_nothing_is_trained_no_note_speaks_of_losses(instruct):
+    cells = [cell for cell in instruct["cells"] if instruct["variants"][cell["backbone"]]["adapter"] is None]
+    assert not any("uniform" in note.text for note in built(instruct | {"cells": cells}).notes)
+
+
+def test_outputs(worked):
+    cell = next(c for c in worked["cells"] if (c["backbone"], c["method"]) == ("sft-plain-unshifted", "ev"))
+    files.write_jsonl(
+        cell["path"].replace("scores.json", "hypotheses.jsonl"),
+        [{"id": f"t{i}", "hypothesis": "ab" if i < 10 else ""} for i in range(40)],
+    )
+    change(cell["path"], comet22=0.25)
+    (_, _, texts), *_ = rows_of(built(worked))
+    assert texts[8:11] == ["75.0%", "0.50", "0.2500"]
+
+
+def test_footnote(worked):
+    table = built(worked)
+    text = "\n".join(note.text for note in table.notes)
+    assert "En→Zh, 40 sentences; reveal order med, T = 8; training seed 1." in text
+    assert "log|V| = 2.77 (|V| = 16)" in text
+    assert "the references have 25.00" in text
+    assert next(note.signature for note in table.notes if note.text == "adapters:").startswith("4|")
+
+
+def test_a_method_that_was_not_run_has_dashes(instruct):
+    cells = [cell for cell in instruct["cells"] if cell["method"] != "oracle"]
+    assert all(texts[-3:] == ["–"] * 3 for _, _, texts in rows_of(built(instruct | {"cells": cells})))
+
+
+def test_markdown_and_terminal(worked, tmp_path, capsys):
+    files.write_text(tmp_path / "table.md", tables.to_markdown(built(worked)))
+    lines = [line for line in (tmp_path / "table.md").read_text().splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    terminal.show(tmp_path / "table.md")
+    shown = capsys.readouterr().out
+    assert "3.00*" in shown
+    assert "*: worse than a uniform guess" in shown
+    assert "\\" not in shown
+
+
+def test_compiles_in_landscape(worked, pdflatex):
+    assert "Overfull" not in pdflatex(tables.to_latex(built(worked)), landscape=True)
