@@ -1,10 +1,12 @@
 import os
+import shlex
 
 from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import audit, config as configuration, errors, matrix, specs
+from entropy_valley import audit, config as configuration, errors, matrix
+from entropy_valley.specs import jobs, places, tables
 
 
 configfile: "config.yaml"
@@ -20,6 +22,8 @@ except errors.InputError as error:
 R = EXPERIMENT.results
 TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
+AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
+INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
 
 
 wildcard_constraints:
@@ -30,6 +34,8 @@ wildcard_constraints:
     method="|".join(EXPERIMENT.matrix.methods),
     order="|".join(EXPERIMENT.matrix.orders),
     steps=r"\d+",
+    beams=r"\d+",
+    system="|".join(sorted({cell.system for cell in matrix.all_cells(EXPERIMENT)})),
 
 
 report: "workflow/report/workflow.rst"
@@ -38,7 +44,7 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
-include: "workflow/rules/training.smk"
+include: f"workflow/rules/{dict(trained='training', released='adapters')[EXPERIMENT.adapters]}.smk"
 include: "workflow/rules/canvas.smk"
 include: "workflow/rules/decoding.smk"
 include: "workflow/rules/scoring.smk"
@@ -56,3 +62,5 @@ rule all:
         rules.significance.output,
         rules.hero_figure.output,
         rules.crossbb_figure.output,
+        rules.ar_reference_table.output if AR_CELLS else [],
+        rules.dream_instruct_table.output if INSTRUCT_CELLS else [],

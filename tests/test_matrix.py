@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import matrix, specs
+from entropy_valley import matrix
 from entropy_valley.config import load_files
 from entropy_valley.files import canonical
+from entropy_valley.specs import jobs, tables
 
 ROOT = Path(__file__).parents[1]
 PAPER = load_files([ROOT / "config.yaml"])
@@ -20,6 +21,7 @@ def test_the_papers_cells_are_its_whole_product():
     cells = matrix.cells(PAPER)
     assert len(cells) == len(set(cells)) == 3 * 3 * 3 * 3
     assert len(matrix.runs(PAPER)) == 27
+    assert len(matrix.all_cells(PAPER)) == 81 + 9 + 6 * 3  # three autoregressive runs a direction, six variants
     assert {cell.run.backbone for cell in cells} == {"llada-8b", "dream-7b", "diffullama-7b"}
 
 
@@ -29,7 +31,7 @@ def test_a_backbone_may_have_seeds_of_its_own():
 
 
 def test_no_two_cells_share_a_file():
-    paths = [cell.scores("results") for experiment in (PAPER, DEMO) for cell in matrix.cells(experiment)]
+    paths = [cell.scores("results") for experiment in (PAPER, DEMO) for cell in matrix.all_cells(experiment)]
     assert len(set(paths)) == len(paths)
 
 
@@ -57,26 +59,46 @@ def test_every_spec_is_canonical_json(experiment):
 def every_spec(experiment):
     backbones = experiment.matrix.backbones
     made_here = [name for name in backbones if experiment.backbones[name].pretraining]
-    yield from (specs.pretraining(experiment, name) for name in made_here)
-    yield from (specs.hub(experiment, name) for name in backbones if name not in made_here)
+    yield from (jobs.pretraining(experiment, name) for name in made_here)
+    yield from (jobs.hub(experiment, name) for name in backbones if name not in made_here)
     for cell in matrix.cells(experiment):
         run = cell.run
-        yield specs.corpus(experiment, run.direction)
-        yield specs.testset(experiment, run.direction, cell.testset)
-        yield specs.training(experiment, run)
-        yield specs.canvas(experiment, run, cell.method)
-        yield specs.decoding(experiment, run, cell.order, cell.steps)
-        yield specs.scoring(experiment, run.direction)
-    yield specs.comparison(experiment, matrix.table_cells(experiment))
+        yield jobs.corpus(experiment, run.direction)
+        yield jobs.testset(experiment, run.direction, cell.testset)
+        yield jobs.training(experiment, run)
+        yield jobs.canvas(experiment, run, cell.method)
+        yield jobs.decoding(experiment, run, cell.order, cell.steps)
+        yield jobs.scoring(experiment, run.direction)
+    for cell in matrix.autoregressive_cells(experiment):
+        yield jobs.generation(experiment, cell.run)
+    yield tables.comparison(experiment, matrix.table_cells(experiment))
+    yield tables.instruct(experiment)
 
 
 def test_a_canvas_knows_its_own_directions_ratios_only():
     run = matrix.Run("en-zh", "llada-8b", 1)
-    assert json.loads(specs.canvas(PAPER, run, "ev"))["selector"]["ratios"] == [0.70, 0.75, 0.80, 0.85, 0.90]
-    assert json.loads(specs.canvas(PAPER, run, "ratio"))["selector"] == {"ratios": 0.8, "reserve_eos_slot": True}
-    assert json.loads(specs.canvas(PAPER, run, "oracle"))["selector"] == {}
+    assert json.loads(jobs.canvas(PAPER, run, "ev"))["selector"]["ratios"] == [0.70, 0.75, 0.80, 0.85, 0.90]
+    assert json.loads(jobs.canvas(PAPER, run, "ratio"))["selector"] == {"ratios": 0.8, "reserve_eos_slot": True}
+    assert json.loads(jobs.canvas(PAPER, run, "oracle"))["selector"] == {}
+
+
+def test_a_chat_variant_differs_in_its_prompt_and_a_shifted_one_in_its_shift():
+    def of(backbone):
+        return json.loads(jobs.decoding(PAPER, matrix.Run("en-zh", backbone, 1), "med", 32))
+
+    plain, chat, unshifted = (of(f"dream-instruct-{name}") for name in ("plain", "chat", "chat-unshifted"))
+    assert plain["prompt"] in chat["prompt"]
+    assert chat["prompt"].count("{src}") == 1
+    assert {key for key in chat if chat[key] != unshifted[key]} == {"backbone", "shifted"}
+    assert {key for key in chat if chat[key] != plain[key]} == {"backbone", "prompt"}
+
+
+def test_a_test_set_is_as_small_as_the_smaller_of_its_limits():
+    assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
+    assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
+    assert json.loads(jobs.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
 
 
 def test_training_knows_nothing_of_decoding():
-    text = specs.training(PAPER, matrix.Run("en-zh", "llada-8b", 1))
+    text = jobs.training(PAPER, matrix.Run("en-zh", "llada-8b", 1))
     assert not any(word in text for word in ("ratio", 'steps":32', "schedule", "order", "comet"))

@@ -9,14 +9,16 @@ from typing import IO
 
 from entropy_valley.config import Experiment
 from entropy_valley.files import write_text
-from entropy_valley.matrix import Cell, cells
+from entropy_valley.matrix import Cell, all_cells
 
 DONE, MISSING = "done", "missing"
 
 
 def audit(experiment: Experiment) -> list[tuple[Cell, str]]:
     """The state of each cell; a cell is done when its system scores are there."""
-    return [(cell, DONE if Path(cell.scores(experiment.results)).is_file() else MISSING) for cell in cells(experiment)]
+    return [
+        (cell, DONE if Path(cell.scores(experiment.results)).is_file() else MISSING) for cell in all_cells(experiment)
+    ]
 
 
 def write_tsv(path: str | Path, states: Iterable[tuple[Cell, str]]) -> None:
@@ -64,6 +66,6 @@ def show(states: list[tuple[Cell, str]], file: IO[str] | None = None) -> None:
 def _by_seed(states: list[tuple[Cell, str]]) -> dict[tuple[object, ...], list[tuple[Cell, str]]]:
     groups: dict[tuple[object, ...], list[tuple[Cell, str]]] = {}
     for cell, state in states:
-        key = (cell.run.backbone, cell.run.direction, cell.testset, cell.method, cell.order, cell.steps)
+        key = (cell.run.backbone, cell.run.direction, cell.testset, cell.method, cell.order or "–", cell.steps or "–")
         groups.setdefault(key, []).append((cell, state))
     return groups

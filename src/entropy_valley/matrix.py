@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from entropy_valley.config import Experiment
@@ -20,19 +21,27 @@ class Run:
         return f"{root}/{self.direction}/{self.backbone}/seed{self.seed}"
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Cell:
-    """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget."""
+    """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget.
+
+    An autoregressive system has its beam for a method, no order (""), and no step budget (0).
+    """
 
     run: Run
     testset: str
     method: str
-    order: str
-    steps: int
+    order: str = ""
+    steps: int = 0
+
+    @property
+    def system(self) -> str:
+        """How the run is decoded, as its path says it."""
+        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
 
     def folder(self, root: str) -> str:
         """Where its hypotheses and scores are."""
-        return f"{self.run.folder(root)}/{self.testset}/{self.method}/{self.order}-T{self.steps}"
+        return f"{self.run.folder(root)}/{self.testset}/{self.system}"
 
     def scores(self, root: str) -> str:
         """The file that says it is done: its system scores."""
@@ -51,19 +60,19 @@ class Cell:
         }
 
 
-def runs(experiment: Experiment) -> list[Run]:
-    """Every training run, in the config's order."""
+def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list[Run]:
+    """Every training run of these backbones (None: the matrix's), in the config's order."""
     matrix = experiment.matrix
     return [
         Run(direction, backbone, seed)
-        for backbone in matrix.backbones
+        for backbone in (matrix.backbones if backbones is None else backbones)
         for direction in matrix.directions
         for seed in matrix.seeds_of.get(backbone, matrix.seeds)
     ]
 
 
 def cells(experiment: Experiment) -> list[Cell]:
-    """Every cell, in the config's order."""
+    """Every cell of the product, in the config's order."""
     matrix = experiment.matrix
     return [
         Cell(run, testset, method, order, steps)
@@ -82,3 +91,28 @@ def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cel
         for cell in cells(experiment)
         if (cell.order, cell.steps) == (tables.order, tables.steps) and backbone in (None, cell.run.backbone)
     ]
+
+
+def autoregressive_cells(experiment: Experiment) -> list[Cell]:
+    """The autoregressive systems that the main backbone is compared with."""
+    settings = experiment.autoregressive
+    return [
+        Cell(run, testset, f"beam{settings.beams}")
+        for run in runs(experiment, settings.backbones)
+        for testset in experiment.directions[run.direction].tests
+    ]
+
+
+def instruct_cells(experiment: Experiment) -> list[Cell]:
+    """The variants of an instruction-tuned backbone, under the methods, order and step budget of the main tables."""
+    settings, tables = experiment.instruct, experiment.tables
+    return [
+        Cell(Run(settings.direction, backbone, settings.seed), settings.testset, method, tables.order, tables.steps)
+        for backbone in settings.backbones
+        for method in experiment.matrix.methods
+    ]
+
+
+def all_cells(experiment: Experiment) -> list[Cell]:
+    """Everything that is scored."""
+    return [*cells(experiment), *autoregressive_cells(experiment), *instruct_cells(experiment)]

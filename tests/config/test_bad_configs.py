@@ -8,6 +8,16 @@ from entropy_valley.config import load_files
 from entropy_valley.errors import InputError
 
 EV = "length_methods.ev.ratios"
+
+
+def variant(**keys):
+    return {"backbones": {"mine": {"variant_of": "dream-7b", "label": "Mine", **keys}}}
+
+
+def given(**keys):
+    return {"released": {"llada-8b": {"en-zh": {1: keys}}}}
+
+
 CASES = [
     ({"trainig": {}}, "trainig", "unknown key; remove it or mend its spelling"),
     ({"training": {"learning_rte": 1}}, "training.learning_rte = 1", "unknown key"),
@@ -40,7 +50,30 @@ CASES = [
     ({"training": {"precision": "float16"}}, "training.precision = 'float16'", "'float32' or 'bfloat16'"),
     ({"training": {"lora": {"dropout": 1.5}}}, "training.lora.dropout = 1.5", "less than or equal to 1"),
     ({"backbones": {"llada-8b": {"hub": None}}}, "backbones.llada-8b", "needs one of `hub`, `folder`, `pretraining`"),
-    ({"backbones": {"llada-8b": {"family": "bert"}}}, "backbones.llada-8b.family = 'bert'", "'llada'"),
+    ({"backbones": {"llada-8b": {"family": "bert"}}}, "backbones.llada-8b.family = 'bert'", "Name one of diffullama"),
+    (
+        {"backbones": {"llada-8b": {"family": "nowhere:X"}}},
+        "backbones.llada-8b.family = 'nowhere:X'",
+        "No module named",
+    ),
+    ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True", "has no chat template"),
+    ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "matrix.backbones", "an autoregressive one; take it out"),
+    ({"autoregressive": {"backbones": ["dream-7b"]}}, "autoregressive.backbones", "no autoregressive one; take it out"),
+    ({"autoregressive": {"backbones": ["llama4"]}}, "autoregressive.backbones", "'llama4' is not defined"),
+    ({"instruct": {"direction": "de-fr"}}, "instruct.direction = 'de-fr'", "not among matrix.directions"),
+    ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99'", "not defined under `sources`"),
+    (variant(variant_of="mine"), "backbones.mine.variant_of = 'mine'", "is no other backbone"),
+    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4'", "is no other backbone"),
+    (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of", "is a variant itself"),
+    (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy'", "a variant has the checkpoint of dream-7b"),
+    (variant(family="llada"), "backbones.mine.family = 'llada'", "a variant has the checkpoint of dream-7b"),
+    (
+        {"adapters": "released", **given(folder="a"), "matrix": {"seeds": [1, 2]}},
+        "released.llada-8b.en-zh.2",
+        "`adapters: released` needs it",
+    ),
+    (given(), "released.llada-8b.en-zh.1", "give either `folder` or `repository`"),
+    (given(folder="a", repository="b/c"), "released.llada-8b.en-zh.1", "give either `folder` or `repository`"),
     ({"scoring": {"comet": {"checkpoint": None}}}, "scoring.comet", "give either `checkpoint` or `training`"),
     ({"matrix": {"orders": ["med", "sig"]}}, "matrix.orders", "'sig' is no reveal order; there is med"),
     ({"matrix": {"methods": ["oracle", "ev"]}}, "matrix.methods", "the tables compare oracle, ratio and ev; add ratio"),

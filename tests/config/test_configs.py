@@ -15,7 +15,7 @@ from entropy_valley.config.schema import json_schema
 from entropy_valley.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"]]
+OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"]]
 
 
 @pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
@@ -37,6 +37,13 @@ def test_the_schema_describes_the_top_level_keys():
     schema = json.loads(json_schema())
     assert not schema["additionalProperties"]
     assert {"matrix", "training", "length_methods"} <= schema["properties"].keys()
+
+
+def test_a_variant_takes_over_what_it_does_not_say(load):
+    mine = load({"backbones": {"mine": {"variant_of": "llada-8b", "label": "Mine", "shifted": True}}}).backbones["mine"]
+    base = load({}).backbones["llada-8b"]
+    assert (mine.family, mine.hub, mine.bos) == (base.family, base.hub, base.bos)
+    assert (mine.label, mine.shifted, base.shifted) == ("Mine", True, None)
 
 
 METHODS = ["oracle", "ratio", "ev", "mine"]

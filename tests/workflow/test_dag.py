@@ -6,26 +6,37 @@ import time
 from collections import Counter
 
 import pytest
+from workspace import Workspace
 
-AGGREGATES = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
+MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
+AGGREGATES = MAIN | {"ar_reference_table"}
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
 }
+AR_RUNS = {f"{direction}.llama3-tiny.{seed}" for direction in ("en-zh", "en-de") for seed in (1, 2)}
 METHODS = ("oracle", "ratio", "ev")
+ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
 
 
-def jobs(runs, methods=METHODS, rules=("canvas", "decode", "score")):
+def jobs(runs, methods=METHODS):
     """The jobs of these runs and methods, by the name that `planned` gives them."""
     names = {f"{run}.grammar.{method}" for run in runs for method in methods}
-    return {f"{rule} {name}" + ("" if rule == "canvas" else ".med.32") for rule in rules for name in names}
+    return {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
+
+
+def generated(runs):
+    """The jobs of autoregressive runs."""
+    return {name for run in runs for name in (f"generate {run}.grammar.4", f"score {run}.grammar.beam4")}
 
 
 def trained(runs):
-    return {f"train {run}" for run in runs} | jobs(runs)
+    """Training, and all that follows it."""
+    causal = {run for run in runs if ".llama3-tiny." in run}
+    return {f"train {run}" for run in runs} | jobs(runs - causal) | generated(causal)
 
 
-def of(part):
-    return {run for run in RUNS if part in run}
+def of(part, among=RUNS):
+    return {run for run in among if part in run}
 
 
 def by_rule(planned):
@@ -37,14 +48,17 @@ def test_the_papers_matrix(paper):
     planned = paper.planned()
     assert time.monotonic() - start < 15
     cells = 3 * 3 * 3 * 3  # backbones, directions, seeds, methods
+    autoregressive, instruct = 3 * 3, 6 * 3  # directions, seeds; variants, methods
     assert by_rule(planned) == {
         "corpus": 3,
-        "testset": 3,
-        "fetch_backbone": 3,
+        "testset": 3 + 1,
+        "fetch_backbone": 3 + 1 + 1,  # the variants of one checkpoint share it
         "fetch_comet": 1,
-        "train": 27,
-        **dict.fromkeys(("canvas", "decode", "score"), cells),
-        **dict.fromkeys(AGGREGATES, 1),
+        "train": 27 + autoregressive + 4,  # two variants are zero-shot
+        **dict.fromkeys(("canvas", "decode"), cells + instruct),
+        "generate": autoregressive,
+        "score": cells + autoregressive + instruct,
+        **dict.fromkeys(AGGREGATES | {"dream_instruct_table"}, 1),
     }
 
 
@@ -90,7 +104,7 @@ def test_ratios_ratio_of_one_direction(finished):
 
 def test_the_learning_rate_keeps_corpora_and_pretraining(finished):
     over = {"training": {"learning_rate": 5.0e-4}}
-    assert finished.planned(over=over).keys() == trained(RUNS) | AGGREGATES
+    assert finished.planned(over=over).keys() == trained(RUNS | AR_RUNS) | AGGREGATES
 
 
 def test_resamples_touch_no_cell(finished):
@@ -99,22 +113,66 @@ def test_resamples_touch_no_cell(finished):
 
 def test_a_seed_more_runs_that_seed_alone(finished):
     over = {"matrix": {"seeds": [1, 2, 3]}}
-    new = {f"{direction}.llada-tiny.3" for direction in ("en-zh", "en-de")}
+    new = {f"{direction}.{name}.3" for direction in ("en-zh", "en-de") for name in ("llada-tiny", "llama3-tiny")}
     assert finished.planned(over=over).keys() == trained(new) | AGGREGATES
 
 
 def test_a_prompt_repeats_its_direction_and_backbones_pretrained_on_it(finished):
     over = {"directions": {"en-de": {"prompt": "{src} = "}}}
-    expected = {"pretrain llada-tiny"} | trained(of("llada-tiny") | of("en-de")) | AGGREGATES
+    made_here = {"pretrain llada-tiny", "pretrain llama3-tiny"}
+    expected = made_here | trained(of("llada-tiny") | of("en-de") | AR_RUNS) | AGGREGATES
     assert finished.planned(over=over).keys() == expected
 
 
 def test_decoding_otherwise_keeps_the_adapters(finished):
-    assert finished.planned(over={"decoding": {"precision": "bfloat16"}}).keys() == jobs(RUNS) | AGGREGATES
+    assert (
+        finished.planned(over={"decoding": {"precision": "bfloat16"}}).keys()
+        == jobs(RUNS) | generated(AR_RUNS) | AGGREGATES
+    )
 
 
 def test_a_step_budget_more_decodes_on_the_same_canvases(finished):
     planned = finished.planned(
         "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T16/scores.json", over={"matrix": {"steps": [16, 32]}}
     )
-    assert planned.keys() == {f"{rule} en-zh.llada-tiny.1.grammar.ev.med.16" for rule in ("decode", "score")}
+    name = "en-zh.llada-tiny.1.grammar.ev"
+    assert planned.keys() == {f"decode {name}.med.16", f"score {name}/med-T16"}
+
+
+def test_beams_touch_no_canvas(finished):
+    assert finished.planned(over={"autoregressive": {"max_new_tokens": 9}}).keys() == generated(AR_RUNS) | {
+        "ar_reference_table",
+        "hero_figure",
+        "all",
+    }
+
+
+def test_no_autoregressive_backbone_no_table_of_it(finished):
+    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {"hero_figure", "all"}
+
+
+def test_variants_share_a_checkpoint(finished):
+    """Another shift re-reads nothing and trains anew; zero-shot trains nothing; neither touches the backbone."""
+    variants = {"flat": {"shifted": False}, "bare": {"zero_shot": True}}
+    backbones = {name: {"variant_of": "dream-7b", "label": name, **keys} for name, keys in variants.items()}
+    over = {
+        "backbones": backbones,
+        "instruct": {"backbones": ["flat", "bare"], "direction": "en-zh", "seed": 1, "testset": "grammar"},
+    }
+    runs = {"en-zh.flat.1", "en-zh.bare.1"}
+    assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs) | {"dream_instruct_table", "all"}
+
+
+def test_released_adapters_train_nothing(tmp_path):
+    (tmp_path / "given").mkdir()
+    given = {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")}
+    over = {
+        "adapters": "released",
+        "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+        "instruct": {"backbones": []},
+        "released": given,
+    }
+    planned = by_rule(Workspace(tmp_path, "config.yaml", over).planned())
+    assert planned["adopt_adapter"] == 2
+    assert not planned.keys() & {"train", "corpus"}
+    assert planned["score"] == 4

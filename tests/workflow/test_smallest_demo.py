@@ -33,14 +33,18 @@ def entropy_valley(demo, *arguments):
 def canvases(demo, stage):
     """How many canvases the last job of a stage asked for, found in the store, and computed itself."""
     (log,) = (demo.folder / "results/smallest/logs" / stage).glob(f"{CELL}*.log")
-    line = re.search(r"(\d+) canvases asked for, (\d+) shared, (\d+) computed", log.read_text())
+    line = re.search(r"(\d+) results asked for, (\d+) shared, (\d+) computed", log.read_text())
     return tuple(map(int, line.groups()))
 
 
 def test_tables_and_figures_are_there(demo):
     results = demo.folder / "results/smallest"
     names = {path.name for part in ("tables", "figures") for path in (results / part).iterdir()}
-    tables = {f"{name}.{ending}" for name in ("main", "crossbb") for ending in ("tex", "md", "csv")}
+    tables = {
+        f"{name}.{ending}"
+        for name in ("main", "crossbb", "ar_reference", "dream_instruct")
+        for ending in ("tex", "md", "csv")
+    }
     figures = {f"{name}.{ending}" for name in ("hero", "crossbb") for ending in ("pdf", "png", "csv")}
     assert names == tables | figures | {"significance.csv"}
     with open(results / "tables/main.csv", newline="") as file:
@@ -50,7 +54,7 @@ def test_tables_and_figures_are_there(demo):
 def test_the_terminal_shows_the_main_table_and_the_audit(demo):
     assert "Entropy-Valley" in entropy_valley(demo, "show", "results/smallest/tables/main.md")
     audit = entropy_valley(demo, "audit", "--configfile", "config.yaml", *CONFIGS)
-    assert "3 cells: 3 done, 0 missing" in audit
+    assert "10 cells: 10 done, 0 missing" in audit
 
 
 def test_every_job_has_a_log(demo):

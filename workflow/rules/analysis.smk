@@ -12,6 +12,6 @@ rule significance:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
+        spec=tables.comparison(EXPERIMENT, TABLE_CELLS),
     shell:
         "python workflow/scripts/significance.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"

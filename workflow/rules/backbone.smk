@@ -14,9 +14,9 @@ rule fetch_backbone:
     conda:
         "../../envs/training.yaml"
     params:
-        spec=lambda w: specs.hub(EXPERIMENT, w.backbone),
+        spec=lambda w: jobs.hub(EXPERIMENT, w.backbone),
         folder=backbone_folder,
-        own=lambda w: specs.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
+        own=lambda w: places.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
     shell:
         "python workflow/scripts/fetch_backbone.py {params.spec:q} --folder {params.folder:q} {params.own}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -25,10 +25,8 @@ rule fetch_backbone:
 rule pretrain:
     """Make a tiny backbone from nothing, in the released layout of its family (demo only)."""
     input:
-        train=lambda w: expand(
-            rules.corpus.output.train, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)
-        ),
-        dev=lambda w: expand(rules.corpus.output.dev, direction=specs.pretraining_directions(EXPERIMENT, w.backbone)),
+        train=lambda w: expand(rules.corpus.output.train, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
+        dev=lambda w: expand(rules.corpus.output.dev, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         update(directory(f"{R}/backbones/{{backbone}}")),
     log:
@@ -37,10 +35,10 @@ rule pretrain:
     conda:
         "../../envs/training.yaml"
     params:
-        spec=lambda w: specs.pretraining(EXPERIMENT, w.backbone),
+        spec=lambda w: jobs.pretraining(EXPERIMENT, w.backbone),
         train=lambda w, input: by_direction(w, input.train),
         dev=lambda w, input: by_direction(w, input.dev),
-        options=specs.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
+        options=places.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
     shell:
         "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
         f" --out {{output:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"

@@ -3,10 +3,10 @@
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 MODEL_FREE = ("oracle", "ratio")  # length methods that load no model
 # What every job on a device shares.
-DEVICE_OPTIONS = specs.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
+DEVICE_OPTIONS = places.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
 MODEL_OPTIONS = (
-    f"--backbone {{params.backbone:q}} --store {R}/store/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
+    f"--backbone {{params.backbone:q}} {{params.adapter}} --store {R}/store/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
     " {params.options} --threads {threads}"
 )
 
@@ -15,26 +15,42 @@ def run_of(wildcards):
     return matrix.Run(wildcards.direction, wildcards.backbone, int(wildcards.seed))
 
 
+def given_adapter(wildcards):
+    """Where a run's adapter is given, with `adapters: released`."""
+    return places.released_adapter(EXPERIMENT, run_of(wildcards))
+
+
+def adapter_of(wildcards):
+    """The adapter of a run; a zero-shot backbone has none."""
+    zero_shot = EXPERIMENT.backbones[wildcards.backbone].zero_shot
+    return [] if zero_shot else f"{run_of(wildcards).folder(R)}/adapter"
+
+
+def adapter_option(wildcards):
+    return places.Unrecorded(f"--adapter {shlex.quote(path)}" if (path := adapter_of(wildcards)) else "")
+
+
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
-    return specs.Unrecorded(specs.backbone_folder(EXPERIMENT, wildcards.backbone))
+    return places.Unrecorded(places.backbone_folder(EXPERIMENT, wildcards.backbone))
 
 
 def backbone_ready(wildcards):
     """What says that the checkpoint is there: itself where it is made here, else its manifest, which stays in its place
     when the checkpoint moves."""
     made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
-    return (rules.pretrain if made_here else rules.fetch_backbone).output
+    origin = places.checkpoint_of(EXPERIMENT, wildcards.backbone)
+    return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
 
 
 def by_direction(wildcards, paths):
     """DIRECTION=PATH, as pretrain.py wants its corpora."""
-    return [f"{name}={path}" for name, path in zip(specs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
+    return [f"{name}={path}" for name, path in zip(jobs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
 
 
 def comet_ready(wildcards):
     """What says that the checkpoint is there; a user's own ``.ckpt`` is no rule's output."""
-    if specs.is_local_comet(EXPERIMENT):
+    if places.is_local_comet(EXPERIMENT):
         return []
     return (rules.train_comet if EXPERIMENT.scoring.comet.training else rules.fetch_comet).output
 

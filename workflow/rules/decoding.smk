@@ -6,7 +6,7 @@ rule decode:
     input:
         testset=rules.testset.output,
         canvas=rules.canvas.output,
-        adapter=rules.train.output,
+        adapter=adapter_of,
         backbone=backbone_ready,
     output:
         hypotheses=update(
@@ -22,10 +22,37 @@ rule decode:
     resources:
         gpu=GPU,
     params:
-        spec=lambda w: specs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
+        spec=lambda w: jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
         backbone=backbone_folder,
+        adapter=adapter_option,
         options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
-        " --adapter {input.adapter:q} --out {output.hypotheses:q} --info {output.info:q}"
+        " --out {output.hypotheses:q} --info {output.info:q}"
+        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
+rule generate:
+    """Translate the test set from left to right with an autoregressive backbone."""
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        hypotheses=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/beam{{beams}}/hypotheses.jsonl"),
+        info=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/beam{{beams}}/decoding.json"),
+    log:
+        f"{R}/logs/generate/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.beam{{beams}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.generation(EXPERIMENT, run_of(w)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/generate.py {params.spec:q} --testset {input.testset:q}"
+        " --out {output.hypotheses:q} --info {output.info:q}"
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -4,7 +4,7 @@
 rule hero_figure:
     """The main result at a glance."""
     input:
-        lambda w: table_inputs(MAIN_CELLS),
+        lambda w: table_inputs(MAIN_CELLS + AR_CELLS),
     output:
         pdf=f"{R}/figures/hero.pdf",
         png=report(f"{R}/figures/hero.png", caption="../report/hero.rst", category="Figures"),
@@ -14,7 +14,7 @@ rule hero_figure:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=specs.comparison(EXPERIMENT, MAIN_CELLS),
+        spec=tables.comparison(EXPERIMENT, MAIN_CELLS + AR_CELLS),
     shell:
         "python workflow/scripts/hero_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
@@ -33,7 +33,7 @@ rule crossbb_figure:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
+        spec=tables.comparison(EXPERIMENT, TABLE_CELLS),
     shell:
         "python workflow/scripts/crossbb_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

@@ -15,7 +15,7 @@ rule fetch_comet:
         "../../envs/scoring.yaml"
     params:
         checkpoint=EXPERIMENT.scoring.comet.checkpoint,
-        folder=specs.Unrecorded(specs.comet_folder(EXPERIMENT)),
+        folder=places.Unrecorded(places.comet_folder(EXPERIMENT)),
     shell:
         "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --folder {params.folder:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -34,7 +34,7 @@ rule train_comet:
     conda:
         "../../envs/scoring.yaml"
     params:
-        spec=lambda w: specs.comet_training(EXPERIMENT),
+        spec=lambda w: jobs.comet_training(EXPERIMENT),
     shell:
         "python workflow/scripts/train_comet.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -44,24 +44,20 @@ rule score:
     """Score the hypotheses of a cell."""
     input:
         testset=rules.testset.output,
-        hypotheses=rules.decode.output.hypotheses,
+        hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/hypotheses.jsonl",
         comet=comet_ready,
     output:
-        segments=update(
-            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.jsonl"
-        ),
-        system=update(
-            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/scores.json"
-        ),
+        segments=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.jsonl"),
+        system=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.json"),
     log:
-        f"{R}/logs/score/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+        f"{R}/logs/score/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{system}}.log",
     conda:
         "../../envs/scoring.yaml"
     resources:
         gpu=GPU,
     params:
-        spec=lambda w: specs.scoring(EXPERIMENT, w.direction),
-        comet=specs.Unrecorded(specs.comet_folder(EXPERIMENT)),
+        spec=lambda w: jobs.scoring(EXPERIMENT, w.direction),
+        comet=places.Unrecorded(places.comet_folder(EXPERIMENT)),
         options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"

@@ -14,7 +14,7 @@ rule main_table:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=specs.comparison(EXPERIMENT, MAIN_CELLS),
+        spec=tables.comparison(EXPERIMENT, MAIN_CELLS),
     shell:
         "python workflow/scripts/main_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
@@ -33,7 +33,48 @@ rule crossbb_table:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=specs.comparison(EXPERIMENT, TABLE_CELLS),
+        spec=tables.comparison(EXPERIMENT, TABLE_CELLS),
     shell:
         "python workflow/scripts/crossbb_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule ar_reference_table:
+    """The main backbone beside the autoregressive one."""
+    input:
+        lambda w: table_inputs(MAIN_CELLS + AR_CELLS),
+    output:
+        tex=f"{R}/tables/ar_reference.tex",
+        md=report(f"{R}/tables/ar_reference.md", caption="../report/ar_reference_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/ar_reference.csv", caption="../report/ar_reference_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/ar_reference_table.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.comparison(EXPERIMENT, MAIN_CELLS + AR_CELLS),
+    shell:
+        "python workflow/scripts/ar_reference_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule dream_instruct_table:
+    """What an instruction-tuned backbone makes of this protocol, prompt by prompt and with and without its shift."""
+    input:
+        lambda w: table_inputs(INSTRUCT_CELLS),
+        hypotheses=[f"{cell.folder(R)}/hypotheses.jsonl" for cell in INSTRUCT_CELLS],
+        adapters=[adapter_of(cell.run) for cell in INSTRUCT_CELLS],
+        testset=[f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in INSTRUCT_CELLS[:1]],
+    output:
+        tex=f"{R}/tables/dream_instruct.tex",
+        md=report(f"{R}/tables/dream_instruct.md", caption="../report/dream_instruct_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/dream_instruct.csv", caption="../report/dream_instruct_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/dream_instruct_table.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.instruct(EXPERIMENT),
+    shell:
+        "python workflow/scripts/dream_instruct_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

@@ -16,9 +16,9 @@ rule train:
     resources:
         gpu=GPU * EXPERIMENT.training.processes,
     params:
-        spec=lambda w: specs.training(EXPERIMENT, run_of(w)),
+        spec=lambda w: jobs.training(EXPERIMENT, run_of(w)),
         backbone=backbone_folder,
-        options=specs.Unrecorded(
+        options=places.Unrecorded(
             f"--device {EXPERIMENT.device} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
         ),
     shell:

@@ -34,6 +34,7 @@ def _template(text: str) -> str:
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
+Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
@@ -41,4 +42,5 @@ Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
 Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(_unique)]
 Template = Annotated[str, AfterValidator(_template)]
+AnyNames = Annotated[list[Name], AfterValidator(_unique)]
 Share = Annotated[float, Field(ge=0, le=1)]

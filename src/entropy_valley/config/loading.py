@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
+from entropy_valley.config.checks import cross_problems, unusable_methods
 from entropy_valley.config.schema import Experiment
 from entropy_valley.errors import InputError
-
-Problem = tuple[tuple[str | int, ...], str]
 
 
 def load_files(paths: Iterable[str | Path]) -> Experiment:
@@ -45,13 +44,25 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def with_variants(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with each variant of a backbone laid over the backbone that it is one of."""
+    backbones = merged.get("backbones")
+    if not isinstance(backbones, Mapping):
+        return dict(merged)
+    whole = {}
+    for name, section in backbones.items():
+        base = backbones.get(section.get("variant_of")) if isinstance(section, Mapping) else None
+        whole[name] = overlay(base, section) if isinstance(base, Mapping) else section
+    return {**merged, "backbones": whole}
+
+
 def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experiment:
     """Check a merged config.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right.
     """
-    problems: list[Problem] = []
+    merged, problems = with_variants(merged), []
     experiment = None
     try:
         experiment = Experiment.model_validate(merged)
@@ -59,7 +70,7 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
         problems = [(_path(item["loc"], merged), _message(item)) for item in error.errors()]
     problems += cross_problems(merged)
     if experiment is not None and not problems:
-        problems += _unusable_methods(experiment)
+        problems += unusable_methods(experiment)
     if problems or experiment is None:
         lines = "".join(f"\n  {_place(path, merged, paths)}: {message}" for path, message in problems)
         raise InputError(
@@ -68,19 +79,6 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
             "\ndocs/config.schema.json lists every key",
         )
     return experiment
-
-
-def _unusable_methods(experiment: Experiment) -> Iterator[Problem]:
-    """Selectors that cannot be made: their jobs would only say so after hours of training."""
-    from entropy_valley.canvas.selectors import make_selector
-    from entropy_valley.specs import selector_settings
-
-    for method in experiment.matrix.methods:
-        for direction in experiment.matrix.directions:
-            try:
-                make_selector(method, selector_settings(experiment, method, direction))
-            except InputError as error:
-                yield ("length_methods", method), f"for {direction}: {error.problem}. {error.remedy.rstrip('.')}"
 
 
 def _message(item: Any) -> str:
@@ -127,86 +125,3 @@ def _origin(path: Sequence[str | int], files: Sequence[str | Path]) -> str:
         if reached >= depth:
             best, depth = f"{file}: ", reached
     return best
-
-
-def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
-    """What no single key can know: names that nothing defines, directions without ratios."""
-    return [
-        *_undefined(merged),
-        *_undefined_sources(merged),
-        *_without_ratios(merged),
-        *_unknown_orders(merged),
-        *_without_compared_methods(merged),
-        *_outside_the_matrix(merged),
-        *_without_filters(merged),
-    ]
-
-
-def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    for key, section in (("backbones", "backbones"), ("directions", "directions"), ("methods", "length_methods")):
-        defined = [name for name, value in _section(merged, section).items() if value is not None]
-        for name in _list(_section(merged, "matrix").get(key)):
-            if name not in defined:
-                yield ("matrix", key), f"{name!r} is not defined; `{section}` has {', '.join(map(str, defined))}"
-
-
-def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    defined = _section(merged, "sources")
-    for direction, section in _section(merged, "directions").items():
-        named = section if isinstance(section, Mapping) else {}
-        for key, names in (("train", [named.get("train")]), ("tests", _list(named.get("tests")))):
-            for name in names:
-                if isinstance(name, str) and name not in defined:
-                    message = f"{name!r} is not defined; `sources` has {', '.join(map(str, defined))}"
-                    yield ("directions", direction, key), message
-
-
-def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    matrix = _section(merged, "matrix")
-    for method, settings in _section(merged, "length_methods").items():
-        ratios = settings.get("ratios") if isinstance(settings, Mapping) else None
-        if method in _list(matrix.get("methods")) and isinstance(ratios, Mapping):
-            for direction in _list(matrix.get("directions")):
-                if direction not in ratios:
-                    yield ("length_methods", method, "ratios"), f"no ratios for direction {direction}; add that key"
-
-
-def _unknown_orders(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    from entropy_valley.decoding.orders import ORDERS
-
-    for name in _list(_section(merged, "matrix").get("orders")):
-        if name not in ORDERS:
-            yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {', '.join(ORDERS)}"
-
-
-def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    methods = _list(_section(merged, "matrix").get("methods"))
-    missing = [name for name in ("oracle", "ratio", "ev") if name not in methods]
-    if missing:
-        yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
-
-
-def _outside_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    matrix, tables = _section(merged, "matrix"), _section(merged, "tables")
-    for key, among in (("backbone", "backbones"), ("order", "orders"), ("steps", "steps")):
-        if key in tables and tables[key] not in _list(matrix.get(among)):
-            yield ("tables", key), f"is not among matrix.{among}; name one that is"
-    for backbone in _section(matrix, "seeds_of"):
-        if backbone not in _section(merged, "backbones"):
-            yield ("matrix", "seeds_of", backbone), "is not defined under `backbones`"
-
-
-def _without_filters(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    filters = _section(_section(merged, "corpus"), "filters")
-    languages = {code for name in _list(_section(merged, "matrix").get("directions")) for code in str(name).split("-")}
-    for code in sorted(languages - filters.keys()):
-        yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
-
-
-def _section(merged: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = merged.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

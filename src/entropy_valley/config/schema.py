@@ -8,12 +8,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from entropy_valley.config.base import (
+    AnyNames,
     Direction,
     Directions,
     Limits,
     Name,
     Names,
     Numbers,
+    Plugin,
     Rate,
     Ratios,
     Section,
@@ -61,22 +63,32 @@ class Corpus(Section):
 
 
 class Hub(Section):
-    """A released checkpoint on the Hugging Face hub."""
+    """A repository of the Hugging Face hub."""
 
     repository: str
-    revision: str | None = Field(None, description="a commit; null is resolved once and written to the results")
-    licence: str
+    revision: str | None = Field(
+        None, description="a commit; null: the family's pinned one, else the newest, written to the results"
+    )
+    licence: str | None = Field(None, description="of a repository that the family does not know")
 
 
 class BackboneSection(Section):
     """One backbone: a family, and a checkpoint from the hub, from a folder, or pre-trained here."""
 
     label: str = Field(description="as tables print it")
-    family: Literal["llada", "dream", "diffullama"]
+    family: Plugin = Field(description="docs/backbones.md lists ours; a user's own is module:NAME")
     bos: bool = Field(description="whether the prompt starts with the BOS token")
     hub: Hub | None = None
     folder: str | None = Field(None, description="a local copy of the checkpoint")
     pretraining: Pretraining | None = None
+    variant_of: Name | None = Field(
+        None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
+    )
+    chat: bool = Field(False, description="put prompts into the chat template of the family")
+    shifted: bool | None = Field(
+        None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
+    )
+    zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
 
     @model_validator(mode="after")
     def _one_origin(self) -> BackboneSection:
@@ -85,6 +97,39 @@ class BackboneSection(Section):
         if not (self.hub or self.folder or self.pretraining):
             raise ValueError("needs one of `hub`, `folder`, `pretraining`")
         return self
+
+
+class Adapter(Section):
+    """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
+
+    folder: str | None = None
+    repository: str | None = None
+    revision: str | None = Field(None, description="a commit; null is resolved once and written to the results")
+    subfolder: str | None = Field(None, description="of the repository")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Adapter:
+        if (self.folder is None) == (self.repository is None):
+            raise ValueError("give either `folder` or `repository`")
+        return self
+
+
+class Autoregressive(Section):
+    """Backbones that write from left to right: same pairs, same prompts, beam search until EOS."""
+
+    backbones: AnyNames = Field(description="keys of `backbones`, of a causal family; none: no such systems")
+    beams: PositiveInt
+    length_penalty: float = Field(description="log-probability / tokens ** penalty ranks finished beams")
+    max_new_tokens: PositiveInt = Field(description="a beam that has no EOS by then is cut and counted")
+
+
+class Instruct(Section):
+    """Does an instruction-tuned backbone translate under this protocol? Its variants, on one direction."""
+
+    backbones: AnyNames = Field(description="keys of `backbones`; none: no such table")
+    direction: Direction
+    testset: Name = Field(description="a key of `sources`")
+    seed: PositiveInt
 
 
 class Ratio(Section):
@@ -172,11 +217,17 @@ class Experiment(Section):
     models: str = "models"
     device: Literal["cpu", "cuda"]
     store: bool = True
+    adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix
     tables: Tables
     sources: dict[Name, Source]
     directions: dict[Direction, DirectionSection]
     backbones: dict[Name, BackboneSection]
+    released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
+        {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
+    )
+    autoregressive: Autoregressive
+    instruct: Instruct
     corpus: Corpus
     training: Training
     length_methods: LengthMethods

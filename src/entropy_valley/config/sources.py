@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 
 class _Source(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: PositiveInt | None = Field(None, description="as a test set: its keyed-hash subset of so many sentences")
 
 
 class Embedded(_Source):

@@ -37,6 +37,9 @@ class Pretraining(Section):
     warmup: Share
     weight_decay: Annotated[float, Field(ge=0)]
     all_mask_share: Share = Field(description="share of canvases that are wholly masked")
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = Field(
+        0, description="EOS targets behind the first, as instruction tuning has them"
+    )
     vocabulary: PositiveInt
     width: PositiveInt
     layers: PositiveInt

@@ -1,31 +1,15 @@
-"""What each rule knows of the config: the slice that its numbers depend on, as one canonical JSON string.
-
-Snakemake re-runs a job when its params change. It compares values without their names and ignores those that are
-no builtin type, so a rule gets one string with sorted keys; what changes no number (threads, folders) stays out.
-"""
+"""The slices of the rules that compute: corpora, models, canvases, hypotheses, scores."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from entropy_valley import revisions
+from entropy_valley.backbone.families import find_family
 from entropy_valley.config import Experiment
 from entropy_valley.files import canonical
-from entropy_valley.matrix import Cell, Run
-
-
-class Unrecorded:
-    """A param that changes how a job runs and no number: a folder, a device, how often to save.
-
-    It is no builtin type, so Snakemake does not compare it: a checkpoint that has only moved must not cost hundreds
-    of GPU-hours. The same text within ``shell:`` would be compared, as code.
-    """
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __str__(self) -> str:
-        return str(self.value)
+from entropy_valley.matrix import Run
+from entropy_valley.specs.places import released_adapter
 
 
 def corpus(experiment: Experiment, direction: str) -> str:
@@ -52,7 +36,7 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
             "revision": revisions.CORPUS,
             "seed": settings.seed,
             "source": _dump(experiment.sources[name]),
-            "limit": settings.test_limit,
+            "limit": min(filter(None, (settings.test_limit, experiment.sources[name].limit)), default=None),
         }
     )
 
@@ -68,7 +52,7 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
             "seed": section.pretraining.seed,
             "pretraining": settings,
             "prompts": {
-                direction: experiment.directions[direction].prompt
+                direction: prompt(experiment, backbone, direction)
                 for direction in pretraining_directions(experiment, backbone)
             },
         }
@@ -80,28 +64,21 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
     return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
 
 
-def backbone_folder(experiment: Experiment, backbone: str) -> str:
-    """Where a backbone's checkpoint is, or will be."""
-    section = experiment.backbones[backbone]
-    made = f"{experiment.results}/backbones" if section.pretraining else experiment.models
-    return section.folder or f"{made}/{backbone}"
-
-
-def comet_folder(experiment: Experiment) -> str:
-    """Where the COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
-    if is_local_comet(experiment):
-        return experiment.scoring.comet.checkpoint
-    return f"{experiment.results if experiment.scoring.comet.training else experiment.models}/comet"
-
-
-def is_local_comet(experiment: Experiment) -> bool:
-    """Whether the COMET checkpoint is a file of the user's own."""
-    return (experiment.scoring.comet.checkpoint or "").endswith(".ckpt")
-
-
 def hub(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
-    return canonical({"backbone": backbone, "family": section.family, **(_dump(section.hub) if section.hub else {})})
+    known = {"backbone": backbone, "family": section.family}
+    if section.hub is None:
+        return canonical(known)
+    repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)
+    return canonical(
+        {
+            **known,
+            "repository": repository,
+            "revision": section.hub.revision or (released and released.revision),
+            "licence": section.hub.licence or (released.licence if released else "see its page on the hub"),
+            "gated": bool(released and released.gated),
+        }
+    )
 
 
 def training(experiment: Experiment, run: Run) -> str:
@@ -114,6 +91,22 @@ def training(experiment: Experiment, run: Run) -> str:
             "precision": experiment.training.precision,
             "processes": experiment.training.processes,
             "training": settings,
+        }
+    )
+
+
+def adapter(experiment: Experiment, run: Run) -> str:
+    """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
+    given = released_adapter(experiment, run)
+    section = experiment.backbones[run.backbone]
+    return canonical(
+        {
+            "backbone": run.backbone,
+            "family": section.family,
+            "direction": run.direction,
+            "seed": run.seed,
+            "revision": revisions.TRAINING,
+            "source": given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
         }
     )
 
@@ -153,6 +146,20 @@ def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     )
 
 
+def generation(experiment: Experiment, run: Run) -> str:
+    settings = experiment.autoregressive
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": revisions.DECODING,
+            "precision": experiment.decoding.precision,
+            "beams": settings.beams,
+            "length_penalty": settings.length_penalty,
+            "max_new_tokens": settings.max_new_tokens,
+        }
+    )
+
+
 def scoring(experiment: Experiment, direction: str) -> str:
     comet = experiment.scoring.comet
     return canonical(
@@ -170,33 +177,10 @@ def comet_training(experiment: Experiment) -> str:
     return canonical({"revision": revisions.SCORING, **_dump(experiment.scoring.comet.training)})
 
 
-def comparison(experiment: Experiment, cells: list[Cell]) -> str:
-    """For tables, figures and tests: the cells with their files, and how to name everything."""
-    matrix = experiment.matrix
-    return canonical(
-        {
-            "revision": revisions.REPORTING,
-            "metric_name": experiment.scoring.comet.label,
-            "resamples": experiment.analysis.resamples,
-            "seed": experiment.analysis.seed,
-            "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],
-            "labels": {
-                "backbones": {name: experiment.backbones[name].label for name in matrix.backbones},
-                "directions": {name: direction_label(name) for name in matrix.directions},
-            },
-            "ratios": {
-                direction: selector_settings(experiment, "ratio", direction)["ratios"]
-                for direction in matrix.directions
-            }
-            if "ratio" in matrix.methods
-            else {},
-        }
-    )
-
-
-def direction_label(direction: str) -> str:
-    """``en-zh`` as tables print it: En→Zh."""
-    return "→".join(code.capitalize() for code in direction.split("-"))
+def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
+    """The template of a direction as a backbone gets it: in the chat template where it wants one."""
+    section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
+    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
 
 
 def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
@@ -205,8 +189,9 @@ def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
         "backbone": run.backbone,
         "family": section.family,
         "bos": section.bos,
+        "shifted": find_family(section.family).shifted if section.shifted is None else section.shifted,
         "direction": run.direction,
-        "prompt": experiment.directions[run.direction].prompt,
+        "prompt": prompt(experiment, run.backbone, run.direction),
     }
 
 

@@ -1,0 +1,65 @@
+"""The slices of tables, figures and tests: the cells with their files, and how to name everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entropy_valley import revisions
+from entropy_valley.backbone.families import find_family
+from entropy_valley.config import Experiment
+from entropy_valley.files import canonical
+from entropy_valley.matrix import Cell, Run, instruct_cells
+from entropy_valley.specs.jobs import selector_settings
+
+
+def comparison(experiment: Experiment, cells: list[Cell]) -> str:
+    return canonical(_comparison(experiment, cells))
+
+
+def instruct(experiment: Experiment) -> str:
+    """As :func:`comparison`, and what each variant of the backbone is."""
+    settings = experiment.instruct
+    return canonical(
+        {
+            **_comparison(experiment, instruct_cells(experiment)),
+            "testset": f"{experiment.results}/corpus/{settings.direction}/test/{settings.testset}.jsonl",
+            "variants": {name: _variant(experiment, name) for name in settings.backbones},
+        }
+    )
+
+
+def _comparison(experiment: Experiment, cells: list[Cell]) -> dict[str, Any]:
+    backbones = dict.fromkeys(cell.run.backbone for cell in cells)
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    return {
+        "revision": revisions.REPORTING,
+        "metric_name": experiment.scoring.comet.label,
+        "resamples": experiment.analysis.resamples,
+        "seed": experiment.analysis.seed,
+        "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],
+        "labels": {
+            "backbones": {name: experiment.backbones[name].label for name in backbones},
+            "directions": {name: direction_label(name) for name in directions},
+        },
+        "ratios": {name: selector_settings(experiment, "ratio", name)["ratios"] for name in directions},
+    }
+
+
+def _variant(experiment: Experiment, backbone: str) -> dict[str, Any]:
+    section, settings = experiment.backbones[backbone], experiment.instruct
+    natural = find_family(section.family).shifted
+    folder = Run(settings.direction, backbone, settings.seed).folder(experiment.results)
+    trained_here = experiment.adapters == "trained" and not section.zero_shot  # only then is there a loss to show
+    return {
+        "label": section.label,
+        "prompt": "chat" if section.chat else "plain",
+        "training": "none" if section.zero_shot else "LoRA-SFT",
+        "adapter": f"{folder}/adapter" if trained_here else None,
+        "shifted": natural if section.shifted is None else section.shifted,
+        "natural_shift": natural,
+    }
+
+
+def direction_label(direction: str) -> str:
+    """``en-zh`` as tables print it: En→Zh."""
+    return "→".join(code.capitalize() for code in direction.split("-"))
