@@ -77,6 +77,30 @@ def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(dem
     assert done == {path: path.stat().st_mtime_ns for path in done}
 
 
+def test_from_given_adapters_the_same_translations_without_a_training(demo):
+    """Adapters in the released layout, a checkpoint of the user's own: nothing of the first run is looked at."""
+    given, results = {}, demo.folder / "results/smallest"
+    for name in ("llada-tiny", "llama3-tiny"):
+        entropy_valley(demo, "export", f"results/smallest/en-zh/{name}/seed1/adapter", f"given/{name}")
+        given[name] = {"en-zh": {1: {"folder": f"given/{name}"}}}
+    systems = ("llada-tiny/seed1/grammar/ratio/med-T8", "llama3-tiny/seed1/grammar/beam4")
+    over = {
+        "results": "results/given",
+        "adapters": "released",
+        "released": given,
+        "backbones": {
+            name: {"pretraining": None, "folder": f"results/smallest/backbones/{name}"}
+            for name in (*given, "dream-instruct-chat")
+        },
+        "instruct": {"backbones": []},
+    }
+    demo.run("--cores", "2", *(f"results/given/en-zh/{system}/hypotheses.jsonl" for system in systems), over=over)
+    for system in systems:
+        again = demo.folder / "results/given/en-zh" / system / "hypotheses.jsonl"
+        assert again.read_bytes() == (results / "en-zh" / system / "hypotheses.jsonl").read_bytes()
+    assert not (demo.folder / "results/given/logs/train").exists()
+
+
 def test_the_report_has_captions(demo):
     demo.run("--report", "report.html")
     assert "main.md" in (demo.folder / "report.html").read_text()
