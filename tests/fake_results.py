@@ -80,7 +80,7 @@ def _cell(
     }
     files.write_json(folder / "scores.json", system)
     signature = {
-        "decoder": "engine r1|med|T8|float32|llada" if denoised else "generation r1|beam4|float32",
+        "decoder": "engine r1|med|T8|float32|llada" if denoised else "transformers 4.57.6|beam4|lp1|float32|max64",
         "backbone_digest": files.digest(backbone),
         "adapter_digest": files.digest([direction, backbone, seed]),
         "data_digest": files.digest(direction),

@@ -43,7 +43,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)
-    temporary.chmod(0o666 & ~_umask())
+    permit(temporary)
     try:
         yield temporary
         temporary.replace(path)
@@ -54,10 +54,11 @@ def atomic(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def permit(path: Path) -> None:
+    """Give a file that its library closed to others the permissions of any new file."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    path.chmod(0o666 & ~mask)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -53,7 +53,7 @@ def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
     facts = provenance(Spec.parse(files.canonical(matched)).cells, METRICS)
     assert [fact.signature for fact in facts if fact.subject == "decoder"] == [
         "engine r1|med|T8|float32|llada",
-        "generation r1|beam4|float32",
+        "transformers 4.57.6|beam4|lp1|float32|max64",
     ]
     assert facts[-1].signature.startswith("15|")
 

@@ -64,6 +64,13 @@ def write_index(folder, index):
     (folder / checkpoint.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": index}))
 
 
+def test_others_may_read_what_is_written(made, family):
+    modes = {path.stat().st_mode & 0o777 for path in made[family.name][1].iterdir()}
+    (made[family.name][1] / "new").touch()
+    assert modes == {(made[family.name][1] / "new").stat().st_mode & 0o777}
+    (made[family.name][1] / "new").unlink()
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 def test_shards_are_one_checkpoint(made, family, folder, indexed):
     split(folder, indexed)

@@ -14,6 +14,7 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
+from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
 
 
@@ -53,7 +54,7 @@ def test_costs_are_the_methods_and_the_engines(bench):
     assert probe["rows"] + decode["rows"] == sum(row["head_rows"] for row in rows)
     info = files.read_json(bench.info)
     assert info["passes"] == sum(row["passes"] for row in rows) and info["sentences"] == 12
-    assert info["signature"]["decoder"] == "engine r1|med|T8|float32|llada"
+    assert info["signature"]["decoder"] == f"engine r{DECODING}|med|T8|float32|llada"
     assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 

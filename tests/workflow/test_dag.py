@@ -13,7 +13,7 @@ AGGREGATES = MAIN | {"ar_reference_table"}
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
 }
-AR_RUNS = {f"{direction}.llama3-tiny.{seed}" for direction in ("en-zh", "en-de") for seed in (1, 2)}
+AR_RUNS = {f"{direction}.llama3-tiny.1" for direction in ("en-zh", "en-de")}
 METHODS = ("oracle", "ratio", "ev")
 ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
 
@@ -113,7 +113,7 @@ def test_resamples_touch_no_cell(finished):
 
 def test_a_seed_more_runs_that_seed_alone(finished):
     over = {"matrix": {"seeds": [1, 2, 3]}}
-    new = {f"{direction}.{name}.3" for direction in ("en-zh", "en-de") for name in ("llada-tiny", "llama3-tiny")}
+    new = {f"{direction}.llada-tiny.3" for direction in ("en-zh", "en-de")}
     assert finished.planned(over=over).keys() == trained(new) | AGGREGATES
 
 

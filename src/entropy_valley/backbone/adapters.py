@@ -48,10 +48,8 @@ def require_weights(names: Collection[str], folder: Path, first: str = "") -> No
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
     """Write a PEFT folder: in the released names of ``family``, or without one in stock names, our own layout."""
-    from safetensors.torch import save_file
-
     tensors, settings = to_peft(adapter, family)
-    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    checkpoint.write_tensors(tensors, folder / WEIGHTS)
     files.write_json(folder / SETTINGS, settings)
 
 

@@ -126,11 +126,9 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
     """Write a stock model in the family's released layout: names, config, tokenizer and a manifest of digests."""
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     weights = {family.released_name(name): tensor.contiguous() for name, tensor in model.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    write_tensors(weights, folder / "model.safetensors")
     config = {
         **family.to_released(model.config),
         "model_type": family.model_type,
@@ -141,6 +139,14 @@ def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     tokenizer.save_pretrained(folder)
     write_manifest(folder, family)
+
+
+def write_tensors(tensors: dict[str, Any], path: Path) -> None:
+    """Write a safetensors file that others may read."""
+    from safetensors.torch import save_file
+
+    save_file(tensors, path, metadata={"format": "pt"})
+    files.permit(path)
 
 
 def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
