@@ -83,6 +83,7 @@ def _cell(
         "decoder": "engine r1|med|T8|float32|llada" if denoised else "transformers 4.57.6|beam4|lp1|float32|max64",
         "backbone_digest": files.digest(backbone),
         "adapter_digest": files.digest([direction, backbone, seed]),
+        "shifted": not backbone.startswith("llada"),
         "data_digest": files.digest(direction),
     }
     if denoised:
@@ -103,16 +104,20 @@ def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40
     """Six variants of an instruction-tuned backbone, most of whose outputs are empty; return their spec."""
     generator = np.random.default_rng(11)
     variants = {
-        f"{training}-{prompt}{'' if shifted else '-unshifted'}": {
-            "label": f"Dream-Instruct ({training}, {prompt})",
+        name + ("" if shifted else "-unshifted"): {
+            "label": label,
             "prompt": prompt,
-            "training": "LoRA-SFT" if training == "sft" else "none",
+            "training": "none" if label == "zero-shot" else "LoRA-SFT",
             "shifted": shifted,
             "natural_shift": True,
             "adapter": None,
         }
         for shifted in (False, True)
-        for training, prompt in (("sft", "plain"), ("sft", "chat"), ("zero", "chat"))
+        for name, prompt, label in (
+            ("sft-plain", "plain", "LoRA-SFT, plain prompt"),
+            ("sft-chat", "chat", "LoRA-SFT, chat template"),
+            ("zero-chat", "chat", "zero-shot"),
+        )
     }
     spec = write(root, backbones=dict.fromkeys(variants, (1,)), directions=("en-zh",), sentences=sentences)
     testset = root / "corpus" / "test.jsonl"
@@ -129,9 +134,9 @@ def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40
     return spec | {"variants": variants, "testset": str(testset)}
 
 
-def _adapter(folder: Path, generator: np.random.Generator, vocabulary: int, loss: float) -> None:
-    losses = generator.normal(loss, 0.8, 2500)
-    rows = [f"{step},{value},{value - 0.1},0.0002,1.0" for step, value in enumerate(losses, 1)]
+def _adapter(folder: Path, generator: np.random.Generator, vocabulary: int, entropy: float) -> None:
+    entropies = generator.normal(entropy, 0.8, 2500)
+    rows = [f"{step},{1.2 * value},{value},0.0002,1.0" for step, value in enumerate(entropies, 1)]
     files.write_text(
         folder / "losses.csv", "\n".join(["step,loss,cross_entropy,learning_rate,gradient_norm", *rows]) + "\n"
     )
@@ -140,4 +145,5 @@ def _adapter(folder: Path, generator: np.random.Generator, vocabulary: int, loss
 
 def _instruct_signature(cell: Mapping[str, Any], variants: Mapping[str, Any]) -> dict[str, Any]:
     signature = files.read_json(Path(cell["path"]).with_name("decoding.json"))["signature"]
-    return signature | ({} if variants[cell["backbone"]]["adapter"] else {"adapter_digest": None})
+    variant = variants[cell["backbone"]]
+    return signature | {"shifted": variant["shifted"]} | ({} if variant["adapter"] else {"adapter_digest": None})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.losses import LossSummary, read_losses, summarise_losses, uniform_loss
+from entropy_valley.analysis.losses import LossSummary, read_losses, summarise_losses, uniform_cross_entropy
 from entropy_valley.errors import InputError
 
 
@@ -29,8 +29,8 @@ def test_one_step_has_no_deviation():
     assert math.isnan(summarise_losses([1], [2.5]).last_std)
 
 
-def test_the_papers_uniform_loss():
-    assert uniform_loss(152_064) == pytest.approx(11.93, abs=0.005)
+def test_the_papers_uniform_guess():
+    assert uniform_cross_entropy(152_064) == pytest.approx(11.93, abs=0.005)
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=40))

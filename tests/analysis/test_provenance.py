@@ -25,19 +25,21 @@ def test_facts(cells):
         "decoder",
         "data",
         "backbones",
+        "logits",
         "adapters",
     ]
     chinese = next(fact for fact in facts if "tok:zh" in fact.signature)
     assert chinese.directions == ("en-zh",)
     assert facts[-1].signature.startswith("12|")
     assert facts[3].signature == "engine r1|med|T8|float32|llada"
+    assert facts[-2].signature == "llada-tiny:unshifted|dream-tiny:shifted"
 
 
-@pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "adapter_digest"])
+@pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "shifted", "adapter_digest"])
 def test_cells_decoded_differently_do_not_share_a_table(cells, key):
     signature = files.read_json(cells[1].decoding)["signature"] | {key: "other"}
     fake_results.change(cells[1].decoding, signature=signature)
-    with pytest.raises(InputError, match=key):
+    with pytest.raises(InputError, match=rf"signature\.{key} is other, but that of"):
         provenance(cells, METRICS)
 
 
@@ -55,6 +57,7 @@ def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
         "engine r1|med|T8|float32|llada",
         "transformers 4.57.6|beam4|lp1|float32|max64",
     ]
+    assert facts[-2].signature == "llada-tiny:unshifted|llama3-tiny:shifted"
     assert facts[-1].signature.startswith("15|")
 
 

@@ -121,8 +121,8 @@ def test_differences_are_averaged_over_runs(matched):
     tests.loc[tests["direction"] == "en-zh", "delta"] = [0.01, 0.03]
     row = mean_differences(tests).set_index("direction").loc["en-zh"]
     assert row["mean"] == pytest.approx(0.02)
-    assert row["std"] == pytest.approx(0.02 / math.sqrt(2))
     assert row["runs"] == 2
+    assert "std" not in row  # it would depend on which trainings are paired
 
 
 def test_nothing_to_pair_with_is_an_error(matched):

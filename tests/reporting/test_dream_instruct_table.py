@@ -11,6 +11,7 @@ from entropy_valley.reporting import notes, tables, terminal
 from entropy_valley.reporting.dream_instruct_table import dream_instruct_table
 
 HEADER = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
+NO_LOSSES = "–: no losses here: not trained, or a given adapter."
 
 
 def built(spec):
@@ -19,7 +20,7 @@ def built(spec):
 
 
 def rows_of(table):
-    """Heading, training and the row's texts, for every variant."""
+    """Heading, label and the row's texts, for every variant."""
     return [
         (section.heading, group.label, [cell.text for cell in row.cells])
         for section in table.sections
@@ -30,10 +31,10 @@ def rows_of(table):
 
 @pytest.fixture
 def worked(instruct):
-    """The first variant with a loss above log|V| = log 16 = 2.77 at its end, below it at step 2."""
+    """The first variant with a cross-entropy above log|V| = log 16 = 2.77 at its end, below it at step 2."""
     files.write_text(
         f"{instruct['variants']['sft-plain-unshifted']['adapter']}/losses.csv",
-        HEADER + "1,4,1,0,0\n2,2,1,0,0\n3,3,1,0,0\n",
+        HEADER + "1,9,4,0,0\n2,1,2,0,0\n3,8,3,0,0\n",
     )
     for variant in instruct["variants"].values():
         if variant["adapter"]:
@@ -42,27 +43,37 @@ def worked(instruct):
 
 
 def test_a_row_per_variant_with_and_without_the_shift(instruct):
-    rows = [(heading, training, texts[0]) for heading, training, texts in rows_of(built(instruct))]
-    below = [("LoRA-SFT", "plain"), ("LoRA-SFT", "chat"), ("none", "chat")]
+    rows = [(heading, label) for heading, label, _ in rows_of(built(instruct))]
+    labels = ("LoRA-SFT, plain prompt", "LoRA-SFT, chat template", "zero-shot")
     headings = ("Logits not shifted", "Logits shifted by one slot, as the checkpoint was trained")
-    assert rows == [(heading, *row) for heading in headings for row in below]
+    assert rows == [(heading, label) for heading in headings for label in labels]
 
 
-def test_a_loss_above_that_of_a_uniform_guess_is_marked(worked):
+def test_a_cross_entropy_above_that_of_a_uniform_guess_is_marked(worked):
     (_, _, texts), *_ = rows_of(built(worked))
-    assert texts[1:5] == ["3.00*", "1.08", "3.00 ± 1.00*", "2.00 (2)"]
+    assert texts[:4] == ["3.00*", "1.08", "3.00 ± 1.00*", "2.00 (2)"]
 
 
 def test_what_is_not_trained_has_no_loss(instruct):
     table = built(instruct)
-    untrained = [texts for _, training, texts in rows_of(table) if training == "none"]
-    assert all(texts[1:5] == ["–"] * 4 for texts in untrained)
-    assert "–: not trained." in [note.text for note in table.notes]
+    untrained = [texts for _, label, texts in rows_of(table) if label == "zero-shot"]
+    assert [texts[:4] for texts in untrained] == [["–"] * 4] * 2
+    assert NO_LOSSES in [note.text for note in table.notes]
 
 
-def test_where_nothing_is_trained_no_note_speaks_of_losses(instruct):
-    cells = [cell for cell in instruct["cells"] if instruct["variants"][cell["backbone"]]["adapter"] is None]
-    assert not any("uniform" in note.text for note in built(instruct | {"cells": cells}).notes)
+def test_given_adapters_have_no_losses_to_show_and_no_note_explains_any(instruct):
+    for variant in instruct["variants"].values():
+        variant["adapter"] = None
+    table = built(instruct)
+    assert [texts[:4] for _, _, texts in rows_of(table)] == [["–"] * 4] * 6
+    texts = [note.text for note in table.notes]
+    assert NO_LOSSES in texts
+    assert not any("uniform" in text for text in texts)
+
+
+def test_where_all_is_trained_no_dash_is_explained(instruct):
+    cells = [cell for cell in instruct["cells"] if instruct["variants"][cell["backbone"]]["adapter"]]
+    assert NO_LOSSES not in [note.text for note in built(instruct | {"cells": cells}).notes]
 
 
 def test_outputs(worked):
@@ -73,7 +84,7 @@ def test_outputs(worked):
     )
     change(cell["path"], comet22=0.25)
     (_, _, texts), *_ = rows_of(built(worked))
-    assert texts[8:11] == ["75.0%", "0.50", "0.2500"]
+    assert texts[7:10] == ["75.0%", "0.50", "0.2500"]
 
 
 def test_footnote(worked):
@@ -82,7 +93,9 @@ def test_footnote(worked):
     assert "En→Zh, 40 sentences; reveal order med, T = 8; training seed 1." in text
     assert "log|V| = 2.77 (|V| = 16)" in text
     assert "the references have 25.00" in text
-    assert next(note.signature for note in table.notes if note.text == "adapters:").startswith("4|")
+    signatures = {note.text: note.signature for note in table.notes if note.signature}
+    assert signatures["logits:"].startswith("sft-plain-unshifted:unshifted|")
+    assert signatures["adapters:"].startswith("4|")
 
 
 def test_a_method_that_was_not_run_has_dashes(instruct):
@@ -99,6 +112,10 @@ def test_markdown_and_terminal(worked, tmp_path, capsys):
     assert "3.00*" in shown
     assert "*: worse than a uniform guess" in shown
     assert "\\" not in shown
+
+
+def test_variants_have_no_rule_between_them(instruct):
+    assert tables.to_latex(built(instruct)).count(r"\midrule") == 2  # one above each section
 
 
 def test_compiles_in_landscape(worked, pdflatex):

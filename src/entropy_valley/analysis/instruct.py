@@ -11,7 +11,7 @@ from typing import Self
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_loss
+from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_cross_entropy
 from entropy_valley.analysis.outputs import empty_rate, mean_characters
 from entropy_valley.analysis.scores import collect
 from entropy_valley.analysis.spec import Spec, record
@@ -19,7 +19,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.scoring.alignment import read_outputs
 
 REFERENCE = "reference"  # in the place of a method
-LOSSES = ("loss", "cross_entropy")
+LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
 SETTING = ("direction", "testset", "order", "steps", "seed")  # the same for all variants
 DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
 COLUMNS = ["backbone", "method", "metric", "value"]
@@ -66,10 +66,11 @@ class InstructSpec(Spec):
 def measure(spec: InstructSpec) -> pd.DataFrame:
     """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
-    Of the training (method ""; none of it where nothing was trained): ``vocabulary``, ``uniform_loss``, and of the
-    weighted loss and the cross-entropy the fields of :class:`LossSummary` and ``over_uniform``, as ``loss_final``.
-    Of each method: ``sentences``, ``empty_rate``, ``mean_characters`` and the system scores. Of the references
-    (backbone ""): the same without scores. Raises :class:`InputError` for a missing file or one that does not fit.
+    Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
+    cross-entropy and of the weighted loss the fields of :class:`LossSummary`, as ``cross_entropy_final`` and
+    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method: ``sentences``, ``empty_rate``,
+    ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
+    Raises :class:`InputError` for a missing file or one that does not fit.
     """
     trainings = {name: _training(Path(variant.adapter)) for name, variant in spec.variants.items() if variant.adapter}
     outputs = {cell: read_outputs(spec.testset, cell.hypotheses) for cell in spec.cells}
@@ -84,13 +85,12 @@ def measure(spec: InstructSpec) -> pd.DataFrame:
 
 def _training(adapter: Path) -> dict[str, float]:
     losses, vocabulary = read_losses(adapter / "losses.csv", LOSSES), _vocabulary(adapter / "adapter.json")
-    uniform = uniform_loss(vocabulary)
-    numbers = {"vocabulary": vocabulary, "uniform_loss": uniform}
+    uniform = uniform_cross_entropy(vocabulary)
+    numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:
-        summary = summarise_losses(losses["step"], losses[name])
-        values = dataclasses.asdict(summary) | {"over_uniform": summary.final / uniform}
-        numbers |= {f"{name}_{key}": value for key, value in values.items()}
-    return numbers
+        summary = dataclasses.asdict(summarise_losses(losses["step"], losses[name]))
+        numbers |= {f"{name}_{key}": value for key, value in summary.items()}
+    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
 
 
 def _vocabulary(card: Path) -> int:

@@ -1,4 +1,4 @@
-"""What the losses of a training run came to, beside the loss of guessing uniformly over the vocabulary."""
+"""What the losses of a training run came to, and the cross-entropy of guessing uniformly over the vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST = 10  # optimiser steps at the end of a run that are averaged
 
 @dataclass(frozen=True)
 class LossSummary:
-    """Nats per target token: of the last step, over the last ``LAST`` steps, and the first lowest with its step."""
+    """Nats: of the last step, over the last ``LAST`` steps, and the first lowest with its step."""
 
     final: float
     last_mean: float
@@ -33,10 +33,12 @@ def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> LossSum
     return LossSummary(losses[-1], mean(last), sample_std(last), losses[lowest], int(steps[lowest]))
 
 
-def uniform_loss(vocabulary: int) -> float:
-    """log|V|, the loss in nats of giving every token the same probability.
+def uniform_cross_entropy(vocabulary: int) -> float:
+    """log|V|, the mean cross-entropy in nats of giving every token the same probability: exact at every step.
 
-    It is the expectation of the 1/t-weighted loss, too: a slot is masked with probability t.
+    A loss weighted by 1/t has no such mark: its weights sum to 1 neither at a step nor in expectation. A slot is
+    masked with probability t, but one of a sequence's n slots always is, so that a uniform guess loses
+    log|V| · (1 + E[(1 - t)^n / (n t)]) in expectation.
     """
     return math.log(vocabulary)
 

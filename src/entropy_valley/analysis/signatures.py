@@ -17,9 +17,11 @@ DECODING_SCOPE = {
     "decoder": ("order", "steps"),
     "data_digest": ("direction", "testset"),
     "backbone_digest": ("backbone",),
+    "shifted": ("backbone",),
     "adapter_digest": ("backbone", "direction", "seed"),
 }
 BARE = "null"  # the adapter of a backbone that was used as it is
+SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
 SHORT = 12  # hex digits of a digest in print
 
 
@@ -33,7 +35,7 @@ class Fact:
 
 
 def provenance(cells: Sequence[ScoredCell], metrics: Mapping[str, str]) -> tuple[Fact, ...]:
-    """Signatures of a table's metrics and decoder, digests of its data and backbones, its number of adapters.
+    """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
 
     ``metrics`` maps the table's metrics to printed names; they are read from ``scores.json``, the rest from
     ``decoding.json``. Raises :class:`InputError`, naming two files, where cells differ that must not.
@@ -48,26 +50,29 @@ def provenance(cells: Sequence[ScoredCell], metrics: Mapping[str, str]) -> tuple
     made = {}
     for key, scope in DECODING_SCOPE.items():
         made[key] = [_value(*decoder, "signature", key) for decoder in decoders]
-        _check(cells, f"the {key}", made[key], scope)
+        _check(cells, f"signature.{key}", made[key], scope)
     return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
 
 
 def _digests(cells: Sequence[ScoredCell], made: Mapping[str, Sequence[str]]) -> list[Fact]:
-    """Data and backbones digest by digest; adapters, one per run, as their number and a digest of them all."""
+    """Data and backbones digest by digest, and how their logits are read; adapters, one per run, as their number and
+    a digest of them all."""
     directions = tuple(dict.fromkeys(cell.direction for cell in cells))
-    data = {f"{cell.direction}/{cell.testset}": value for cell, value in zip(cells, made["data_digest"], strict=True)}
-    backbones = {cell.backbone: value for cell, value in zip(cells, made["backbone_digest"], strict=True)}
+    backbones = [cell.backbone for cell in cells]
+    logits = ["shifted" if value == SHIFTED else "unshifted" for value in made["shifted"]]
     adapters = sorted(set(made["adapter_digest"]) - {BARE})
     lines = {
-        "data": _listing(data),
-        "backbones": _listing(backbones),
+        "data": _listing([f"{cell.direction}/{cell.testset}" for cell in cells], made["data_digest"]),
+        "backbones": _listing(backbones, made["backbone_digest"]),
+        "logits": _listing(backbones, logits),
         "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
     }
     return [Fact(subject, line, directions) for subject, line in lines.items()]
 
 
-def _listing(digests: Mapping[str, str]) -> str:
-    return "|".join(f"{name}:{value[:SHORT]}" for name, value in digests.items())
+def _listing(names: Sequence[str], values: Sequence[str]) -> str:
+    """Each name once, with its value or a digest's first digits."""
+    return "|".join(f"{name}:{value[:SHORT]}" for name, value in dict(zip(names, values, strict=True)).items())
 
 
 def _facts(subject: str, cells: Sequence[ScoredCell], values: Sequence[str]) -> list[Fact]:

@@ -14,7 +14,7 @@ from entropy_valley.analysis.spec import Spec
 from entropy_valley.analysis.summary import SETTING
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.methods import method
-from entropy_valley.reporting.results import Place, Results, by_kind
+from entropy_valley.reporting.results import Place, Results, by_kind, is_best
 from entropy_valley.reporting.significance import printed
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -23,6 +23,7 @@ SCALE, DECIMALS = 100, 2  # COMET as the paper prints it here
 READING = (
     Note("† knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
     Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
+    Note("Their mean has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
     Note("The CSV has sacreBLEU, and the p-values of the differences, too."),
 )
 KEY = (*SETTING, "method", "against", "metric", "seed")
@@ -49,22 +50,21 @@ def ar_reference_table(
 
     Raises :class:`InputError` for several masked-diffusion backbones.
     """
-    diffusion, autoregressive = systems(summary)
+    diffusion, autoregressive = systems(spec, summary)
     results = diffusion[0].results
-    layout = _Layout(spec, [(place.direction, place.testset) for place in results.places])
-    best = layout.best(diffusion + autoregressive)
+    layout = _Layout(spec, [(place.direction, place.testset) for place in results.places], diffusion + autoregressive)
     sections = (
-        Section(layout.scores(diffusion, best), "Masked diffusion"),
-        Section(layout.scores(autoregressive, best), "Autoregressive, same training pairs"),
+        Section(layout.scores(diffusion), "Masked diffusion"),
+        Section(layout.scores(autoregressive), "Autoregressive, same training pairs"),
         Section(layout.differences(tests), "Entropy-Valley − autoregressive"),
     )
     made_by = (notes.setting(spec, results), *notes.spread(summary), *READING, *provenance)
     return Table(layout.columns(), sections, made_by)
 
 
-def systems(summary: pd.DataFrame) -> tuple[list[System], list[System]]:
+def systems(spec: Spec, summary: pd.DataFrame) -> tuple[list[System], list[System]]:
     """The rows of the two sections of scores."""
-    results, beams = map(Results, by_kind(summary))
+    results, beams = map(Results, by_kind(spec, summary))
     results.require_one_backbone()
     return (
         [System(results.backbones[0], name, results) for name in METHODS],
@@ -88,35 +88,31 @@ def numbers(summary: pd.DataFrame, tests: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns: each place is a direction and a test set."""
+    """The columns, each place a direction and a test set, and the systems that compete in them."""
 
     spec: Spec
     places: Sequence[tuple[str, str]]
+    rivals: Sequence[System]
 
     def columns(self) -> tuple[Column, ...]:
         over = f"{self.spec.metric_name} × {SCALE}"
         scored = (Column(self.spec.place(*place), over) for place in self.places)
         return (Column("Backbone", align="l"), Column("System", align="l"), *scored)
 
-    def best(self, rows: Sequence[System]) -> list[float]:
-        """The highest mean of each place that needs no reference."""
-        deployable = [system for system in rows if not method(system.method).upper_bound]
-        return [max(system.score(*place).mean for system in deployable) for place in self.places]
-
-    def scores(self, rows: Sequence[System], best: Sequence[float]) -> tuple[Group, ...]:
+    def scores(self, rows: Sequence[System]) -> tuple[Group, ...]:
         """A group per backbone."""
         grouped: dict[str, list[Row]] = {}
         for system in rows:
-            grouped.setdefault(system.backbone, []).append(self._row(system, best))
+            grouped.setdefault(system.backbone, []).append(self._row(system))
         return tuple(Group(self.spec.label("backbones", name), tuple(rows)) for name, rows in grouped.items())
 
-    def _row(self, system: System, best: Sequence[float]) -> Row:
+    def _row(self, system: System) -> Row:
         named, is_ev = method(system.method), system.method == "ev"
         cells = [Cell(named.label + " †" * named.upper_bound, bold=is_ev)]
-        for place, highest in zip(self.places, best, strict=True):
-            row = system.score(*place)
+        for place in self.places:
+            row, rivals = system.score(*place), [rival.score(*place) for rival in self.rivals]
             text = formats.mean_std(SCALE * row.mean, SCALE * row.std, DECIMALS)
-            cells.append(Cell(text, bold=row.mean == highest and not named.upper_bound))
+            cells.append(Cell(text, bold=is_best(row, rivals)))
         return Row(tuple(cells), shaded=is_ev)
 
     def differences(self, tests: pd.DataFrame) -> tuple[Group, ...]:
@@ -135,7 +131,7 @@ class _Layout:
 
 
 def _mean(row: Any) -> str:
-    return formats.mean_std(SCALE * row.mean, SCALE * row.std, DECIMALS, sign="+")
+    return formats.signed(SCALE * row.mean, DECIMALS)
 
 
 def _run(row: Any) -> str:

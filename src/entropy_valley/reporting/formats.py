@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 DECIMALS = {"comet22": 4, "bleu": 2, "chrf": 2}
 NOT_AVAILABLE = "n/a"
 NONE = "–"  # a number that does not exist, as the standard deviation of one run
 
 
-def mean_std(mean: float, std: float, decimals: int, sign: Literal["-", "+"] = "-") -> str:
-    """``0.8517 ± 0.0006``, or ``+0.10 ± 0.04`` for a difference; the deviation of a single run is a dash, never 0."""
+def mean_std(mean: float, std: float, decimals: int) -> str:
+    """``0.8517 ± 0.0006``; the deviation of a single run is a dash, never 0."""
     if math.isnan(mean):
         return NOT_AVAILABLE
-    return minus(f"{mean:{sign}.{decimals}f}") + f" ± {NONE if math.isnan(std) else f'{std:.{decimals}f}'}"
+    return minus(f"{mean:.{decimals}f}") + f" ± {NONE if math.isnan(std) else f'{std:.{decimals}f}'}"
 
 
 def interval(value: float, low: float, high: float, decimals: int) -> str:

@@ -55,7 +55,7 @@ def length_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
 
 def reference_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
-    results, beams = map(Results, by_kind(summary))
+    results, beams = map(Results, by_kind(spec, summary))
     results.require_one_backbone()
     ratio, ev, oracle = (_method(results, name) for name in METHODS)
     series = [_behind(ratio), ev, _behind(oracle)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from entropy_valley.analysis.spec import Spec
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.methods import method, ordered
@@ -20,10 +22,16 @@ class Place(NamedTuple):
     testset: str
 
 
-def by_kind(summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of canvases that were denoised, and those of autoregressive systems, which have no step budget."""
-    denoised = summary["steps"] > 0
-    return summary[denoised], summary[~denoised]
+def by_kind(spec: Spec, summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The summary's rows of masked-diffusion backbones, and those of autoregressive ones."""
+    autoregressive = summary["backbone"].isin({cell.backbone for cell in spec.cells if cell.autoregressive})
+    return summary[~autoregressive], summary[autoregressive]
+
+
+def is_best(row: Any, rivals: Iterable[Any]) -> bool:
+    """Whether a summary's row has the highest mean of the rivals that could be deployed; an upper bound never has."""
+    means = [rival.mean for rival in rivals if not method(rival.method).upper_bound]
+    return not method(row.method).upper_bound and row.mean == max(means)
 
 
 class Results:
@@ -57,13 +65,9 @@ class Results:
         return self._rows[place, name, metric]
 
     def is_best(self, place: Place, name: str, metric: str) -> bool:
-        """Whether no method that could be deployed has a higher mean here; an upper bound never is the best."""
-        rivals = [
-            row.mean
-            for (where, rival, measured), row in self._rows.items()
-            if (where, measured) == (place, metric) and not method(rival).upper_bound
-        ]
-        return not method(name).upper_bound and self.row(place, name, metric).mean == max(rivals)
+        """Whether a method is the best of the place, see :func:`is_best`."""
+        rivals = [row for (where, _, measured), row in self._rows.items() if (where, measured) == (place, metric)]
+        return is_best(self.row(place, name, metric), rivals)
 
     def score(self, place: Place, name: str, metric: str, shaded: bool = False) -> Cell:
         """Mean ± std, bold for the best."""

@@ -133,12 +133,15 @@ def _latex_header(columns: Sequence[Column]) -> list[str]:
 
 
 def _latex_section(section: Section, width: int) -> list[str]:
-    """A rule above each group; the heading stands between the first one and its group."""
-    blocks = [[r"\midrule", *_latex_group(group)] for group in section.groups]
+    """A rule, the heading, and the groups, with a rule between two of them unless each is a single row."""
+    lines = [r"\midrule"]
     if section.heading:
         heading = rf"\multicolumn{{{width}}}{{l}}{{\textit{{{latex.escape(section.heading)}}}}} \\"
-        blocks[0][1:1] = [rf"\rowcolor{HEADING_COLOUR}", heading]
-    return list(itertools.chain.from_iterable(blocks))
+        lines += [rf"\rowcolor{HEADING_COLOUR}", heading]
+    rule = [r"\midrule"] if any(len(group.rows) > 1 for group in section.groups) else []
+    for number, group in enumerate(section.groups):
+        lines += (rule if number else []) + _latex_group(group)
+    return lines
 
 
 def _latex_group(group: Group) -> list[str]:
