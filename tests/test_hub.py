@@ -18,7 +18,7 @@ import pytest
 from fake_hub import serve
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import files, hub
+from entropy_valley import files, folders, hub
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import new_model
@@ -49,7 +49,7 @@ def released(tmp_path_factory):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def command(server, tmp_path, revision=None):
+def command(server, tmp_path, revision=None, **changes):
     spec = {
         "backbone": "mine",
         "family": "llada",
@@ -57,6 +57,7 @@ def command(server, tmp_path, revision=None):
         "revision": revision,
         "licence": "Licence X",
         "gated": False,
+        **changes,
     }
     return [sys.executable, SCRIPT, json.dumps(spec), "--folder", tmp_path / "mine", "--out", tmp_path / "mine.json"]
 
@@ -66,9 +67,12 @@ def environment(server, tmp_path):
     return clean | {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
 
 
-def fetch(server, tmp_path, revision=None):
+def fetch(server, tmp_path, revision=None, **changes):
     return subprocess.run(
-        command(server, tmp_path, revision), env=environment(server, tmp_path), text=True, capture_output=True
+        command(server, tmp_path, revision, **changes),
+        env=environment(server, tmp_path),
+        text=True,
+        capture_output=True,
     )
 
 
@@ -78,14 +82,17 @@ def sizes(contents):
 
 class TestTheScript:
     def test_a_whole_download(self, released, tmp_path):
-        with serve({OLD: {}, NEW: released | {"weights.bin": b"a pickle"}}) as server:
+        others = {"weights.bin": b"a pickle", "original/params.json": b"{}", "fp16/model.safetensors": b"again"}
+        with serve({OLD: {}, NEW: released | others}) as server:
             done = fetch(server, tmp_path)
             assert done.returncode == 0, done.stderr
-            assert server.served == sizes(released)  # each once, and no pickle
+            assert server.served == sizes(released)  # each once, no pickle, and no other model in a folder
         assert {path.name for path in (tmp_path / "mine").iterdir()} == {*released, checkpoint.MANIFEST}
         manifest = files.read_json(tmp_path / "mine.json")
-        assert manifest == files.read_json(tmp_path / "mine" / checkpoint.MANIFEST)
-        assert (manifest["repository"], manifest["revision"]) == ("someone/model", NEW)
+        facts = {"family": "llada", "repository": "someone/model", "revision": NEW}
+        assert files.read_json(tmp_path / "mine" / checkpoint.MANIFEST) == facts
+        assert manifest == checkpoint.manifest(tmp_path / "mine")
+        assert manifest.items() >= facts.items()
         assert re.match(
             rf"someone/model at {NEW}\n  licence Licence X \(not gated\)\n"
             rf"  {len(released)} files, 0\.03 GB, of which 0\.00 GB are there\n  [\d.]+ GB free in \S+mine\.part\n",
@@ -93,9 +100,26 @@ class TestTheScript:
         )
         assert "download: 100%" in done.stderr
         assert len(done.stderr.splitlines()) < 12  # a log, not a flood
-        other = fetch(server, tmp_path, revision=OLD)  # the hub is gone by now, and what is there is looked at
-        assert other.returncode == 2
-        assert f"mine: holds commit {NEW}, not {OLD}" in other.stderr
+        # The hub is gone by now, and what is there is looked at.
+        for changes, problem in (
+            ({"revision": OLD}, f"revision {NEW}, not {OLD}"),
+            ({"repository": "someone/else"}, "repository someone/model, not someone/else"),
+        ):
+            other = fetch(server, tmp_path, **changes)
+            assert other.returncode == 2
+            assert f"mine: holds {problem}. Name that one, or move the folder." in other.stderr
+
+    def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
+        with serve({NEW: released}) as server:
+            options = {"env": environment(server, tmp_path), "text": True, "stderr": subprocess.PIPE}
+            with folders.alone(tmp_path / "mine"):  # neither begins before both are there
+                jobs = [subprocess.Popen(command(server, tmp_path, licence=None), **options) for _ in range(2)]
+                first_lines = [job.stderr.readline() for job in jobs]
+            said = [job.communicate()[1] for job in jobs]
+            assert [job.returncode for job in jobs] == [0, 0], said
+            assert server.served == sizes(released)
+        assert all(line.endswith("mine: another workflow is at it; waiting for its end\n") for line in first_lines)
+        assert sorted("licence mit" in text for text in said) == [False, True]  # the hub's own answer
 
     def test_a_killed_download_goes_on(self, released, tmp_path):
         last = SHARDS[1]
@@ -137,9 +161,9 @@ class TestTheScript:
             assert not server.served
         assert done.returncode == 2
         assert "someone/model: pickled weights only (pytorch_model*.bin)" in done.stderr
-        assert "`hf download someone/model --local-dir model`" in done.stderr
+        assert f"`hf download someone/model --revision {NEW} --local-dir model`, point {KEY}" in done.stderr
         assert "torch.load" in done.stderr
-        assert not list(tmp_path.glob(".mine*"))
+        assert not (tmp_path / "mine").exists() and not (tmp_path / ".mine.part").exists()
 
 
 @pytest.fixture
@@ -227,7 +251,8 @@ class TestDownload:
 )
 def test_without_a_network_it_says_what_to_do(call, reach, tmp_path):
     reach("http://127.0.0.1:9")  # where nothing listens
-    with pytest.raises(InputError, match=r"someone/model: cannot be downloaded .*hf download someone/model.*backbones"):
+    by_hand = r"hf download someone/model (--revision a+ )?--local-dir model`.*backbones"
+    with pytest.raises(InputError, match=rf"someone/model: cannot be downloaded .*{by_hand}"):
         call(tmp_path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from entropy_valley import errors
 from entropy_valley.config import load_files
@@ -16,35 +17,48 @@ def main() -> None:
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    audit = commands.add_parser("audit", help="list every cell of the matrix, done or missing")
-    audit.add_argument("--out", help="also write the cells as tab-separated values")
-    audit.set_defaults(command=_audit)
-    schema = commands.add_parser("schema", help="print the JSON schema of config.yaml")
-    schema.set_defaults(command=_schema)
-    show = commands.add_parser("show", help="print a finished table")
-    show.add_argument("table", help="its .csv or .md file")
-    show.set_defaults(command=_show)
-    export = commands.add_parser("export", help="write an adapter for PEFT on its authors' model class")
-    export.add_argument("adapter", type=Path, help="a folder that training or PEFT wrote")
-    export.add_argument("out", type=Path, help="a new folder")
-    export.add_argument(
+    for add in (_add_audit, _add_schema, _add_show, _add_export):
+        add(commands)
+    arguments = parser.parse_args()
+    arguments.command(arguments)
+
+
+def _add_audit(commands: Any) -> None:
+    parser = commands.add_parser("audit", help="list every cell of the matrix, done or missing")
+    parser.add_argument("--out", help="also write the cells as tab-separated values")
+    parser.add_argument(
+        "--configfile",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="config files, each laid over those before it, and over config.yaml where the command is run",
+    )
+    parser.set_defaults(command=_audit)
+
+
+def _add_schema(commands: Any) -> None:
+    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml")
+    parser.set_defaults(command=_schema)
+
+
+def _add_show(commands: Any) -> None:
+    parser = commands.add_parser("show", help="print a finished table")
+    parser.add_argument("table", help="its .csv or .md file")
+    parser.set_defaults(command=_show)
+
+
+def _add_export(commands: Any) -> None:
+    parser = commands.add_parser("export", help="write an adapter for PEFT on its authors' model class")
+    parser.add_argument("adapter", type=Path, help="a folder that training or PEFT wrote")
+    parser.add_argument("out", type=Path, help="a new folder")
+    parser.add_argument(
         "--layout",
         choices=("released", "stock"),
         default="released",
         help="the module names of the authors' class, or of the stock transformers class, which are ours",
     )
-    export.add_argument("--family", help="of the backbone; only for an adapter without adapter.json")
-    export.set_defaults(command=_export)
-    for command in (audit,):
-        command.add_argument(
-            "--configfile",
-            nargs="+",
-            default=[],
-            metavar="FILE",
-            help="config files, each laid over those before it, and over config.yaml where the command is run",
-        )
-    arguments = parser.parse_args()
-    arguments.command(arguments)
+    parser.add_argument("--family", help="of the backbone; only for an adapter without adapter.json")
+    parser.set_defaults(command=_export)
 
 
 def _audit(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 class InputError(Exception):
@@ -12,6 +12,12 @@ class InputError(Exception):
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
         super().__init__(f"{place}: {problem}. {remedy}")
+
+
+def listed(names: Sequence[str], most: int = 40) -> str:
+    """Names for an error's text: a realistic list whole, of a longer one the count beyond."""
+    beyond = len(names) - most
+    return ", ".join(names[:most]) + (f", … and {beyond} more" if beyond > 0 else "")
 
 
 def run(main: Callable[[], None]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
@@ -40,6 +40,12 @@ class Listing:
     files: tuple[File, ...]
 
 
+def command(repository: str, revision: str | None) -> str:
+    """What fetches a commit (null: the newest) by hand, as plain files into a folder of the repository's name."""
+    pin = f" --revision {revision}" if revision else ""
+    return f"`hf download {repository}{pin} --local-dir {Path(repository).name}`"
+
+
 def resolve(repository: str, revision: str | None, key: str) -> str:
     """The commit that a revision (null: the newest) names now. ``key`` is the config key of a local copy."""
     return listing(repository, revision, key).commit
@@ -49,7 +55,8 @@ def listing(repository: str, revision: str | None, key: str) -> Listing:
     """What a revision (null: the newest) holds now."""
     from huggingface_hub import HfApi
 
-    info = _online(lambda: HfApi().model_info(repository, revision=revision, files_metadata=True), repository, key)
+    with _clear_errors(repository, revision, key):
+        info = HfApi().model_info(repository, revision=revision, files_metadata=True)
     files = (
         File(file.rfilename, (file.lfs or file).size or 0, file.lfs.sha256 if file.lfs else file.blob_id)
         for file in info.siblings
@@ -70,28 +77,41 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
     Raises InputError before anything is fetched where nothing matches or the disk is too small, and afterwards for a
     file that is not what the hub says it is.
     """
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
-
-    constants.HF_HUB_DISABLE_XET = True  # its transfers begin a broken file anew; plain HTTP goes on within it
-    disable_progress_bars()  # one for each file, and none where stderr is a log: ours counts all bytes
-    wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
-    if not wanted:
-        raise InputError(source.repository, f"has no {', '.join(patterns)} at {source.commit}", "Check the name.")
+    wanted = _matching(source, patterns)
     folder.mkdir(parents=True, exist_ok=True)
     _remove_others(folder, wanted, patterns)
     _announce(source, wanted, folder)
     _require_space(folder, wanted, key)
-    with _bar(folder, wanted):
-        _online(
-            lambda: snapshot_download(
-                source.repository, revision=source.commit, local_dir=folder, allow_patterns=patterns
-            ),
-            source.repository,
-            key,
-        )
+    _transfer(source, wanted, folder, key)
     _verify(folder, wanted)
     shutil.rmtree(folder / _NOTES, ignore_errors=True)
+
+
+def _matching(source: Listing, patterns: list[str]) -> list[File]:
+    from huggingface_hub.utils import filter_repo_objects
+
+    wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
+    if not wanted:
+        raise InputError(source.repository, f"has no {', '.join(patterns)} at {source.commit}", "Check the name.")
+    return wanted
+
+
+def _transfer(source: Listing, wanted: Sequence[File], folder: Path, key: str) -> None:
+    from huggingface_hub import snapshot_download
+
+    _set_up()
+    names = [glob.escape(file.name) for file in wanted]
+    with _bar(folder, wanted), _clear_errors(source.repository, source.commit, key):
+        snapshot_download(source.repository, revision=source.commit, local_dir=folder, allow_patterns=names)
+
+
+def _set_up() -> None:
+    """What huggingface_hub has for the whole process only; a process that fetches here wants nothing else of it."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import disable_progress_bars
+
+    constants.HF_HUB_DISABLE_XET = True  # its transfers begin a broken file anew; plain HTTP goes on within it
+    disable_progress_bars()  # one for each file, and none where stderr is a log: ours counts all bytes
 
 
 def _remove_others(folder: Path, wanted: Sequence[File], patterns: list[str]) -> None:
@@ -193,13 +213,14 @@ def _is_whole(path: Path, file: File) -> bool:
         return file.etag in (None, hashlib.file_digest(content, lambda: digest).hexdigest())
 
 
-def _online(call: Callable[[], Any], repository: str, key: str) -> Any:
+@contextlib.contextmanager
+def _clear_errors(repository: str, revision: str | None, key: str) -> Iterator[None]:
     """The hub's errors said once, with the way round them."""
     from huggingface_hub.errors import GatedRepoError, HFValidationError
 
-    copy = f"on a machine with a network run `hf download {repository}`, copy the folder, and point {key} to it"
+    copy = f"on a machine with a network run {command(repository, revision)}, copy the folder, and point {key} to it"
     try:
-        return call()
+        yield
     except HFValidationError as error:
         raise InputError(repository, f"no name of a repository ({error})", "It is OWNER/NAME on the hub.") from None
     except OSError as error:  # as all errors of huggingface_hub and of requests are

@@ -131,6 +131,16 @@ def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
     assert "not adapted: 2 modules" in said and "also adapted: 1 module" in said
 
 
+def test_an_adapter_that_was_trained_here_stays(checkpoints, tmp_path):
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "adapter", released=False)
+    files.write_json(tmp_path / "adapter" / "adapter.json", {"spec": {"steps": 200}, "backbone_digest": "b1"})
+    before = content(tmp_path / "adapter")
+    with pytest.raises(InputError, match=r"adapter: holds an adapter trained here\. Give another `results`"):
+        adoption.adopt(job(tmp_path, checkpoints, "llada", tmp_path / "given"))
+    assert content(tmp_path / "adapter") == before
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A folder in place of the hub, and what was asked of it."""
@@ -171,11 +181,22 @@ def test_from_the_hub(checkpoints, tmp_path, repository, revision):
     assert not (tmp_path / "work").exists()
 
 
+def test_what_another_source_left_is_not_taken(checkpoints, tmp_path, repository):
+    """A broken download of an adapter with a card; the one that is then asked for has none."""
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0])
+    left = tmp_path / "work" / "someone" / "other" / COMMIT
+    files.write_json(left / "adapter.json", {"backbone_digest": "b1"})
+    files.write_json(tmp_path / "work" / "adapter.json", {"backbone_digest": "b1"})
+    adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
+    assert not (tmp_path / "work").exists()
+
+
 def test_a_pickle_on_the_hub_is_not_fetched(checkpoints, tmp_path, repository):
     given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0] / "en-de")
     (repository[0] / "adapter_model.bin").touch()
     with pytest.raises(
-        InputError, match=r"adapters: pickled weights only.*hf download someone/adapters.*released\.tiny"
+        InputError,
+        match=r"adapters: pickled weights only.*--revision c0ffee\w+ --local-dir adapters`, .*released\.tiny",
     ):
         adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
     assert not (tmp_path / "work").exists()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, hub
+from entropy_valley import errors, files, folders, hub
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import find_family
 
@@ -20,35 +20,39 @@ def main() -> None:
     arguments = parser.parse_args()
     spec, folder = arguments.spec, arguments.folder
     key = f"`backbones.{spec['backbone']}.folder`"
-    if not folder.is_dir():
-        if arguments.own:
-            raise errors.InputError(folder, "no such folder", f"Mend {key}.")
-        fetch(spec, folder, key)
-    elif not arguments.own:
-        require_commit(spec["revision"], folder)
+    if not arguments.own:
+        folders.once(folder, lambda work: fetch(spec, work, key))
+        require_source(spec, folder)
+    elif not folder.is_dir():
+        raise errors.InputError(folder, "no such folder", f"Mend {key}.")
     look(spec, folder)
     files.write_json(arguments.out, checkpoint.manifest(folder))
 
 
-def fetch(spec: dict[str, Any], folder: Path, key: str) -> None:
-    """Download into a folder beside; the name is there only when everything is."""
+def fetch(spec: dict[str, Any], work: Path, key: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
-    copy = Path(Path(repository).name)
-    first = f"`hf download {repository} --local-dir {copy}`, point {key} to that folder, and "
-    checkpoint.refuse_pickles([file.name for file in source.files], repository, copy, first)
-    source = dataclasses.replace(source, licence=spec["licence"], gated=source.gated or spec["gated"])
-    work = folder.with_name(f".{folder.name}.part")
+    first = f"{hub.command(repository, source.commit)}, point {key} to that folder, and "
+    checkpoint.refuse_pickles([file.name for file in source.files], repository, Path(Path(repository).name), first)
+    source = dataclasses.replace(
+        source,
+        licence=spec["licence"] or source.licence,
+        gated=source.gated or spec["gated"],
+        # The patterns' * takes a / too: LLaMA-3's `original/` is the same model again.
+        files=tuple(file for file in source.files if "/" not in file.name),
+    )
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
-    work.rename(folder)
 
 
-def require_commit(pinned: str | None, folder: Path) -> None:
-    """What was fetched once stays, so a config that pins another commit since then must not go unnoticed."""
-    fetched = checkpoint.manifest(folder).get("revision")
-    if pinned and fetched and pinned != fetched:
-        raise errors.InputError(folder, f"holds commit {fetched}, not {pinned}", "Pin that one, or move the folder.")
+def require_source(spec: dict[str, Any], folder: Path) -> None:
+    """What was fetched once stays, so a config that names another source since then must not go unnoticed."""
+    fetched = checkpoint.facts(folder)
+    for fact in ("repository", "revision"):
+        if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
+            raise errors.InputError(
+                folder, f"holds {fact} {fetched[fact]}, not {spec[fact]}", "Name that one, or move the folder."
+            )
 
 
 def look(spec: dict[str, Any], folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from entropy_valley import errors, files, hub
+from entropy_valley import errors, files, folders, hub
 
 
 def main() -> None:
@@ -14,22 +14,18 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the checkpoint is, or goes")
     parser.add_argument("--out", type=Path, required=True, help="what it is")
     arguments = parser.parse_args()
-    if not arguments.folder.is_dir():
-        fetch(arguments.repository, arguments.folder)
+    folders.once(arguments.folder, lambda work: fetch(arguments.repository, work))
     files.write_json(arguments.out, files.read_json(arguments.folder / "comet.json"))
 
 
-def fetch(repository: str, folder: Path) -> None:
-    """Download into a folder beside; the name is there only when everything is."""
+def fetch(repository: str, work: Path) -> None:
     key = "`scoring.comet.checkpoint` (its .ckpt file)"
     commit = hub.resolve(repository, None, key)
-    work = folder.with_name(f".{folder.name}.part")
     hub.download(repository, commit, work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
     encoder = yaml.safe_load((work / "hparams.yaml").read_text())["pretrained_model"]
     # The checkpoint holds the encoder's weights, but COMET reads its tokenizer and config by name, here first.
     hub.download(encoder, None, work / encoder, ["*.json", "*.model"], key)
     files.write_json(work / "comet.json", {"repository": repository, "revision": commit})
-    work.rename(folder)
 
 
 errors.run(main)

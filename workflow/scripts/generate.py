@@ -6,7 +6,8 @@ from pathlib import Path
 
 from entropy_valley import errors, files
 from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.decoding.autoregressive import Search, signature, summary, translate
+from entropy_valley.decoding.autoregressive import signature, summary, translate
+from entropy_valley.decoding.search import Search
 
 
 def main() -> None:

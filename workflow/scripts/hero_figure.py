@@ -14,7 +14,7 @@ from entropy_valley.reporting.tables import write_csv
 def main() -> None:
     spec, summary, paths = command.read(__doc__, ("pdf", "png", "csv"))
     plotted = summary[summary["metric"] == "comet22"]
-    denoised, autoregressive = by_kind(plotted)
+    denoised, autoregressive = by_kind(spec, plotted)
     panels, numbers = [length_panel(spec, denoised)], [denoised.assign(panel="A")]
     if len(autoregressive):
         panels.append(reference_panel(spec, plotted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,15 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
 
 
+def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str) -> Adapter:
+    """The adapter in ``folder``, found to be of this backbone and to fit its model, which may be on ``meta``.
+
+    Raises InputError where :func:`adapter_card` or :func:`read_adapter` does.
+    """
+    adapter_card(folder, backbone_digest)
+    return read_adapter(folder, family, model)
+
+
 def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
     """InputError where an adapter of files with these ``names`` has no safetensors: says how to make them.
 
@@ -39,11 +47,7 @@ def require_weights(names: Collection[str], folder: Path, first: str = "") -> No
         return
     if PICKLE not in names:
         raise InputError(folder, f"no {WEIGHTS}", "Give a folder that PEFT saved.")
-    raise InputError(
-        folder,
-        f"pickled weights only ({PICKLE}), and a pickle runs whatever code was put into it",
-        f"Where you trust it, convert it: {first}`{checkpoint.CONVERSION} {shlex.quote(str(folder))} {PICKLE}`",
-    )
+    raise checkpoint.only_pickles(folder, PICKLE, folder, first)
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
@@ -65,7 +69,7 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
 
 def adapter_card(folder: Path, backbone_digest: str) -> dict[str, Any]:
     """What ``adapter.json`` says, {} without one; InputError where it was trained on another backbone."""
-    card = _card(folder)
+    card = facts(folder)
     if card.get("backbone_digest", backbone_digest) != backbone_digest:
         raise InputError(
             folder,
@@ -88,7 +92,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     """
     if out.exists():
         raise InputError(out, "is there already", "Name a new folder.")
-    card = _card(folder)
+    card = facts(folder)
     if not (family or card.get("family")):
         raise InputError(folder, f"no {CARD} names its family", "Name it by --family.")
     kind = find_family(family or card["family"])
@@ -101,5 +105,6 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
             files.write_json(new / CARD, card)
 
 
-def _card(folder: Path) -> dict[str, Any]:
+def facts(folder: Path) -> dict[str, Any]:
+    """What ``adapter.json`` says; {} without one."""
     return files.read_json(folder / CARD) if (folder / CARD).exists() else {}

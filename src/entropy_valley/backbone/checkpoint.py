@@ -69,10 +69,15 @@ def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str
     pickles = next((pattern for pattern in PICKLES if fnmatch.filter(beside, pattern)), None)
     if pickles is None:
         raise InputError(place, "no safetensors files", "Give a whole checkpoint.")
-    raise InputError(
+    raise only_pickles(place, pickles, folder, first)
+
+
+def only_pickles(place: object, pattern: str, folder: Path, first: str = "") -> InputError:
+    """The refusal of weights that are there as pickles only, with the command that converts them in ``folder``."""
+    return InputError(
         place,
-        f"pickled weights only ({pickles}), and a pickle runs whatever code was put into it",
-        f"Where you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pickles}'`",
+        f"pickled weights only ({pattern}), and a pickle runs whatever code was put into it",
+        f"Where you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pattern}'`",
     )
 
 
@@ -110,22 +115,25 @@ def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def checkpoint_digest(folder: Path) -> str:
-    """One digest of all weight and tokenizer files; read from the manifest where the folder has one."""
+    """One digest of all weight and tokenizer files."""
     return manifest(folder)["digest"]
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """What ``checkpoint.json`` says, or would say: the digest of each file and of all of them."""
-    if (folder / MANIFEST).exists():
-        return files.read_json(folder / MANIFEST)
-    remembered = files.cache_folder() / "digests" / f"{files.digest(_stamps(folder))}.json"
-    if not remembered.exists():
-        files.write_json(remembered, _digests(folder))
-    return files.read_json(remembered)
+    """What ``checkpoint.json`` says, and the digest of each file and of all of them.
+
+    The digests are of the files as they are: a copy that was trained on still has the ``checkpoint.json`` of before.
+    """
+    return {**facts(folder), **_digests(folder)}
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """What ``checkpoint.json`` says of a folder's origin (family, repository, revision, …); {} without one."""
+    return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
-    """Write a stock model in the family's released layout: names, config, tokenizer and a manifest of digests."""
+    """Write a stock model in the family's released layout: names, config, tokenizer and ``checkpoint.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {family.released_name(name): tensor.contiguous() for name, tensor in model.state_dict().items()}
     write_tensors(weights, folder / "model.safetensors")
@@ -150,17 +158,21 @@ def write_tensors(tensors: dict[str, Any], path: Path) -> None:
 
 
 def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
-    """Write ``checkpoint.json``: the digest of each file, of all of them, and what else is known (revision, …)."""
-    files.write_json(folder / MANIFEST, {**_digests(folder), "family": family.name, **facts})
+    """Write ``checkpoint.json``: the family and what else is known (repository, revision, …)."""
+    files.write_json(folder / MANIFEST, {"family": family.name, **facts})
 
 
 def _digests(folder: Path) -> dict[str, Any]:
-    digests = {path.name: files.file_digest(path) for path in _content(folder)}
-    return {"files": digests, "digest": files.digest(digests)}
+    """Taken once per machine and remembered: a 16 GB checkpoint is not read in every job."""
+    remembered = files.cache_folder() / "digests" / f"{files.digest(_stamps(folder))}.json"
+    if not remembered.exists():
+        digests = {path.name: files.file_digest(path) for path in _content(folder)}
+        files.write_json(remembered, {"files": digests, "digest": files.digest(digests)})
+    return files.read_json(remembered)
 
 
 def _stamps(folder: Path) -> list[list[Any]]:
-    """What tells whether a user's own folder is as it was hashed: a 16 GB checkpoint is read once, not in every job."""
+    """What tells whether the files are as they were hashed: path, size and time of change of each."""
     stats = [(path.resolve(), path.stat()) for path in _content(folder)]
     return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.backbone.families import Family
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,10 +91,10 @@ def from_peft(
         "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
         **_misfits(pairs, written, settings, model),
     }
-    found = [f"{what}: {_listed(names)}" for what, names in problems.items() if names]
-    if found or not pairs:
+    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if said or not pairs:
         raise InputError(
-            place, "; ".join(found) or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
+            place, said or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
         )
     return Adapter(
         {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
@@ -117,6 +117,11 @@ def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, T
         for module, pair in adapter.pairs.items()
         for side, tensor in zip("AB", pair, strict=True)
     }
+    return tensors, _settings(adapter, names)
+
+
+def _settings(adapter: Adapter, names: Mapping[str, str]) -> dict[str, Any]:
+    """``adapter_config.json``, modules under ``names``: the commonest rank and alpha, patterns for the others."""
     ranks = {module: adapter.rank(module) for module in names}
     (rank, _), (alpha, _) = (Counter(values.values()).most_common(1)[0] for values in (ranks, adapter.alphas))
     settings = {
@@ -131,7 +136,7 @@ def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, T
         "rank_pattern": {names[module]: value for module, value in ranks.items() if value != rank},
         "alpha_pattern": {names[module]: value for module, value in adapter.alphas.items() if value != alpha},
     }
-    return tensors, {key: value for key, value in settings.items() if value}
+    return {key: value for key, value in settings.items() if value}
 
 
 def _bytes_digest(tensor: Tensor) -> str:
@@ -200,7 +205,3 @@ def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
     common = settings.get({"rank": "r", "alpha": "lora_alpha"}[what], _PEFT_DEFAULT)
     patterns = settings.get(f"{what}_pattern") or {}
     return next((value for key, value in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", module)), common)
-
-
-def _listed(names: list[str], limit: int = 5) -> str:
-    return ", ".join(names[:limit]) + (" …" if len(names) > limit else "")

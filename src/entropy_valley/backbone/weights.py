@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch
 
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 
 _COMPUTED = ".rotary_emb.inv_freq"  # older exports carry the rotary table, which is computed
 
@@ -30,7 +30,7 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
     """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
 
     Nothing is mapped: the weights do not change or end with their files. The host holds no more than the model's
-    part on it and one tensor as stored. Raises InputError where :func:`check` does.
+    part on it and one tensor as stored. Raises InputError where :func:`check` does, and for what no checkpoint fills.
     """
     stored = check(model, family, folder)
     parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
@@ -40,6 +40,7 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
         _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
     # The rotary table is no tensor of a checkpoint: on `meta` it was never computed.
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
+    _require_filled(model, family, folder)
 
 
 def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
@@ -51,7 +52,34 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
     found, unreadable = _headers(folder)
     index = {name: file for name, file in checkpoint.read_index(folder).items() if not name.endswith(_COMPUTED)}
-    problems = {
+    problems = _problems(wanted, found, index, unreadable)
+    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if said:
+        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch it again.")
+    return {name: place for name, (place,) in found.items()}
+
+
+def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
+    """Every place of each tensor, and by file why it could not be read."""
+    found, unreadable = defaultdict(list), {}
+    for path in checkpoint.shards(folder):
+        try:
+            for name, shape in checkpoint.read_shapes(path).items():
+                if not name.endswith(_COMPUTED):
+                    found[name].append(_Stored(path, shape))
+        except InputError as error:
+            unreadable[path.name] = error.problem
+    return found, unreadable
+
+
+def _problems(
+    wanted: Mapping[str, tuple[int, ...]],
+    found: Mapping[str, Sequence[_Stored]],
+    index: Mapping[str, str],
+    unreadable: Mapping[str, str],
+) -> dict[str, list[str]]:
+    """What does not fit, by kind: shapes by name, places by name, files by name as the index has them, bad files."""
+    return {
         "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
         "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in found.items() if len(places) > 1],
         "not in the file that the index names": [
@@ -69,37 +97,28 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
             if place.shape != wanted.get(name, place.shape)
         ],
     }
-    listed = [f"{what}: {_shortened(names)}" for what, names in problems.items() if names]
-    if listed:
-        raise InputError(folder, "; ".join(listed), f"This is not a whole {family.name} checkpoint: fetch it again.")
-    return {name: place for name, (place,) in found.items()}
-
-
-def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
-    """Every place of each tensor, and by file why it could not be read."""
-    found, unreadable = defaultdict(list), {}
-    for path in checkpoint.shards(folder):
-        try:
-            for name, shape in checkpoint.read_shapes(path).items():
-                if not name.endswith(_COMPUTED):
-                    found[name].append(_Stored(path, shape))
-        except InputError as error:
-            unreadable[path.name] = error.problem
-    return found, unreadable
 
 
 def _files(places: Sequence[_Stored]) -> list[str]:
     return [place.path.name for place in places]
 
 
-def _shortened(names: list[str], most: int = 5) -> str:
-    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])}, … ({len(names)} in all)"
-
-
 def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
     with checkpoint.open_shard(path) as shard:
         # First the device, then the dtype: in one call torch would convert on the host, into a second tensor there.
         return shard.get_tensor(name).to(device).to(dtype)
+
+
+def _require_filled(model: Any, family: Family, folder: Path) -> None:
+    """Two names of one weight, and buffers that are computed: neither is a tensor of a checkpoint."""
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        raise InputError(
+            folder,
+            f"nothing in it fills {listed(empty)} of {family.architecture}",
+            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
+        )
 
 
 def _set(model: Any, name: str, tensor: torch.Tensor) -> None:

@@ -158,4 +158,4 @@ def _stored_tensors(path: Path) -> set[str]:
     """Names in the checkpoint, without reading the tensors: COMET would leave what is missing at random values."""
     import torch
 
-    return set(torch.load(path, map_location="cpu", mmap=zipfile.is_zipfile(path))["state_dict"])
+    return set(torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))["state_dict"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,70 +45,86 @@ class Job:
 def adopt(job: Job) -> None:
     """Write the given adapter to ``job.out``, whole; nothing where it is there already.
 
-    The backbone's weights are not read: this runs where there is a network, and few login nodes have room for 16 GB.
-    What would show in the logits shows in the matrices: an adapter none of whose products can be other than zero. It
-    may adapt other modules than our training would: ``adapter.json`` lists which. Raises InputError for an adapter
-    that cannot be read, is of another backbone, or does not pass.
+    No model of weights is made: this runs where there is a network, and few login nodes have room for 16 GB; the
+    checkpoint's files are read for their digest where this machine does not remember it. What would show in the logits
+    shows in the matrices: an adapter none of whose products can be other than zero. It may adapt other modules than
+    our training would: ``adapter.json`` lists which. Raises InputError for an adapter that cannot be read, is of
+    another backbone, or does not pass, and where training has put one of its own.
     """
+    there = adapters.facts(job.out)
+    if there and not there.get("adopted"):
+        raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
     digest = checkpoint.checkpoint_digest(job.backbone)
-    if _is_finished(job, digest):
+    if _is_same(job, there, digest):
         return
-    folder, source = _given(job)
-    adapters.adapter_card(folder, digest)
-    given, described = _read(job, folder)
-    circumstances = {"adopted": True, "backbone_digest": digest, "seed": job.spec["seed"], "spec": job.spec}
+    with _given(job) as (folder, source):
+        _take(job, folder, source, digest)
+
+
+def _is_same(job: Job, there: Mapping[str, Any], backbone_digest: str) -> bool:
+    """Whether ``out`` holds this adapter. A newest revision is resolved once: what is there stays."""
+    if there.get("spec") != job.spec or there["backbone_digest"] != backbone_digest:
+        return False
+    return job.folder is None or there["source"]["digest"] == _folder_digest(job.folder)
+
+
+@contextlib.contextmanager
+def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folder of the given adapter and where it comes from; what was fetched goes when the block succeeds."""
+    if job.folder is None:
+        with folders.alone(job.work):
+            yield _fetch(job, **job.spec["source"])
+            shutil.rmtree(job.work)
+    elif job.folder.is_dir():
+        yield job.folder, {}
+    else:
+        raise InputError(job.folder, "no such folder", f"Mend {job.key}.")
+
+
+def _fetch(
+    job: Job, repository: str, revision: str | None, subfolder: str | None
+) -> tuple[Path, dict[str, str | None]]:
+    source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
+    first = f"{hub.command(repository, source.commit)}, point {job.key} to that folder, and "
+    there = [Path(file.name) for file in source.files]
+    names = [path.name for path in there if path.parent == within]
+    adapters.require_weights(names, Path(repository).name / within, first)
+    work = job.work / repository / source.commit  # what another source left half fetched is not this one's
+    hub.fetch(source, work, [str(within / name) for name in FILES], job.key)
+    return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
+
+
+def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
+    """Judge the adapter in ``folder`` and write it with an ``adapter.json`` of ours."""
+    family = find_family(job.spec["family"])
+    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
+    given = adapters.fitting_adapter(folder, family, model, backbone_digest)
+    _require_trained(job, folder, given)
+    differences = _differences(given, lora.targets(model, family))
+    for what, modules in differences.items():
+        if modules:
+            print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
+    repository = checkpoint.facts(job.backbone).get("repository")
+    with folders.whole(job.out) as new:
+        adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
+        card = {
+            "adopted": True,
+            "backbone_digest": backbone_digest,
+            "seed": job.spec["seed"],
+            "spec": job.spec,
+            "source": {**source, "digest": _folder_digest(folder)},
+            "family": family.name,
+            **differences,
+            **adapter.summary(given, model),
+        }
+        files.write_json(new / adapters.CARD, card)
+
+
+def _require_trained(job: Job, folder: Path, given: Adapter) -> None:
     try:
         adapter.check_values(given)
     except adapter.AdapterError as error:
         raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
-    with folders.whole(job.out) as new:
-        adapters.write_adapter(given, new)
-        files.write_json(new / adapters.CARD, {**circumstances, "source": source, **described})
-    if job.folder is None:
-        shutil.rmtree(job.work)
-
-
-def _is_finished(job: Job, backbone_digest: str) -> bool:
-    """Whether ``out`` holds this adapter. A newest revision is resolved once: what is there stays."""
-    if not (job.out / adapters.CARD).exists():
-        return False
-    card = files.read_json(job.out / adapters.CARD)
-    same = card.get("spec") == job.spec and card.get("backbone_digest") == backbone_digest and card.get("adopted")
-    return bool(same) and (job.folder is None or card["source"]["digest"] == _folder_digest(job.folder))
-
-
-def _given(job: Job) -> tuple[Path, dict[str, Any]]:
-    """The folder of the given adapter, and what ``adapter.json`` says of its origin."""
-    folder, source = (job.folder, {}) if job.folder else _fetch(job, **job.spec["source"])
-    if not folder.is_dir():
-        raise InputError(folder, "no such folder", f"Mend {job.key}.")
-    return folder, {**source, "digest": _folder_digest(folder)}
-
-
-def _fetch(
-    job: Job, repository: str, revision: str | None = None, subfolder: str | None = None
-) -> tuple[Path, dict[str, Any]]:
-    source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
-    copy = Path(repository).name
-    first = f"`hf download {repository} --local-dir {copy}`, point {job.key} to that folder, and "
-    there = [Path(file.name) for file in source.files]
-    names = [path.name for path in there if path.parent == within]
-    adapters.require_weights(names, copy / within, first)
-    hub.fetch(source, job.work, [str(within / name) for name in FILES], job.key)
-    return job.work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
-
-
-def _read(job: Job, folder: Path) -> tuple[Adapter, dict[str, Any]]:
-    """The given adapter, found to fit the backbone before weights are read, and what ``adapter.json`` says of it."""
-    family = find_family(job.spec["family"])
-    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    given = adapters.read_adapter(folder, family, model)
-    differences = _differences(given, lora.targets(model, family))
-    repository = checkpoint.manifest(job.backbone).get("repository")
-    return (
-        dataclasses.replace(given, base=repository or given.base),
-        {"family": family.name, **differences, **adapter.summary(given, model)},
-    )
 
 
 def _folder_digest(folder: Path) -> str:
@@ -115,12 +132,8 @@ def _folder_digest(folder: Path) -> str:
 
 
 def _differences(given: Adapter, wanted: list[str]) -> dict[str, list[str]]:
-    """Where the given adapter differs from what training would adapt, said on the terminal too."""
-    differences = {
+    """Where the given adapter differs from what training would adapt."""
+    return {
         "not_adapted": sorted(set(wanted) - given.pairs.keys()),
         "also_adapted": sorted(given.pairs.keys() - set(wanted)),
     }
-    for what, names in differences.items():
-        if names:
-            print(f"{what.replace('_', ' ')}: {len(names)} modules, {names[0]} …", file=sys.stderr)
-    return differences

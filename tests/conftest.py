@@ -1,0 +1,12 @@
+"""What every test shares: a cache of its own, so that none writes to the user's."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
