@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_released_shapes import LORA_OF_RANK_64, PARAMETERS
+from test_released_shapes import released_model
 
 from entropy_valley.backbone.families import FAMILIES
 
@@ -31,7 +31,7 @@ def test_releases(family):
     assert commit.startswith(f"`{release.revision}`" if release.revision else "none pinned")
 
 
-def test_what_they_are(family):
+def test_what_they_are(family, tmp_path):
     (release,) = family.releases
     stock, parameters, *ids, bos, read, trainable = rows("What they are")[family.name]
     assert stock == f"`{family.architecture}`"
@@ -39,5 +39,12 @@ def test_what_they_are(family):
     sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()
     assert {section["bos"] for section in sections if section.get("family") == family.name} == {bos == "yes"}
     assert read == ("row i − 1" if family.shifted else "row i")
-    assert parameters == f"{PARAMETERS[release.repository]:,}"
-    assert trainable == f"{LORA_OF_RANK_64[release.repository]:,}"
+    model = released_model(release.repository, tmp_path)
+    assert parameters == f"{model.num_parameters():,}"
+    assert trainable == f"{64 * sum(map(sum, adapted_shapes(model, family))):,}"
+
+
+def adapted_shapes(model, family):
+    """(out, in) of every weight that LoRA adapts, with a row of A and of B for each rank."""
+    named = {name: module for name, module in model.named_modules() if name.startswith("model.layers.")}
+    return [module.weight.shape for name, module in named.items() if name.rpartition(".")[2] in family.lora_targets]

@@ -42,7 +42,6 @@ def test_they_are_those_of_the_literal_tokens(made, family):
     vocabulary = backbone.tokenizer.get_vocab()
     assert backbone.eos_id == vocabulary[family.eos_token]
     assert backbone.bos_id == vocabulary[family.bos_token]
-    assert backbone.pad_id == vocabulary[family.pad_token or family.eos_token]
     assert backbone.mask_id == (None if family.causal else vocabulary[family.mask_token])
 
 
@@ -51,6 +50,15 @@ def test_another_id_in_the_config_is_named(folder, family, kind):
     edit_config(folder, **{f"{kind}_token_id": 77})
     with refusal(family, kind, rf"{kind} id is \d+, config.json says 77"):
         load_backbone(folder, family.name)
+
+
+def test_one_of_several_ids_in_the_config_is_enough(folder, family):
+    tokenizer = load_tokenizer(folder, family)
+    edit_config(folder, eos_token_id=[77, tokenizer.eos_token_id])
+    assert special_ids(folder, family, tokenizer)["eos"] == tokenizer.eos_token_id
+    edit_config(folder, eos_token_id=[77, 78])
+    with pytest.raises(InputError, match=r"eos id is \d+, config.json says \[77, 78\]"):
+        special_ids(folder, family, tokenizer)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,9 +78,7 @@ def test_all_that_is_wrong_is_said_at_once(folder, family):
         assert part in caught.value.problem
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "family"), [("diffullama", "llama3"), ("llama3", "diffullama"), ("dream", "dream_instruct")]
-)
+@pytest.mark.parametrize(("checkpoint", "family"), [("diffullama", "llama3"), ("llama3", "diffullama")])
 def test_families_of_one_model_type_are_told_apart_by_their_tokens(made, checkpoint, family):
     with pytest.raises(InputError, match="the tokenizer's no token"):
         load_backbone(made[checkpoint][1], family)
@@ -116,3 +122,12 @@ def test_dreams_tokenizer_is_released_without_a_fast_one(made, tmp_path):
     for text in ("Tap Reset now.", "点击现在。", "Löschen <|mask|><|endoftext|>"):
         assert slow(text)["input_ids"] == fast(text)["input_ids"]
     assert special_ids(folder, family, slow) == special_ids(made["dream"][1], family, fast)
+    (folder / "merges.txt").unlink()
+    with pytest.raises(InputError, match=r"no tokenizer: no tokenizer\.json and no vocab\.json \+ merges\.txt"):
+        load_tokenizer(folder, family)
+
+
+def test_a_tokenizer_that_the_family_cannot_load_is_refused(tmp_path):
+    (tmp_path / "tokenizer.model").write_bytes(b"sentencepiece")
+    with pytest.raises(InputError, match=r"no tokenizer: no tokenizer\.json\. Copy"):
+        load_tokenizer(tmp_path, FAMILIES["diffullama"])

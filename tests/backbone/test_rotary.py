@@ -62,7 +62,7 @@ def test_the_reference_decoder_runs_in_bfloat16_too(made):
 
 
 def test_what_is_ordered_otherwise_moves_logits_no_further_than_bfloat16_does():
-    report = measure(layers=2, width=128, ffn=256, heads=4, vocabulary=300)
+    report = measure("llada", layers=2, width=128, ffn=256, heads=4, kv_heads=4, vocabulary=300)
     for change in ("rotation in bfloat16", "eager attention"):
         assert 0 < report[change]["mean"] < 1.2 * report["float32"]["mean"]
         assert report[change]["same argmax"] > 0.97

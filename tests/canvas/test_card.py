@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from entropy_valley import files
+from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.tokenizer import load_tokenizer
-from entropy_valley.canvas.card import read_card, read_tokenizer
+from entropy_valley.backbone.tokenizer import load_tokenizer, train_tokenizer
+from entropy_valley.canvas.card import RustTokenizer, read_card, read_tokenizer, turn_end_id
 from entropy_valley.errors import InputError
 
 TEMPLATE = "English: {src}\nGerman: "
@@ -13,6 +16,7 @@ TEMPLATE = "English: {src}\nGerman: "
 
 def test_the_light_tokenizer_is_the_released_one(checkpoint):
     light, full = (read(checkpoint, FAMILIES["diffullama"]) for read in (read_tokenizer, load_tokenizer))
+    assert isinstance(light, RustTokenizer)
     for text in ["the small cat saw 12 dogs", "那只小猫 #PRS_ORG#", "", "<mask> </s>  two  spaces , and ' s"]:
         tokens = full(text, add_special_tokens=False)["input_ids"]
         assert light(text, add_special_tokens=False)["input_ids"] == tokens
@@ -21,13 +25,29 @@ def test_the_light_tokenizer_is_the_released_one(checkpoint):
     assert light.get_vocab() == full.get_vocab()
 
 
+def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint, tmp_path):
+    """As DiffuLLaMA declares ти: an entry of the vocabulary, but no added token of ``tokenizer.json``."""
+    family, folder = FAMILIES["diffullama"], shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    whole = files.read_json(folder / "tokenizer.json")
+    whole["added_tokens"] = [token for token in whole["added_tokens"] if token["content"] != family.mask_token]
+    files.write_json(folder / "tokenizer.json", whole)
+    settings = files.read_json(folder / "tokenizer_config.json")
+    tokens = {number: token for number, token in settings["added_tokens_decoder"].items() if token["content"] != "ти"}
+    settings |= {"added_tokens_decoder": tokens, "mask_token": "ти", "pad_token": "¨", "add_bos_token": True}
+    files.write_json(folder / "tokenizer_config.json", settings)
+    text, settings = "cat ти dogs ¨", {"add_special_tokens": False}
+    full = load_tokenizer(folder, family)(text, **settings)["input_ids"]
+    assert read_tokenizer(folder, family)(text, **settings)["input_ids"] == full
+    assert RustTokenizer(folder / "tokenizer.json")(text, **settings)["input_ids"] != full
+
+
 def test_it_knows_prompt_context_and_digests(checkpoint):
     card = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     bare = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=False)
-    assert card.context == 40
+    assert card.context == 40 and card.turn_end is None
     assert card.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
     assert card.prompt.encode("cat")[0] == card.prompt.tokenizer.get_vocab()["<s>"]
-    assert card.backbone_digest == files.read_json(checkpoint / "checkpoint.json")["digest"]
+    assert card.backbone_digest == checkpoint_digest(checkpoint)
 
 
 def adapter(folder, backbone_digest):
@@ -54,3 +74,16 @@ def test_a_sentence_beyond_the_context_is_named_with_its_numbers(checkpoint):
         InputError, match=r"test\.jsonl: sentence 's7': prompt 30 \+ canvas 11 = 41 tokens.*context is 40"
     ):
         card.check("test.jsonl", "s7", 30, 11)
+
+
+def test_a_prompt_that_fills_the_context_is_named_with_its_numbers(checkpoint):
+    card = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    assert card.room("test.jsonl", "s7", 39) == 1
+    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's7': prompt of 40 tokens.*context is 40"):
+        card.room("test.jsonl", "s7", 40)
+
+
+def test_the_token_that_ends_a_turn():
+    family = FAMILIES["dream_instruct"]
+    tokenizer = train_tokenizer(["a b"], 300, family)
+    assert tokenizer.convert_ids_to_tokens(turn_end_id(tokenizer, family)) == "<|im_end|>"

@@ -25,7 +25,6 @@ class Backbone:
     tokenizer: Any
     mask_id: int | None
     eos_id: int
-    pad_id: int
     bos_id: int | None
     digest: str
     shifted: bool  # whether the logits of slot i are read from row i - 1; as the family has it unless asked otherwise
@@ -59,16 +58,15 @@ def load_backbone(
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     digest = checkpoint.checkpoint_digest(folder)
-    changes = None if adapter is None else _adapter(Path(adapter), kind, model, digest)
+    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     weights.fill(model, kind, folder, device)
     if changes:
         adapters.merge_adapter(model, changes)
     _assert_attention(model.eval().requires_grad_(False), kind)
-    pad = ids["eos"] if ids["pad"] is None else ids["pad"]
     shifted = kind.shifted if shifted is None else shifted
-    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], pad, ids["bos"], digest, shifted)
+    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted)
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -115,12 +113,6 @@ def new_model(
     )
     torch.manual_seed(seed)
     return empty_model(find_family(family), arguments, torch.float32, "cpu")
-
-
-def _adapter(folder: Path, family: Family, model: Any, backbone_digest: str) -> adapters.Adapter:
-    """The adapter in ``folder``, found to fit the model before any of its weights is read."""
-    adapters.adapter_card(folder, backbone_digest)
-    return adapters.read_adapter(folder, family, model)
 
 
 @torch.inference_mode()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
+from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
@@ -17,9 +18,11 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     """Keyword arguments of the stock config, from ``config.json``.
 
     Raises one InputError that names every field in which the checkpoint computes something else than its family and,
-    where ``repository`` is one of the family's releases, every field that is not as published there.
+    where it is from the ``repository`` of one of the family's releases, every field that is not as published there.
+    By default ``checkpoint.json`` says where it is from.
     """
-    said = files.read_json(folder / CONFIG)
+    said = _said(folder, family)
+    repository = repository or checkpoint.facts(folder).get("repository")
     problems = _differences(said, {"model_type": family.model_type, **family.fixed})
     try:
         arguments = family.to_stock(said)
@@ -51,7 +54,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
         f"{kind} id is {ids[kind]}, {who} {value}"
         for who, said in _known_ids(folder, family).items()
         for kind, value in said.items()
-        if None not in (value, ids[kind]) and value != ids[kind]
+        if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
     if problems:
         raise InputError(
@@ -62,8 +65,16 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     return ids
 
 
+def _said(folder: Path, family: Family) -> dict[str, Any]:
+    """What ``config.json`` says, and what the authors' class takes for a fixed field that it leaves out."""
+    said = files.read_json(folder / CONFIG)
+    if not isinstance(said, dict):
+        raise InputError(folder / CONFIG, "not a JSON object", "Fetch it again.")
+    return {**family.defaults, **said}
+
+
 def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    """What is there and other than expected; what a ``config.json`` leaves out has the stock class's own value."""
+    """What is found and other than expected; a field that is not found is as the stock class has it."""
     return [
         f"{key} is {found[key]!r}, not {value!r}"
         for key, value in expected.items()
@@ -83,10 +94,12 @@ def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
 
 def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
     """By who says so: the special ids that ``config.json`` and the releases with a vocabulary of its size name."""
-    said = files.read_json(folder / CONFIG)
+    said = _said(folder, family)
     # No BOS from config.json: Dream's keeps that of Qwen2, which its own tokenizer has replaced.
     known = {f"{CONFIG} says": {kind: said.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
     size = family.to_stock(said)["vocab_size"]
     return known | {
-        f"{release.repository} has": release.ids for release in family.releases if release.config["vocab_size"] == size
+        f"{release.repository} has": release.ids
+        for release in family.releases
+        if release.config.get("vocab_size") == size
     }

@@ -6,25 +6,40 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from entropy_valley import files
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
-TOKENIZER_FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
+WHOLE = "tokenizer.json"
+# Beside it, what else is declared; transformers adds to the tokenizer what it has not.
+DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own fast tokenizer, never through remote code."""
+    """The checkpoint's own fast tokenizer, never through remote code.
+
+    Raises InputError where there is neither ``tokenizer.json`` nor all the files of the family's tokenizer class.
+    """
     import transformers
 
     folder = Path(folder)
-    if not any((folder / file).exists() for file in TOKENIZER_FILES):
-        raise InputError(
-            folder,
-            f"no tokenizer, none of {', '.join(TOKENIZER_FILES)}",
-            "Copy the released tokenizer files into this folder.",
-        )
-    name = "PreTrainedTokenizerFast" if (folder / TOKENIZER_FILES[0]).exists() else family.tokenizer_class
-    return getattr(transformers, name).from_pretrained(folder, local_files_only=True)
+    if (folder / WHOLE).exists():
+        return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
+    parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
+    if not parts or not all((folder / file).exists() for file in parts):
+        wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
+        raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
+    return released.from_pretrained(folder, local_files_only=True)
+
+
+def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
+    """The tokens declared beside ``tokenizer.json``: each a string, or its ``content`` and flags."""
+    said = [files.read_json(folder / name) for name in DECLARATIONS if (folder / name).exists()]
+    tokens = [token for one in said for key, token in one.items() if key.endswith("_token")]
+    for one in said:
+        tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]
+    return [token for token in tokens if isinstance(token, str | dict)]  # `add_bos_token` is a switch
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:

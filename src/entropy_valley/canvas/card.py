@@ -12,18 +12,22 @@ from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.released import config_arguments
-from entropy_valley.backbone.tokenizer import load_tokenizer
+from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer
 from entropy_valley.errors import InputError
 
 
 @dataclass(frozen=True)
 class Card:
-    """A backbone's prompt and context, and the digests that name it and its adapter (None: the bare backbone)."""
+    """A backbone's prompt and context, and the digests that name it and its adapter (None: the bare backbone).
+
+    ``turn_end`` is the id of the token that ends a turn of its chats; None: it has none.
+    """
 
     prompt: Prompt
     context: int
     backbone_digest: str
     adapter_digest: str | None = None
+    turn_end: int | None = None
 
     @property
     def digest(self) -> str:
@@ -40,6 +44,17 @@ class Card:
                 "Split or drop the sentence, or choose smaller ratios.",
             )
 
+    def room(self, place: object, sentence: str, prompt: int) -> int:
+        """The tokens that a prompt of so many leaves of the context; raise InputError where it leaves none."""
+        if prompt >= self.context:
+            raise InputError(
+                place,
+                f"sentence {sentence!r}: prompt of {prompt} tokens, but the backbone's context is {self.context} "
+                "and must hold the translation too",
+                "Split or drop the sentence.",
+            )
+        return self.context - prompt
+
 
 def read_card(backbone: Path, adapter: Path | None, family: str, template: str, bos: bool) -> Card:
     """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched
@@ -52,7 +67,13 @@ def read_card(backbone: Path, adapter: Path | None, family: str, template: str, 
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    return Card(prompt, context, digest, adapter_digest(adapter, kind, digest) if adapter else None)
+    given = adapter_digest(adapter, kind, digest) if adapter else None
+    return Card(prompt, context, digest, given, turn_end_id(tokenizer, kind))
+
+
+def turn_end_id(tokenizer: Any, family: Family) -> int | None:
+    """The id of the token that ends a turn of the family's chats; None for a family without chats."""
+    return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)
 
 
 class RustTokenizer:
@@ -75,11 +96,28 @@ class RustTokenizer:
     def get_vocab(self) -> dict[str, int]:
         return self._tokenizer.get_vocab()
 
+    def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
+        """Whether each of the declared tokens is an added one here, with the same flags."""
+        added = {token.content: token for token in self._tokenizer.get_added_tokens_decoder().values()}
+        flags = [token if isinstance(token, dict) else {"content": token} for token in tokens]
+        return all(
+            token["content"] in added
+            and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
+            for token in flags
+        )
+
 
 def read_tokenizer(folder: Path, family: Family) -> Any:
-    """The checkpoint's tokenizer; through transformers only where it was released without ``tokenizer.json``."""
-    path = folder / "tokenizer.json"
-    return RustTokenizer(path) if path.exists() else load_tokenizer(folder, family)
+    """The checkpoint's tokenizer, which splits text as in training.
+
+    Through transformers only where there is more to it than ``tokenizer.json``: DiffuLLaMA's mask token is declared
+    beside it, and only then one token in a text too.
+    """
+    if (folder / WHOLE).exists():
+        light = RustTokenizer(folder / WHOLE)
+        if light.has_added(declared_tokens(folder)):
+            return light
+    return load_tokenizer(folder, family)
 
 
 def _bos(tokenizer: Any, family: Family, folder: Path) -> int:

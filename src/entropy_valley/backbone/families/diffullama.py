@@ -1,9 +1,9 @@
 """DiffuLLaMA (diffusionfamily/diffullama): Llama-2's tensors and computation, logits shifted by one.
 
 Llama-2 has no mask token. The authors took entry 811 of its vocabulary, ``ти``, for one: it is the default of their
-training script, their fine-tuning code sets it where the tokenizer names none, and their sampler reads it from the
-released tokenizer (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). What that tokenizer declares goes first
-here too, and must be 811.
+training script, and the released tokenizer declares it (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). What
+a tokenizer declares goes first here too, and must be 811. It also declares a pad token ``¨``, which has no use here:
+nothing is padded.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ DIFFULLAMA = Family(
     to_stock=stock_config,
     to_released=with_architecture("LlamaForCausalLM"),
     fixed=LLAMA_FIXED,
-    tokenizer_class="LlamaTokenizerFast",
     releases=(
         Release(
             repository="diffusionfamily/diffullama",
-            licence="Llama 2 Community License",
-            config={  # its context length is published nowhere but in the checkpoint itself
+            licence="Apache-2.0; of its base model: Llama 2 Community License",
+            revision="b20cd6d3e7b2c1016203bcd986e886fe885b6061",  # the weights of 01ea216, with the licence on the card
+            config={
                 "vocab_size": 32000,
                 "hidden_size": 4096,
                 "intermediate_size": 11008,
                 "num_hidden_layers": 32,
                 "num_attention_heads": 32,
                 "num_key_value_heads": 32,
+                "max_position_embeddings": 4096,
                 "rope_theta": 1e4,
                 "rms_norm_eps": 1e-5,
             },

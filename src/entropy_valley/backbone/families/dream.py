@@ -8,14 +8,13 @@ BASE = Release(
     repository="Dream-org/Dream-v0-Base-7B",
     licence="Apache-2.0",
     revision="6572adb5535263e4d1a337b56942ba48b6dee2a9",
-    config={
+    config={  # not the context, on which its rotation does not depend
         "vocab_size": 152064,
         "hidden_size": 3584,
         "intermediate_size": 18944,
         "num_hidden_layers": 28,
         "num_attention_heads": 28,
         "num_key_value_heads": 4,
-        "max_position_embeddings": 131072,
         "rope_theta": 1e6,
         "rms_norm_eps": 1e-6,
     },

@@ -1,8 +1,8 @@
 """Dream-Instruct (Dream-org/Dream-v0-Instruct-7B): Dream's tensors, computation and vocabulary, tuned on chats.
 
 ``chat`` is what Qwen2.5's template, which its tokenizer keeps, makes of one user message, the default system message
-included. A turn ends with ``<|im_end|>``; the end of a text stays ``<|endoftext|>`` (id 151643), as its
-``generation_config.json`` says.
+included. A turn, and with it a translation, ends with ``<|im_end|>``; the EOS stays ``<|endoftext|>`` (id 151643), as
+its ``generation_config.json`` says.
 """
 
 from __future__ import annotations

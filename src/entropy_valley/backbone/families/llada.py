@@ -21,6 +21,18 @@ NAMES = (
     ("model.transformer.blocks.{i}.ff_out", "model.layers.{i}.mlp.down_proj"),
 )
 
+FIELDS = {  # stock: released
+    "vocab_size": "embedding_size",
+    "hidden_size": "d_model",
+    "intermediate_size": "mlp_hidden_size",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "max_position_embeddings": "max_sequence_length",
+    "rope_theta": "rope_theta",
+    "rms_norm_eps": "rms_norm_eps",
+}
+
 # What the stock class takes for granted; a checkpoint that says otherwise computes another function.
 FIXED = {
     "activation_type": "silu",
@@ -40,37 +52,26 @@ FIXED = {
     "weight_tying": False,
 }
 
+# What the authors' configuration_llada.py, which is OLMo's, takes for a field that config.json leaves out.
+DEFAULTS = {
+    "activation_type": "swiglu",
+    "attention_dropout": 0.1,
+    "block_type": "sequential",
+    "embedding_dropout": 0.1,
+    "layer_norm_type": "default",
+    "residual_dropout": 0.1,
+    "rope": False,
+    "weight_tying": True,
+}
+
 
 def to_stock(released: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "vocab_size": released.get("embedding_size") or released["vocab_size"],
-        "hidden_size": released["d_model"],
-        "intermediate_size": released["mlp_hidden_size"],
-        "num_hidden_layers": released["n_layers"],
-        "num_attention_heads": released["n_heads"],
-        "num_key_value_heads": released.get("n_kv_heads") or released["n_heads"],
-        "max_position_embeddings": released["max_sequence_length"],
-        "rope_theta": released["rope_theta"],
-        "rms_norm_eps": released["rms_norm_eps"],
-        "tie_word_embeddings": False,
-    }
+    return {stock: released[field] for stock, field in FIELDS.items()}
 
 
 def to_released(config: Any) -> dict[str, Any]:
-    return {
-        "architectures": ["LLaDAModelLM"],
-        "d_model": config.hidden_size,
-        "embedding_size": config.vocab_size,
-        "max_sequence_length": config.max_position_embeddings,
-        "mlp_hidden_size": config.intermediate_size,
-        "n_heads": config.num_attention_heads,
-        "n_kv_heads": config.num_key_value_heads,
-        "n_layers": config.num_hidden_layers,
-        "rms_norm_eps": config.rms_norm_eps,
-        "rope_theta": config.rope_theta,
-        "vocab_size": config.vocab_size,
-        **FIXED,
-    }
+    fields = {field: getattr(config, stock) for stock, field in FIELDS.items()}
+    return {"architectures": ["LLaDAModelLM"], "vocab_size": config.vocab_size, **fields, **FIXED}
 
 
 LLADA = Family(
@@ -85,6 +86,7 @@ LLADA = Family(
     to_stock=to_stock,
     to_released=to_released,
     fixed=FIXED,
+    defaults=DEFAULTS,
     names=NAMES,
     float32_rotary=True,
     releases=(
