@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from entropy_valley.canvas.card import turn_end_id
 from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.tasks import Canvas
-from entropy_valley.decoding.translation import Denoising
+from entropy_valley.decoding.translation import Denoising, text_tokens
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -57,9 +58,10 @@ class Translator:
             for place, (prompt, row) in enumerate(zip(prompts, chosen, strict=True))
         ]
         filled = dict(engine.fill(canvases, make_order(self.order)))
+        turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
         return [
             Translation(
-                self.prompt.text(filled[place].tokens[: filled[place].text]),
+                self.prompt.text(text_tokens(filled[place].tokens, filled[place].text, turn_end)),
                 row["length"],
                 dict(zip(row["candidates"], row["scores"], strict=False)),
             )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.store import Store
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
@@ -73,3 +79,33 @@ def run(command):
         runpy.run_path(sys.argv[0], run_name="__main__")
     finally:
         sys.argv = before
+
+
+def run_without_torch(command):
+    """Run a job in a process of its own, which fails if torch or transformers was imported."""
+    program = (
+        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
+        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
+    )
+    subprocess.run([sys.executable, "-c", program, *map(str, command)], check=True)
+
+
+@contextlib.contextmanager
+def killed_at_the_sixth_result(monkeypatch):
+    """A job run in here must die of its sixth result, five being in the store."""
+    put, done = Store.put, []
+
+    def die_at_the_sixth(store, key, value):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(key)
+        put(store, key, value)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Store, "put", die_at_the_sixth)
+        yield
+
+
+def with_turn_end(family, tokenizer, token):
+    """The family as if ``token`` ended the turns of its chats."""
+    return dataclasses.replace(family, chat_tokens=(tokenizer.convert_ids_to_tokens(token),))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 
 import pytest
 import torch
-from bench import Bench, run
+from bench import Bench, killed_at_the_sixth_result, run, run_without_torch
 
 from entropy_valley import files
 from entropy_valley.backbone.packing import using_attention
-from entropy_valley.decoding.autoregressive import Search
-from entropy_valley.decoding.beam_search import BeamSearch, Task
+from entropy_valley.decoding.beam_search import BeamSearch
 from entropy_valley.decoding.reference import EAGER
-from entropy_valley.store import Store
+from entropy_valley.decoding.search import Search, Task
 
 SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
 
@@ -166,12 +163,7 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
 
 def test_a_job_with_nothing_missing_does_not_import_torch(bench):
     bench.generate()
-    program = (
-        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
-        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
-    )
-    command = [sys.executable, "-c", program, *map(str, bench.generate_command())]
-    assert subprocess.run(command, check=False).returncode == 0
+    run_without_torch(bench.generate_command())
 
 
 @pytest.mark.parametrize("change", [{"beams": 2}, {"length_penalty": 0.5}, {"max_new_tokens": 23}], ids=str)
@@ -183,19 +175,9 @@ def test_another_search_is_another_key(bench, change):
 
 def test_a_killed_job_resumes_to_the_same_bytes(bench, monkeypatch):
     expected = bench.generate("--no-store", out="whole")
-    put, done = Store.put, []
-
-    def die_at_the_sixth(store, key, value):
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(key)
-        put(store, key, value)
-
-    monkeypatch.setattr(Store, "put", die_at_the_sixth)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at_the_sixth_result(monkeypatch):
         bench.generate("--token-budget", 400)
     assert not bench.out.exists()
-    monkeypatch.setattr(Store, "put", put)
     assert bench.generate() == expected
     assert bench.ledgers()[-1]["computed"] == 12 - 5
 
@@ -211,4 +193,5 @@ def test_the_context_bounds_a_search_and_a_prompt_that_fills_it_is_refused(bench
         run(bench.generate_command(out="long"))
     message = capsys.readouterr().err
     assert ended.value.code == 2 and not bench.out.exists()
-    assert all(part in message for part in ("test.jsonl", "'s3'", "context is 128"))
+    assert all(part in message for part in ("test.jsonl", "'s3'", "context is 128", "Split or drop the sentence"))
+    assert "canvas" not in message and "ratios" not in message

@@ -10,10 +10,14 @@ import sys
 import time
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import SELECTORS, Bench, killed_at_the_sixth_result, run_without_torch, with_turn_end
+from hypothesis import given
+from hypothesis import strategies as st
 
 from entropy_valley import files
+from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.translation import text_tokens
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
 
@@ -37,6 +41,27 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
         assert len(canvas["candidates"]) == canvas["calls"] and sum(canvas["candidates"]) == canvas["slots"]
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 12), st.none() | st.integers(0, 9))
+def test_a_text_ends_before_the_first_end_of_a_turn(tokens, text, turn_end):
+    kept = text_tokens(tokens, text, turn_end)
+    assert kept == tokens[: len(kept)] and len(kept) <= text and turn_end not in kept
+    assert len(kept) == min(text, len(tokens)) or tokens[len(kept)] == turn_end
+
+
+def test_a_turns_end_cuts_the_text_and_changes_nothing_else(bench, llada, no_model, monkeypatch):
+    bench.canvas("ratio")
+    bench.decode("ratio")
+    whole = files.read_jsonl(bench.out)
+    end = max((row["tokens"] for row in whole), key=len)[1]
+    monkeypatch.setitem(FAMILIES, "llada", with_turn_end(llada.family, llada.tokenizer, end))
+    no_model()
+    bench.decode("ratio", out="chat")
+    for row, cut in zip(whole, files.read_jsonl(bench.out), strict=True):
+        tokens = row["tokens"][: row["tokens"].index(end)] if end in row["tokens"] else row["tokens"]
+        hypothesis = llada.tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        assert cut == row | {"tokens": tokens, "hypothesis": hypothesis}
 
 
 def test_costs_are_the_methods_and_the_engines(bench):
@@ -118,21 +143,11 @@ def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
 def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path):
     bench.canvas("ev")
     expected = bench.decode("ev", "--no-store", out="whole")
-    put, done = Store.put, []
-
-    def die_at_the_sixth(store, key, value):
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(key)
-        put(store, key, value)
-
-    monkeypatch.setattr(Store, "put", die_at_the_sixth)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at_the_sixth_result(monkeypatch):
         bench.decode("ev")
     assert not bench.out.exists()
     shard = max((tmp_path / "store").glob("*.jsonl"), key=os.path.getmtime)
     shard.write_bytes(shard.read_bytes()[:-9])  # and the last line was torn
-    monkeypatch.setattr(Store, "put", put)
     assert bench.decode("ev") == expected
     assert bench.ledgers()[-1]["computed"] == 12 - 4
 
@@ -152,12 +167,7 @@ def test_sigkill_resumes_to_the_same_bytes(bench, tmp_path):
 
 @pytest.mark.parametrize("method", ["oracle", "ratio"])
 def test_unprobed_methods_do_not_import_torch(bench, method):
-    command = bench.canvas_command(method)
-    program = (
-        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
-        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
-    )
-    assert subprocess.run([sys.executable, "-c", program, *map(str, command)], check=False).returncode == 0
+    run_without_torch(bench.canvas_command(method))
     rows = files.read_jsonl(bench.canvases)
     assert {(row["calls"], row["slots"]) for row in rows} == {(0, 0)}
 

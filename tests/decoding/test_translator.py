@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from bench import with_turn_end
+
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.canvas.selectors import make_selector
@@ -22,6 +26,17 @@ def test_it_gives_algorithm_1(backbone):
         assert translation.length == min(sorted(means), key=means.__getitem__)
         _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
         assert translation.text == prompt.text(text)
+
+
+def test_a_text_ends_before_the_end_of_a_turn(llada):
+    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_selector("ratio", {"ratios": 1.0})
+    lengths = {source: candidate_length(1.0, len(prompt.tokens(source))) for source in SOURCES}
+    texts = {source: reference.decode(llada, prompt.encode(source), lengths[source], 4)[1] for source in SOURCES}
+    source, text = max(texts.items(), key=lambda item: len(item[1]))
+    chat = dataclasses.replace(llada, family=with_turn_end(llada.family, llada.tokenizer, text[1]))
+    (translation,) = Translator(chat, prompt, selector, steps=4).translate([source])
+    assert translation.length == lengths[source]
+    assert translation.text == prompt.text(text[: text.index(text[1])]) != prompt.text(text)
 
 
 def mean_entropy(backbone, prompt, length):

@@ -68,7 +68,7 @@ def test_the_target_and_its_one_eos_are_predicted_and_the_whole_sequence_is_read
 
 
 def test_batches_and_order_are_those_of_the_masked_objective(load, llama3):
-    """Tokenizers differ between families, and with them lengths: here both objectives read the same pairs."""
+    """Of the same pairs, that is, and the same lengths: tokenizers differ between families."""
     pairs = continuations_of(llama3).pairs
     ours, masked = continuations_of(llama3, parts=3), canvases_of(load("llada"), parts=3, pairs=pairs)
     for step in range(2 * len(ours.order)):

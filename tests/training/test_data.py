@@ -23,6 +23,13 @@ def test_every_pair_once_per_epoch(lengths, batch, seed, pool):
         assert max(map(len, batches)) <= batch
 
 
+@given(st.lists(st.tuples(*[st.integers(1, 50)] * 2), min_size=1), st.integers(1, 16), st.integers(0, 99))
+def test_the_same_pairs_under_another_tokenizer_are_in_the_same_batches(lengths, batch, seed):
+    one, other = (data.Batches(torch.tensor(each), batch, seed) for each in zip(*lengths, strict=True))
+    for step in range(2 * len(one)):
+        assert sorted(one[step].tolist()) == sorted(other[step].tolist())
+
+
 @given(LENGTHS, st.integers(1, 16), st.integers(0, 99))
 def test_a_batch_needs_none_before_it(lengths, batch, seed):
     steps = range(3 * len(data.Batches(lengths, batch, seed)))

@@ -72,6 +72,10 @@ class Job:
         """Raise InputError if a canvas of so many slots for row ``place`` of the test set exceeds the context."""
         self.card.check(self._options.testset, self.rows[place]["id"], len(self.prompts[place]), slots)
 
+    def room(self, place: int) -> int:
+        """The tokens of the context behind the prompt of row ``place``; raise InputError where there are none."""
+        return self.card.room(self._options.testset, self.rows[place]["id"], len(self.prompts[place]))
+
     @functools.cached_property
     def prompts(self) -> list[list[int]]:
         """The prompt tokens of each row."""

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.decoding.keys import beam_key
+from entropy_valley.decoding.search import Search, Task
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
-
-
-@dataclass(frozen=True)
-class Search:
-    """How translations are searched for.
-
-    A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
-    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens.
-    """
-
-    beams: int
-    length_penalty: float
-    max_new_tokens: int
 
 
 def translate(job: Job, search: Search) -> list[dict[str, Any]]:
@@ -57,26 +44,20 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 
 
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
-    limits = [_limit(job, place, search) for place in range(len(job.rows))]
+    limits = [min(search.max_new_tokens, job.room(place)) for place in range(len(job.rows))]
     keys = [
         beam_key(job.card.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
         for prompt, limit in zip(job.prompts, limits, strict=True)
     ]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.decoding.beam_search import BeamSearch, Task
+        from entropy_valley.decoding.beam_search import BeamSearch
 
         tasks = [Task(job.prompts[place], limits[place]) for place in missing]
         for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
             yield missing[done], found.to_json()
 
     return job.recall("generate", keys, compute)
-
-
-def _limit(job: Job, place: int, search: Search) -> int:
-    """The most new tokens of a sentence: what is asked for, as far as the context has room behind its prompt."""
-    job.check(place, 1)
-    return min(search.max_new_tokens, job.card.context - len(job.prompts[place]))
 
 
 def _row(job: Job, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:

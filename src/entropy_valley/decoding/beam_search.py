@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -18,32 +17,12 @@ from transformers import GenerationConfig
 
 from entropy_valley.backbone.packing import hidden_states, pack, using_attention
 from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.decoding.search import Found, Search, Task
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
-    from entropy_valley.decoding.autoregressive import Search
 
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}
-
-
-@dataclass(frozen=True)
-class Task:
-    """A prompt to go on from, by at most ``limit`` tokens."""
-
-    prompt: Sequence[int]
-    limit: int
-
-
-@dataclass(frozen=True)
-class Found:
-    """The best hypothesis: its tokens before the EOS, whether there was one, and the mean log-probability of all."""
-
-    tokens: list[int]
-    finished: bool
-    logprob: float
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
 
 
 class BeamSearch:

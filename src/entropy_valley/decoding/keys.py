@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from entropy_valley import files
-from entropy_valley.revisions import DECODING
+from entropy_valley.revisions import DECODING, GENERATION
 
 
 def probe_key(checkpoint: str, numerics: str, prompt: Sequence[int], length: int) -> str:
@@ -27,4 +27,4 @@ def beam_key(
     checkpoint: str, numerics: str, prompt: Sequence[int], beams: int, length_penalty: float, limit: int
 ) -> str:
     """Names the translation that a beam search of at most ``limit`` tokens finds."""
-    return files.digest(["beam", DECODING, checkpoint, numerics, list(prompt), beams, length_penalty, limit])
+    return files.digest(["beam", GENERATION, checkpoint, numerics, list(prompt), beams, length_penalty, limit])

@@ -52,9 +52,10 @@ def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[st
 def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denoising) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls, slots, passes, run_tokens, head_rows}``.
 
-    ``tokens`` are the ids before the first EOS. ``calls`` and ``slots`` are the method's as the paper counts them:
-    probes and T steps, each step over all slots. ``passes``, ``run_tokens`` and ``head_rows`` are what the engine
-    needs for the sentence by itself: no empty steps, the probe reused, nothing after the text is settled.
+    ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
+    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots.
+    ``passes``, ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps,
+    the probe reused, nothing once all before the EOS is settled.
     """
     for place, canvas in enumerate(canvases):
         job.check(place, canvas["length"])
@@ -63,6 +64,11 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
         _row(job, row["id"], prompt, canvas, value, denoising)
         for row, prompt, canvas, value in zip(job.rows, job.prompts, canvases, filled, strict=True)
     ]
+
+
+def text_tokens(tokens: Sequence[int], text: int, turn_end: int | None) -> list[int]:
+    """The ids of a filled canvas that are its text: of the ``text`` before the first EOS, those before ``turn_end``."""
+    return list(itertools.takewhile(lambda token: token != turn_end, tokens[:text]))
 
 
 def summary(rows: Sequence[Mapping[str, Any]], denoising: Denoising) -> dict[str, int]:
@@ -108,7 +114,7 @@ def _row(
     filled: Mapping[str, Any],
     denoising: Denoising,
 ) -> dict[str, Any]:
-    tokens, length = filled["tokens"][: filled["text"]], canvas["length"]
+    tokens, length = text_tokens(filled["tokens"], filled["text"], job.card.turn_end), canvas["length"]
     return {
         "id": sentence,
         "hypothesis": job.card.prompt.text(tokens),

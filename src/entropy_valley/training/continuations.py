@@ -13,10 +13,11 @@ from entropy_valley.training import data, loss
 class Continuations:
     """The micro-batches of a step, a pure function of (seed, step): plain next-token prediction of target and EOS.
 
-    The counterpart of :class:`~entropy_valley.training.canvases.Canvases` for causal families, with the same pairs in
-    the same batches and order. The prompt is read and not predicted. Of ``training.loss`` only ``normaliser`` has a
-    meaning here: nothing is masked, so there is no ``time``, ``eps`` or ``weight`` ("token" and "masked" agree); and a
-    decoder that stops at the first EOS never sees what ``eos_padding`` would teach.
+    The counterpart of :class:`~entropy_valley.training.canvases.Canvases` for causal families; in a fine-tuning, the
+    batches of both hold the same pairs if both tokenizers drop the same ones as too long. The prompt is read and not
+    predicted. Of ``training.loss`` only ``normaliser`` has a meaning here: nothing is masked, so there is no ``time``,
+    ``eps`` or ``weight`` ("token" and "masked" agree); and a decoder that stops at the first EOS never sees what
+    ``eos_padding`` would teach.
     """
 
     pairs: data.Pairs

@@ -21,7 +21,7 @@ from entropy_valley.training import data
 from entropy_valley.training.canvases import Canvases
 from entropy_valley.training.continuations import Continuations
 from entropy_valley.training.kernels import fast_kernels
-from entropy_valley.training.loss import cross_entropies
+from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.reports import reports
 
 # Ours to choose, unlike the fine-tuning's: each masked slot counts alike. Under 1/t the rare canvas with one mask and a
@@ -54,7 +54,7 @@ def pretrain(job: Job) -> None:
     The checkpoint's manifest holds the dev cross-entropies. The same job gives the same bytes, killed or not.
     """
     family, settings = find_family(job.spec["family"]), job.settings
-    rows = {direction: files.read_jsonl(path, ("source", "target")) for direction, path in job.corpora.items()}
+    rows, dev = _read(job.corpora), _read(job.dev)
     tokenizer = train_tokenizer(_texts(rows, job.spec["prompts"]), settings.vocabulary, family)
     model = new_model(
         family.name,
@@ -62,7 +62,6 @@ def pretrain(job: Job) -> None:
         **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
     )
     pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
-    dev = {direction: files.read_jsonl(path, ("source", "target")) for direction, path in job.dev.items()}
     with fast_kernels("cpu"):
         batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
         _optimise(model, job, batches, family.shifted)
@@ -73,6 +72,10 @@ def pretrain(job: Job) -> None:
     with folders.whole(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
         checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec)
+
+
+def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
+    return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
 
 def _texts(rows: Mapping[str, list[dict[str, Any]]], prompts: Mapping[str, str]) -> Iterator[str]:
@@ -133,25 +136,27 @@ def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: 
     with reports(job.logs, start, steps, "pre-training", every=25) as report:
         for step in range(start, steps):
             (batch,) = batches[step]
-            losses = cross_entropies(model, batch, shifted)
-            loss = losses @ batch.weights
-            loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            rate = schedule.get_last_lr()[0]
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            report(
-                {
-                    "loss": loss.item(),
-                    "cross_entropy": losses.mean().item(),
-                    "learning_rate": rate,
-                    "gradient_norm": norm.item(),
-                    "tokens": batch.packed.input_ids.numel(),
-                }
-            )
+            report(_step(model, optimizer, schedule, batch, shifted))
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 state.save(step + 1)
+
+
+def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:
+    """One optimiser step on one batch; what :func:`reports` takes of it."""
+    losses, rate = cross_entropies(model, batch, shifted), schedule.get_last_lr()[0]
+    loss = losses @ batch.weights
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    return {
+        "loss": loss.item(),
+        "cross_entropy": losses.mean().item(),
+        "learning_rate": rate,
+        "gradient_norm": norm.item(),
+        "tokens": batch.packed.input_ids.numel(),
+    }
 
 
 class _State:

@@ -48,7 +48,15 @@ def join(device: str, processes: int) -> int:
             "Ask for as many GPUs as `training.processes`, or lower it.",
         )
     os.environ["DS_ACCELERATOR"] = device
-    backend = {"cpu": "gloo", "cuda": "nccl"}[device]
+    _form_group({"cpu": "gloo", "cuda": "nccl"}[device], processes)
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if torch.distributed.get_world_size() != processes:
+        raise RuntimeError(f"{torch.distributed.get_world_size()} processes joined, not {processes}")
+    return torch.distributed.get_rank()
+
+
+def _form_group(backend: str, processes: int) -> None:
     if processes == 1:
         # A store inside the process needs no port, which two jobs on one machine would fight for.
         os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
@@ -56,11 +64,6 @@ def join(device: str, processes: int) -> int:
     else:
         _die_with_launcher()
         torch.distributed.init_process_group(backend, timeout=PATIENCE)
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    if torch.distributed.get_world_size() != processes:
-        raise RuntimeError(f"{torch.distributed.get_world_size()} processes joined, not {processes}")
-    return torch.distributed.get_rank()
 
 
 def _die_with_launcher() -> None:

@@ -22,6 +22,7 @@ from entropy_valley.training import adapter, data, engine, lora, processes
 from entropy_valley.training.canvases import Canvases
 from entropy_valley.training.continuations import Continuations
 from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.reports import HISTORY, reports
 
@@ -63,8 +64,13 @@ def finetune(job: Job) -> None:
         shifted=job.spec["shifted"],
     )
     facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
-    if adapter.is_finished(job.out, facts, backbone):
-        return processes.leave()
+    if not adapter.is_finished(job.out, facts, backbone):
+        _train(job, backbone, facts, rank)
+    processes.leave()
+
+
+def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) -> None:
+    settings = job.settings
     batches = _batches(job, settings, backbone)
     steps = settings.max_steps or settings.epochs * len(batches.order)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
@@ -73,15 +79,18 @@ def finetune(job: Job) -> None:
     with fast_kernels(job.device):
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
     if rank == 0:
-        facts |= {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"])
+        counts = {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, {**facts, **counts}, done["history"])
         files.write_json(job.logs / "run.json", _run(job.device, done["seconds"]))
         checkpoints.clear()
-    processes.leave()
 
 
 def _batches(job: Job, settings: Training, backbone: Backbone) -> Canvases | Continuations:
-    """The same pairs in the same order for either kind of backbone, and what it is to predict of them."""
+    """The batches of every step, and what the backbone's kind is to predict of them.
+
+    Two backbones get the same pairs in each step if their tokenizers drop the same ones as too long; which these are
+    decides the shuffle. Within a batch each sorts by its own lengths.
+    """
     causal, loss, seed = backbone.family.causal, settings.loss, job.spec["seed"]
     pairs = _pairs(job, settings, backbone, 0 if causal else loss.eos_padding)
     order = data.Batches(pairs.lengths, settings.global_batch, seed)
@@ -112,16 +121,11 @@ class _Trainer:
     def step(self, number: int) -> dict[str, float]:
         """Run optimiser step ``number`` (from 0); loss, mean unweighted CE, learning rate, gradient norm, tokens."""
         parts, rate = self.batches[number], self.model.get_lr()[0]
-        mine = parts[self.rank :: self.world]
         sums = torch.zeros(2, dtype=torch.float64, device=self.model.device)
-        for micro, batch in enumerate(mine):
+        for micro, batch in enumerate(parts[self.rank :: self.world]):
             # Dropout draws from torch's own stream: set it, so that a resumed step draws the same.
             torch.manual_seed(seed_of(self.batches.seed, "dropout", number, micro, self.rank))
-            loss, entropies = self.model(batch.to(self.model.device))
-            # Weights already hold the whole batch's denominator; the engine averages over ranks.
-            self.model.backward(loss * self.world, scale_wrt_gas=False)
-            self.model.step()
-            sums += torch.stack([loss.detach(), entropies])
+            sums += self._backward(batch)
         if self.world > 1:
             torch.distributed.all_reduce(sums)
         loss, entropies = sums.tolist()
@@ -132,6 +136,14 @@ class _Trainer:
             "gradient_norm": float(self.model.get_global_grad_norm()),
             "tokens": sum(part.packed.input_ids.numel() for part in parts),
         }
+
+    def _backward(self, batch: MicroBatch) -> torch.Tensor:
+        """Add a micro-batch's gradients, and step if it is the last; its loss and sum of unweighted CE, (2,)."""
+        loss, entropies = self.model(batch.to(self.model.device))
+        # Weights already hold the whole batch's denominator; the engine averages over ranks.
+        self.model.backward(loss * self.world, scale_wrt_gas=False)
+        self.model.step()
+        return torch.stack([loss.detach(), entropies])
 
 
 def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
