@@ -34,7 +34,7 @@ wildcard_constraints:
     method="|".join(EXPERIMENT.matrix.methods),
     order="|".join(EXPERIMENT.matrix.orders),
     steps=r"\d+",
-    beams=r"\d+",
+    beams=str(EXPERIMENT.autoregressive.beams),
     system="|".join(sorted({cell.system for cell in matrix.all_cells(EXPERIMENT)})),
 
 

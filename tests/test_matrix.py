@@ -9,6 +9,7 @@ import pytest
 
 from entropy_valley import matrix
 from entropy_valley.config import load_files
+from entropy_valley.corpus import sources
 from entropy_valley.files import canonical
 from entropy_valley.specs import jobs, tables
 
@@ -57,7 +58,7 @@ def test_every_spec_is_canonical_json(experiment):
 
 
 def every_spec(experiment):
-    backbones = experiment.matrix.backbones
+    backbones = list(dict.fromkeys(cell.run.backbone for cell in matrix.all_cells(experiment)))
     made_here = [name for name in backbones if experiment.backbones[name].pretraining]
     yield from (jobs.pretraining(experiment, name) for name in made_here)
     yield from (jobs.hub(experiment, name) for name in backbones if name not in made_here)
@@ -97,6 +98,25 @@ def test_a_test_set_is_as_small_as_the_smaller_of_its_limits():
     assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
     assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
     assert json.loads(jobs.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
+
+
+@pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
+def test_every_source_can_be_made(experiment):
+    for name in experiment.sources:
+        sources.make(json.loads(jobs.testset(experiment, "en-zh", name))["source"])
+
+
+def test_a_limit_is_no_part_of_what_is_trained_on():
+    narrow = {**PAPER.sources, "wmt19-zh-en": PAPER.sources["wmt19-zh-en"].model_copy(update={"limit": 9})}
+    assert jobs.corpus(PAPER.model_copy(update={"sources": narrow}), "en-zh") == jobs.corpus(PAPER, "en-zh")
+
+
+def test_an_autoregressive_training_knows_nothing_of_masks():
+    loss = PAPER.training.loss.model_copy(update={"weight": "none", "eps": 0.1, "eos_padding": 4})
+    other = PAPER.model_copy(update={"training": PAPER.training.model_copy(update={"loss": loss})})
+    ar, masked = matrix.Run("en-zh", "llama3-8b", 1), matrix.Run("en-zh", "llada-8b", 1)
+    assert jobs.training(other, ar) == jobs.training(PAPER, ar)
+    assert jobs.training(other, masked) != jobs.training(PAPER, masked)
 
 
 def test_training_knows_nothing_of_decoding():

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from entropy_valley.config import Experiment
 
+COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
+
 
 @dataclass(frozen=True, order=True)
 class Run:
@@ -104,15 +106,17 @@ def autoregressive_cells(experiment: Experiment) -> list[Cell]:
 
 
 def instruct_cells(experiment: Experiment) -> list[Cell]:
-    """The variants of an instruction-tuned backbone, under the methods, order and step budget of the main tables."""
+    """The variants of an instruction-tuned backbone, under the order and step budget of the main tables; none where the
+    matrix does not have their direction."""
     settings, tables = experiment.instruct, experiment.tables
     return [
         Cell(Run(settings.direction, backbone, settings.seed), settings.testset, method, tables.order, tables.steps)
         for backbone in settings.backbones
-        for method in experiment.matrix.methods
+        for method in COMPARED
+        if settings.direction in experiment.matrix.directions
     ]
 
 
 def all_cells(experiment: Experiment) -> list[Cell]:
-    """Everything that is scored."""
-    return [*cells(experiment), *autoregressive_cells(experiment), *instruct_cells(experiment)]
+    """Everything that is scored, each once."""
+    return list(dict.fromkeys([*cells(experiment), *autoregressive_cells(experiment), *instruct_cells(experiment)]))

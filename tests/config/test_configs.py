@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +27,17 @@ def test_every_config_loads(names):
 
 def test_every_overlay_is_tested():
     assert {path.stem for path in (ROOT / "config").glob("*.yaml")} == {name for names in OVERLAYS for name in names}
+
+
+EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", EXTENDING, re.DOTALL))
+def test_every_documented_config_loads(load, tmp_path, monkeypatch, example):
+    for name, code in re.findall(r"```python\n# (\w+\.py)(.*?)```", EXTENDING, re.DOTALL):
+        (tmp_path / name).write_text(f"#{code}")
+    monkeypatch.syspath_prepend(tmp_path)
+    load(yaml.safe_load(example))
 
 
 def test_the_schema_is_in_step():

@@ -147,6 +147,14 @@ def test_beams_touch_no_canvas(finished):
     }
 
 
+@pytest.mark.parametrize(
+    "target", ["beam8/hypotheses.jsonl", "ev/med-T32/hypotheses.jsonl"], ids=["other beams", "a canvas"]
+)
+def test_an_autoregressive_backbone_is_decoded_as_the_config_says_alone(finished, target):
+    with pytest.raises(AssertionError, match="MissingRule"):
+        finished.planned(f"results/demo/en-zh/llama3-tiny/seed1/grammar/{target}")
+
+
 def test_no_autoregressive_backbone_no_table_of_it(finished):
     assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {"hero_figure", "all"}
 
@@ -163,16 +171,43 @@ def test_variants_share_a_checkpoint(finished):
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs) | {"dream_instruct_table", "all"}
 
 
-def test_released_adapters_train_nothing(tmp_path):
-    (tmp_path / "given").mkdir()
-    given = {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")}
-    over = {
-        "adapters": "released",
-        "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
-        "instruct": {"backbones": []},
-        "released": given,
-    }
-    planned = by_rule(Workspace(tmp_path, "config.yaml", over).planned())
-    assert planned["adopt_adapter"] == 2
-    assert not planned.keys() & {"train", "corpus"}
-    assert planned["score"] == 4
+RELEASED = {
+    "adapters": "released",
+    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+    "instruct": {"backbones": []},
+    "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
+}
+
+
+@pytest.fixture(scope="module")
+def adopted(tmp_path_factory):
+    """Every job done from given adapters."""
+    folder = tmp_path_factory.mktemp("adopted")
+    (folder / "given").mkdir()
+    (folder / "given/adapter_config.json").touch()
+    workspace = Workspace(folder, "config.yaml", RELEASED)
+    workspace.run("--cores", "2")
+    return workspace
+
+
+class TestReleasedAdapters:
+    def test_nothing_is_trained(self, adopted):
+        planned = by_rule(adopted.planned("--forceall"))
+        assert planned["adopt_adapter"] == 2
+        assert not planned.keys() & {"train", "corpus"}
+        assert planned["score"] == 4
+
+    @pytest.mark.parametrize("over", [{}, {"models": "elsewhere"}, {"device": "cpu"}], ids=str)
+    def test_a_second_run_does_nothing(self, adopted, over):
+        assert not adopted.planned(over=over)
+
+    def test_another_adapter_repeats_its_run_alone(self, adopted):
+        over = {"released": {"llama3-8b": {"en-zh": {1: {"folder": None, "repository": "someone/adapter"}}}}}
+        planned = adopted.planned(over=over)
+        assert planned["adopt_adapter en-zh.llama3-8b.1"]
+        assert not [job for job in planned if "llada-8b" in job]
+
+    def test_new_files_in_the_folder_are_taken(self, adopted):
+        (adopted.folder / "given/adapter_model.safetensors").touch()
+        assert by_rule(adopted.planned())["adopt_adapter"] == 2
+        (adopted.folder / "given/adapter_model.safetensors").unlink()

@@ -90,7 +90,7 @@ def test_from_given_adapters_the_same_translations_without_a_training(demo):
         "released": given,
         "backbones": {
             name: {"pretraining": None, "folder": f"results/smallest/backbones/{name}"}
-            for name in (*given, "dream-instruct-chat")
+            for name in (*given, "dream-instruct")
         },
         "instruct": {"backbones": []},
     }

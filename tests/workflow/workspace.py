@@ -23,7 +23,7 @@ for path in "$@"; do
   case "$path" in --out) folder=1; continue;; --*) folder=0; continue;; *=*) continue;; */*) ;; *) continue;; esac
   [ -e "$path" ] && continue
   case "$folder $script" in
-    "1 train"*|"1 pretrain") mkdir -p "$path";;
+    "1 train"*|"1 pretrain"|"1 adopt_adapter") mkdir -p "$path";;
     *) mkdir -p "$(dirname "$path")"; touch "$path";;
   esac
 done

@@ -6,9 +6,9 @@ localrules:
 
 
 rule adopt_adapter:
-    """Fetch or read a finished adapter, check it as if it were trained here, and write it in our layout."""
+    """Fetch or read a finished adapter, check it, and write it in our layout."""
     input:
-        folder=lambda w: given_adapter(w).folder or [],
+        given=lambda w: [path for path in given_files(w) if os.path.exists(path)],
         backbone=backbone_ready,
     output:
         update(directory(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter")),
@@ -20,7 +20,7 @@ rule adopt_adapter:
         spec=lambda w: jobs.adapter(EXPERIMENT, run_of(w)),
         backbone=backbone_folder,
         folder=lambda w: places.Unrecorded(f"--folder {shlex.quote(path)}" if (path := given_adapter(w).folder) else ""),
+        work=lambda w: places.Unrecorded(run_of(w).folder(f"{EXPERIMENT.models}/adapters")),
     shell:
         "python workflow/scripts/adopt_adapter.py {params.spec:q} --backbone {params.backbone:q} {params.folder}"
-        f" --work {EXPERIMENT.models}/adapters/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
-        " --out {output:q} 2> >(tee {log:q} >&2)"
+        " --work {params.work:q} --out {output:q} 2> >(tee {log:q} >&2)"

@@ -11,6 +11,8 @@ rule canvas:
         update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
     log:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
     conda:
         "../../envs/decoding.yaml"
     resources:

@@ -2,6 +2,8 @@
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 MODEL_FREE = ("oracle", "ratio")  # length methods that load no model
+AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
+MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
 DEVICE_OPTIONS = places.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
@@ -18,6 +20,12 @@ def run_of(wildcards):
 def given_adapter(wildcards):
     """Where a run's adapter is given, with `adapters: released`."""
     return places.released_adapter(EXPERIMENT, run_of(wildcards))
+
+
+def given_files(wildcards):
+    """The files of a given adapter, watched for changes; ones that are not there are left to the script's clear error."""
+    folder = given_adapter(wildcards).folder
+    return [f"{folder}/{name}" for name in ("adapter_model.safetensors", "adapter_config.json")] if folder else []
 
 
 def adapter_of(wildcards):

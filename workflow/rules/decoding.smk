@@ -17,6 +17,8 @@ rule decode:
         ),
     log:
         f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
     conda:
         "../../envs/decoding.yaml"
     resources:
@@ -43,6 +45,8 @@ rule generate:
         info=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/beam{{beams}}/decoding.json"),
     log:
         f"{R}/logs/generate/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.beam{{beams}}.log",
+    wildcard_constraints:
+        backbone="|".join(AUTOREGRESSIVE) or "none",
     conda:
         "../../envs/decoding.yaml"
     resources:

@@ -35,6 +35,7 @@ def _template(text: str) -> str:
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a branch would be another checkpoint tomorrow
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]

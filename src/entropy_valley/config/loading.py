@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.config.checks import cross_problems, unusable_methods
+from entropy_valley.config.checks import cross_problems
+from entropy_valley.config.feasibility import infeasible
 from entropy_valley.config.schema import Experiment
 from entropy_valley.errors import InputError
 
@@ -51,7 +52,8 @@ def with_variants(merged: Mapping[str, Any]) -> dict[str, Any]:
         return dict(merged)
     whole = {}
     for name, section in backbones.items():
-        base = backbones.get(section.get("variant_of")) if isinstance(section, Mapping) else None
+        named = section.get("variant_of") if isinstance(section, Mapping) else None
+        base = backbones.get(named) if isinstance(named, str) else None
         whole[name] = overlay(base, section) if isinstance(base, Mapping) else section
     return {**merged, "backbones": whole}
 
@@ -70,7 +72,7 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
         problems = [(_path(item["loc"], merged), _message(item)) for item in error.errors()]
     problems += cross_problems(merged)
     if experiment is not None and not problems:
-        problems += unusable_methods(experiment)
+        problems = infeasible(experiment)
     if problems or experiment is None:
         lines = "".join(f"\n  {_place(path, merged, paths)}: {message}" for path, message in problems)
         raise InputError(

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from entropy_valley.config.base import (
     AnyNames,
+    Commit,
     Direction,
     Directions,
     Limits,
@@ -66,8 +67,8 @@ class Hub(Section):
     """A repository of the Hugging Face hub."""
 
     repository: str
-    revision: str | None = Field(
-        None, description="a commit; null: the family's pinned one, else the newest, written to the results"
+    revision: Commit | None = Field(
+        None, description="null: the family's pinned one, else the newest, written to the results"
     )
     licence: str | None = Field(None, description="of a repository that the family does not know")
 
@@ -104,7 +105,7 @@ class Adapter(Section):
 
     folder: str | None = None
     repository: str | None = None
-    revision: str | None = Field(None, description="a commit; null is resolved once and written to the results")
+    revision: Commit | None = Field(None, description="null is resolved once and written to the results")
     subfolder: str | None = Field(None, description="of the repository")
 
     @model_validator(mode="after")
@@ -119,12 +120,17 @@ class Autoregressive(Section):
 
     backbones: AnyNames = Field(description="keys of `backbones`, of a causal family; none: no such systems")
     beams: PositiveInt
-    length_penalty: float = Field(description="log-probability / tokens ** penalty ranks finished beams")
+    length_penalty: Annotated[float, Field(allow_inf_nan=False)] = Field(
+        description="log-probability / tokens ** penalty ranks finished beams"
+    )
     max_new_tokens: PositiveInt = Field(description="a beam that has no EOS by then is cut and counted")
 
 
 class Instruct(Section):
-    """Does an instruction-tuned backbone translate under this protocol? Its variants, on one direction."""
+    """Does an instruction-tuned backbone translate under this protocol? Its variants, on one direction.
+
+    Without that direction in the matrix there is no such table.
+    """
 
     backbones: AnyNames = Field(description="keys of `backbones`; none: no such table")
     direction: Direction

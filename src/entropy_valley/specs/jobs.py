@@ -20,7 +20,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
             "direction": direction,
             "revision": revisions.CORPUS,
             "seed": settings.seed,
-            "source": _dump(experiment.sources[experiment.directions[direction].train]),
+            "source": _source(experiment, experiment.directions[direction].train),
             "train": settings.train,
             "dev": settings.dev,
             "filters": {code: _dump(settings.filters[code]) for code in languages},
@@ -35,10 +35,15 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
             "direction": direction,
             "revision": revisions.CORPUS,
             "seed": settings.seed,
-            "source": _dump(experiment.sources[name]),
+            "source": _source(experiment, name),
             "limit": min(filter(None, (settings.test_limit, experiment.sources[name].limit)), default=None),
         }
     )
+
+
+def _source(experiment: Experiment, name: str) -> dict[str, Any]:
+    """Where pairs come from; how many of them a test set takes is said beside it."""
+    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit"})
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -75,7 +80,7 @@ def hub(experiment: Experiment, backbone: str) -> str:
             **known,
             "repository": repository,
             "revision": section.hub.revision or (released and released.revision),
-            "licence": section.hub.licence or (released.licence if released else "see its page on the hub"),
+            "licence": section.hub.licence or (released and released.licence),
             "gated": bool(released and released.gated),
         }
     )
@@ -83,6 +88,8 @@ def hub(experiment: Experiment, backbone: str) -> str:
 
 def training(experiment: Experiment, run: Run) -> str:
     settings = experiment.training.model_dump(mode="json", exclude={"processes", "precision", "checkpoint_every"})
+    if find_family(experiment.backbones[run.backbone].family).causal:
+        settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
     return canonical(
         {
             **_model(experiment, run),
@@ -105,7 +112,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
             "family": section.family,
             "direction": run.direction,
             "seed": run.seed,
-            "revision": revisions.TRAINING,
+            "revision": revisions.ADOPTION,
             "source": given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
         }
     )
@@ -151,7 +158,7 @@ def generation(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
             **_model(experiment, run),
-            "revision": revisions.DECODING,
+            "revision": revisions.GENERATION,
             "precision": experiment.decoding.precision,
             "beams": settings.beams,
             "length_penalty": settings.length_penalty,
