@@ -10,3 +10,8 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+def pytest_collection_modifyitems(items):
+    """The long files first: at the end the workers then share short ones."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
