@@ -13,5 +13,5 @@ def own_cache(tmp_path_factory):
 
 
 def pytest_collection_modifyitems(items):
-    """The long files first: at the end the workers then share short ones."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """The longest files first, whole workflows before all: at the end the workers then share short ones."""
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))
