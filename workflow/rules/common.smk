@@ -80,6 +80,11 @@ def table_inputs(cells):
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
 
 
+def studies_of(layout):
+    """The studies of a layout, as a wildcard's constraint."""
+    return "|".join(name for name in STUDIES if EXPERIMENT.studies[name].layout == layout) or "none"
+
+
 def own_files(name):
     """A user's own text files, watched for changes; one that is not there is left to the script's clear error."""
     source = EXPERIMENT.sources[name]

@@ -90,6 +90,8 @@ rule study_table:
         csv=report(f"{R}/tables/{{study}}.csv", caption="../report/study_table.rst", category="Tables"),
     log:
         f"{R}/logs/study_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("systems"),
     conda:
         "../../envs/analysis.yaml"
     params:

@@ -11,7 +11,7 @@ from entropy_valley.config.base import AnyNames, Direction, Directions, Name, Na
 
 Column = Literal[
     "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
-    "cost", "calls", "slots", "passes", "untouched", "latency",
+    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
 ]  # fmt: skip
 
 
@@ -26,7 +26,11 @@ class System(Section):
 class Study(Section):
     """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
 
-    layout: Literal["systems"] = Field("systems", description="how the table is laid out")
+    layout: Literal["systems", "orders", "categories", "budgets", "checks"] = Field(
+        "systems",
+        description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
+        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
+    )
     backbones: Names | None = Field(None, description="keys of `backbones`; null: that of `tables`")
     directions: Directions | None = Field(None, description="those of them that the matrix has; null: the matrix's")
     seeds: Numbers | None = Field(None, description="null: the first that the matrix gives the backbone")
@@ -36,6 +40,7 @@ class Study(Section):
     steps: Numbers | None = Field(None, description="null: that of `tables`")
     others: list[System] = Field([], description="systems beside the product")
     against: Name = Field("ev", description="the method whose lead over each system is tested")
+    figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
     columns: Annotated[list[Column], Field(min_length=1), AfterValidator(unique)] = Field(
         ["comet", "bleu", "closure", "lead", "calls", "passes"], description="of the layout `systems`"
     )
