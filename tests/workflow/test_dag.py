@@ -248,3 +248,14 @@ def test_a_study_plans_what_it_compares_and_its_table(finished):
 
 def test_a_study_that_is_not_listed_plans_nothing(finished):
     assert not finished.planned(over={"studies": {"mine": STUDY}})
+
+
+def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": {**STUDY, "testset": "dev", "others": []}}}
+    planned = by_rule(finished.planned(over=over))
+    assert planned == {
+        "dev_as_testset": 1,
+        **dict.fromkeys(("canvas", "decode", "score"), 2),
+        "study_table": 1,
+        "all": 1,
+    }
