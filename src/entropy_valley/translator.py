@@ -12,7 +12,7 @@ from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
-from entropy_valley.decoding.translation import Denoising, text_tokens
+from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -52,7 +52,7 @@ class Translator:
     def _translation(self, row: dict[str, Any], filled: Filled) -> Translation:
         turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
         text = self.prompt.text(text_tokens(filled.tokens, filled.text, turn_end))
-        return Translation(text, row["length"], dict(zip(row["candidates"], row["scores"], strict=False)))
+        return Translation(text, len(filled.tokens), dict(zip(row["candidates"], row["scores"], strict=False)))
 
 
 def decode(
@@ -66,9 +66,11 @@ def decode(
     """(place, (choice, decoded canvas)) of each sentence as soon as it is done.
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
-    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it.
+    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it. Of several
+    contenders the decoded canvas is the :func:`~entropy_valley.decoding.translation.winner`.
     """
     queue, rows = Queue(), {}
+    decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
 
     def go_on(place: int) -> None:
@@ -77,8 +79,8 @@ def decode(
             queue.put(place, Canvas(prompts[place], length))
         if not selection.waits:
             rows[place] = selection.row()
-            length = rows[place]["length"]
-            queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
+            for length in contenders(rows[place]):
+                queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
 
     for place in range(len(sentences)):
         go_on(place)
@@ -86,5 +88,8 @@ def decode(
         if isinstance(result, Reading):
             selections[place].probes[len(result.tokens)] = result
             go_on(place)
-        else:
-            yield place, (rows[place], result)
+            continue
+        known = decoded[place]
+        known[len(result.tokens)] = result
+        if len(known) == len(contenders(rows[place])):
+            yield place, (rows[place], known[winner({length: one.logprob for length, one in known.items()})])

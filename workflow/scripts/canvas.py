@@ -9,7 +9,7 @@ from typing import Any
 from entropy_valley import errors, files
 from entropy_valley.canvas.job import Job, arguments
 from entropy_valley.canvas.probe import probe
-from entropy_valley.canvas.selection import choose_canvases, sentences_of
+from entropy_valley.canvas.selection import choose_canvases, sentences_of, within
 from entropy_valley.canvas.selectors import Selector, make_selector, uses_statistics
 from entropy_valley.canvas.statistics import LengthStatistics
 
@@ -24,6 +24,7 @@ def main() -> None:
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
             job.check(place, canvas["length"])
+        canvases = [within(canvas, functools.partial(job.fits, place)) for place, canvas in enumerate(canvases)]
         rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
         files.write_jsonl(options.out, rows)
         job.report("canvas")

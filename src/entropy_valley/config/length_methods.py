@@ -23,7 +23,7 @@ class Ratio(Section):
     """One corpus ratio per direction."""
 
     selector: Literal["ratio"] | None = ELSEWHERE
-    ratios: dict[Direction, Rate]
+    ratios: dict[Direction, Rate] | Rate = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = True
 
 
@@ -84,6 +84,20 @@ class PriorEntropyValley(Section):
     window: Rate = Field(3.0, description="candidates have |z| at most this")
 
 
+class Neighbours(OnGrid):
+    """EV's choice and its neighbours, all decoded."""
+
+    selector: Literal["neighbours"] | None = ELSEWHERE
+    radius: PositiveInt = Field(2, description="slots on either side")
+
+
+class RerankedEntropyValley(OnGrid):
+    """The deepest valleys of EV's grid, all decoded."""
+
+    selector: Literal["ev_rerank"] | None = ELSEWHERE
+    k: PositiveInt = Field(2, description="how many are decoded")
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -114,6 +128,8 @@ Another = Annotated[
     | Annotated[CalibratedConfidence, Tag("cal")]
     | Annotated[CalibratedEntropyValley, Tag("ev_calibrated")]
     | Annotated[PriorEntropyValley, Tag("ev_prior")]
+    | Annotated[Neighbours, Tag("neighbours")]
+    | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -134,6 +150,8 @@ class LengthMethods(BaseModel):
     cal: CalibratedConfidence | None = None
     ev_calibrated: CalibratedEntropyValley | None = None
     ev_prior: PriorEntropyValley | None = None
+    neighbours: Neighbours | None = None
+    ev_rerank: RerankedEntropyValley | None = None
 
 
 class LengthStatistics(Section):

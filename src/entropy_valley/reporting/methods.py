@@ -30,6 +30,8 @@ METHODS = {
     "cal": Method("CAL", "CAL"),
     "ev_calibrated": Method("Calibrated EV", "Calibrated EV"),
     "ev_prior": Method("EV with a length prior", "EV prior"),
+    "neighbours": Method("Decode five neighbours", "Neighbours"),
+    "ev_rerank": Method("EV, two valleys reranked", "EV rerank"),
 }
 
 

@@ -12,7 +12,9 @@ from entropy_valley.canvas.selectors.cal import CalibratedConfidence
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.ev_calibrated import CalibratedEntropyValley
 from entropy_valley.canvas.selectors.ev_prior import PriorEntropyValley
+from entropy_valley.canvas.selectors.ev_rerank import RerankedEntropyValley
 from entropy_valley.canvas.selectors.lr_style import LengthRegularisedStyle
+from entropy_valley.canvas.selectors.neighbours import Neighbours
 from entropy_valley.canvas.selectors.oracle import Oracle
 from entropy_valley.canvas.selectors.ratio import Ratio
 from entropy_valley.canvas.selectors.smartcrop_style import SmartCropStyle
@@ -28,6 +30,8 @@ SELECTORS: dict[str, type] = {
     "cal": CalibratedConfidence,
     "ev_calibrated": CalibratedEntropyValley,
     "ev_prior": PriorEntropyValley,
+    "neighbours": Neighbours,
+    "ev_rerank": RerankedEntropyValley,
 }
 
 __all__ = ["SELECTORS", "Choice", "Selector", "Sentence", "make_selector", "uses_statistics"]
