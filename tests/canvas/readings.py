@@ -25,6 +25,7 @@ SETTINGS = {
     "ev_prior": {},
     "neighbours": {"ratios": [0.5, 1.0]},
     "ev_rerank": {"ratios": [0.5, 1.0]},
+    "length_head": {"beam": 2},
 }
 
 

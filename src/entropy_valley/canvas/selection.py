@@ -38,8 +38,8 @@ class Selection:
 
         ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the
         chosen length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots
-        in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, ascending and
-        only where there are several: the lengths that are all to be decoded, ``length`` among them.
+        in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where
+        there are several: the lengths that are all to be decoded, ascending, ``length`` among them.
         """
         choice = self._selector.choose(self._sentence, self.probes)
         compared, contenders = sorted(choice.scores), sorted({choice.length, *choice.contenders})

@@ -98,6 +98,13 @@ class RerankedEntropyValley(OnGrid):
     k: PositiveInt = Field(2, description="how many are decoded")
 
 
+class LengthHead(Section):
+    """The lengths that a layer on the prompt's states predicts."""
+
+    selector: Literal["length_head"] | None = ELSEWHERE
+    beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -130,6 +137,7 @@ Another = Annotated[
     | Annotated[PriorEntropyValley, Tag("ev_prior")]
     | Annotated[Neighbours, Tag("neighbours")]
     | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
+    | Annotated[LengthHead, Tag("length_head")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -152,6 +160,7 @@ class LengthMethods(BaseModel):
     ev_prior: PriorEntropyValley | None = None
     neighbours: Neighbours | None = None
     ev_rerank: RerankedEntropyValley | None = None
+    length_head: LengthHead | None = None
 
 
 class LengthStatistics(Section):
@@ -159,3 +168,13 @@ class LengthStatistics(Section):
 
     pairs: PositiveInt = Field(1000, description="all-mask canvases at their true length: the entropy expected there")
     bias_pairs: PositiveInt = Field(200, description="pairs probed at each of twelve lengths: CAL's bias curve")
+
+
+class LengthHeadTraining(Section):
+    """How length_head's layer is trained on training pairs, the first of the corpus: a random sample."""
+
+    pairs: PositiveInt = 50_000
+    epochs: PositiveInt = 10
+    learning_rate: Rate = Field(1.0e-3, description="of Adam, on standardised states")
+    batch: PositiveInt = 256
+    longest: int = Field(256, ge=2, description="slots; pairs with longer targets count as this length")

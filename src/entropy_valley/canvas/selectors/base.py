@@ -14,8 +14,8 @@ from entropy_valley.canvas.reading import Reading
 class Sentence:
     """All that a selector knows of a sentence beside its probes.
 
-    ``reference_tokens`` is None unless it declares ``sees_reference``; ``predicted``, unless it declares
-    ``uses_length_head``: the log-probability of each of the likeliest canvas lengths, read off one pass over the prompt.
+    ``reference_tokens`` is None unless it declares ``sees_reference``. ``predicted`` is None unless it declares
+    ``uses_length_head``: the log-probability of each of the likeliest canvas lengths, from one pass over the prompt.
     """
 
     source_tokens: int
@@ -28,7 +28,7 @@ class Choice:
     """The chosen number of slots, and the score of each length that was compared (none: nothing was).
 
     The lowest score is the best, whatever the selector. Where there are ``contenders``, they are all decoded, and the
-    translation of the best mean log-probability is kept; ``length`` is then the selector's own first choice, one of them.
+    translation of the best mean log-probability is kept; ``length``, one of them, is the selector's own first choice.
     """
 
     length: int
