@@ -11,6 +11,7 @@ from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
 from entropy_valley.decoding.translation import Denoising, text_tokens
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation, the slots of its canvas, and the score of each canvas that was compared."""
+    """A translation, the slots of its canvas in the end, and the score of each canvas that was compared."""
 
     text: str
     length: int
@@ -30,7 +31,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A frozen backbone with a prompt, a length selector, a reveal order and a step budget T."""
+    """A frozen backbone with a prompt, a length selector, a reveal order (or a filling) and a step budget T."""
 
     backbone: Backbone
     prompt: Prompt
@@ -42,8 +43,10 @@ class Translator:
 
     def translate(self, sources: Sequence[str]) -> list[Translation]:
         """The translations of ``sources``, in their order; all are decoded together."""
-        sentences = [Sentence(len(self.prompt.tokens(source))) for source in sources]
         prompts = [self.prompt.encode(source) for source in sources]
+        rooms = [self.backbone.context - len(prompt) for prompt in prompts]
+        lengths = [len(self.prompt.tokens(source)) for source in sources]
+        sentences = [Sentence(length, room=room) for length, room in zip(lengths, rooms, strict=True)]
         denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
         engine, sourceless = Engine(self.backbone), self.prompt.encode("")
         done = dict(decode(engine, self.selector, sentences, prompts, denoising, sourceless))
@@ -52,7 +55,7 @@ class Translator:
     def _translation(self, row: dict[str, Any], filled: Filled) -> Translation:
         turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
         text = self.prompt.text(text_tokens(filled.tokens, filled.text, turn_end))
-        return Translation(text, row["length"], dict(zip(row["candidates"], row["scores"], strict=False)))
+        return Translation(text, len(filled.tokens), dict(zip(row["candidates"], row["scores"], strict=False)))
 
 
 def decode(
@@ -66,8 +69,10 @@ def decode(
     """(place, (choice, decoded canvas)) of each sentence as soon as it is done.
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
-    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it.
+    the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
+    source, for the orders that look at it.
     """
+    filling, growing = denoising.filling, []
     queue, rows = Queue(), {}
     selections = [Selection(selector, sentence) for sentence in sentences]
 
@@ -78,13 +83,20 @@ def decode(
         if not selection.waits:
             rows[place] = selection.row()
             length = rows[place]["length"]
-            queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
+            start = selection.probes.get(length)
+            if filling:
+                most = min(filling.cap, engine.backbone.context - len(prompts[place]))
+                growing.append((place, GrowingCanvas(prompts[place], length, most, start)))
+            else:
+                queue.put(place, denoising.canvas(prompts[place], sourceless, length, start))
 
     for place in range(len(sentences)):
         go_on(place)
-    for place, result in engine.run(queue, denoising.reveal_order):
+    for place, result in engine.run(queue, None if filling else denoising.reveal_order):
         if isinstance(result, Reading):
             selections[place].probes[len(result.tokens)] = result
             go_on(place)
         else:
             yield place, (rows[place], result)
+    for place, result in grow(engine, growing, filling):
+        yield place, (rows[place], result)

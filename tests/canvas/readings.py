@@ -23,6 +23,7 @@ SETTINGS = {
     "cal": {"ratios": 1.0},
     "ev_calibrated": {"ratios": [0.5, 1.0]},
     "ev_prior": {},
+    "daedal": {"ratios": 1.0, "cap": 16},
 }
 
 

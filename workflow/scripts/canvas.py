@@ -20,7 +20,8 @@ def main() -> None:
     options = parser.parse_args()
     with Job(options) as job:
         selector = _selector(job.spec["method"], job.spec["selector"], options.statistics)
-        sentences = sentences_of(job.rows, job.card.prompt, selector)
+        rooms = [job.room(place) for place in range(len(job.rows))]
+        sentences = sentences_of(job.rows, job.card.prompt, selector, rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
             job.check(place, canvas["length"])

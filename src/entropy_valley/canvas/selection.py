@@ -62,11 +62,18 @@ def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Pr
     return [selection.row() for selection in selections]
 
 
-def sentences_of(rows: Sequence[Mapping[str, str]], prompt: Prompt, selector: Selector) -> list[Sentence]:
-    """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it."""
+def sentences_of(
+    rows: Sequence[Mapping[str, str]], prompt: Prompt, selector: Selector, rooms: Sequence[int] | None = None
+) -> list[Sentence]:
+    """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it.
+
+    ``rooms`` are the slots that the context leaves for each row.
+    """
     return [
         Sentence(
-            len(prompt.tokens(row["source"])), len(prompt.tokens(row["target"])) if selector.sees_reference else None
+            len(prompt.tokens(row["source"])),
+            len(prompt.tokens(row["target"])) if selector.sees_reference else None,
+            room,
         )
-        for row in rows
+        for row, room in zip(rows, rooms or [None] * len(rows), strict=True)
     ]

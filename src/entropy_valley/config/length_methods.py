@@ -84,6 +84,18 @@ class PriorEntropyValley(Section):
     window: Rate = Field(3.0, description="candidates have |z| at most this")
 
 
+class Daedal(Section):
+    """The first stage of DAEDAL: the canvas grows until the model expects the EOS at its end."""
+
+    selector: Literal["daedal"] | None = ELSEWHERE
+    ratios: dict[Direction, Rate] | None = Field(None, description="where it starts, by direction; or give `start`")
+    start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
+    eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
+    expansion_threshold: Share = Field(0.5, description="below this EOS confidence the canvas grows")
+    step: PositiveInt = Field(8, description="slots that it grows by")
+    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -114,6 +126,7 @@ Another = Annotated[
     | Annotated[CalibratedConfidence, Tag("cal")]
     | Annotated[CalibratedEntropyValley, Tag("ev_calibrated")]
     | Annotated[PriorEntropyValley, Tag("ev_prior")]
+    | Annotated[Daedal, Tag("daedal")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -134,6 +147,7 @@ class LengthMethods(BaseModel):
     cal: CalibratedConfidence | None = None
     ev_calibrated: CalibratedEntropyValley | None = None
     ev_prior: PriorEntropyValley | None = None
+    daedal: Daedal | None = None
 
 
 class LengthStatistics(Section):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.growing import FILLINGS
+from entropy_valley.decoding.growing.job import fill_growing, growing_counts
 from entropy_valley.decoding.keys import decode_key, probe_key
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.orders.base import needs_sourceless, sourceless_steps
@@ -22,6 +24,7 @@ from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
+    from entropy_valley.decoding.growing.slots import Filling
     from entropy_valley.decoding.orders.base import Order
 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
@@ -29,7 +32,10 @@ TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 
 @dataclass(frozen=True)
 class Denoising:
-    """How canvases are filled: a reveal order and its settings, the step budget T and the schedule rule."""
+    """How canvases are filled: a reveal order and its settings, the step budget T and the schedule rule.
+
+    ``order`` may name a filling that changes the canvas; T and schedule then play no part.
+    """
 
     order: str
     steps: int
@@ -39,6 +45,11 @@ class Denoising:
     @functools.cached_property
     def reveal_order(self) -> Order:
         return make_order(self.order, self.settings)
+
+    @functools.cached_property
+    def filling(self) -> Filling | None:
+        """What changes the canvas while it denoises it; None: a reveal order, which does not."""
+        return make_order(self.order, self.settings) if self.order in FILLINGS else None
 
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""
@@ -90,10 +101,14 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     and again over those of the source-free twin where the order looks at it.
     ``passes``, ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps,
     the probe reused, nothing once all before the EOS is settled. A twin's pass is a pass.
+
+    Where a filling changes the canvas, ``length`` is the final one, and ``calls`` and ``slots`` are the probes and the
+    passes that it really took, each over the slots of its own canvas.
     """
     for place, canvas in enumerate(canvases):
         job.check(place, canvas["length"])
-    filled = _fill(job, [canvas["length"] for canvas in canvases], denoising)
+    lengths = [canvas["length"] for canvas in canvases]
+    filled = fill_growing(job, lengths, denoising) if denoising.filling else _fill(job, lengths, denoising)
     return [
         _row(job, row["id"], prompt, canvas, value, denoising)
         for row, prompt, canvas, value in zip(job.rows, job.prompts, canvases, filled, strict=True)
@@ -106,17 +121,19 @@ def text_tokens(tokens: Sequence[int], text: int, turn_end: int | None) -> list[
 
 
 def summary(rows: Sequence[Mapping[str, Any]], denoising: Denoising) -> dict[str, int]:
-    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch."""
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a filling
+    all."""
     totals = {name: sum(row[name] for row in rows) for name in TOTALS}
-    within = sum(row["length"] <= denoising.steps for row in rows)
+    within = sum(bool(denoising.filling) or row["length"] <= denoising.steps for row in rows)
     return {"sentences": len(rows), "within_steps": within, **totals}
 
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    return job.signature(
-        f"engine r{DECODING}", denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule
-    )
+    engine = f"engine r{DECODING}"
+    if denoising.filling:
+        return job.signature(engine, denoising.name, job.precision)
+    return job.signature(engine, denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule)
 
 
 def _fill(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[str, Any]]:
@@ -146,28 +163,34 @@ def _row(
     filled: Mapping[str, Any],
     denoising: Denoising,
 ) -> dict[str, Any]:
-    tokens, length = text_tokens(filled["tokens"], filled["text"], job.card.turn_end), canvas["length"]
+    tokens = text_tokens(filled["tokens"], filled["text"], job.card.turn_end)
+    if denoising.filling:
+        counts = growing_counts(canvas, len(prompt), filled)
+    else:
+        counts = _counts(canvas, len(prompt), len(job.sourceless), filled["passes"], denoising)
     return {
         "id": sentence,
         "hypothesis": job.card.prompt.text(tokens),
-        "length": length,
+        "length": len(filled["tokens"]),
         "tokens": tokens,
         "logprob": filled["logprob"],
-        "calls": canvas["calls"] + denoising.calls,
-        "slots": canvas["slots"] + denoising.calls * length,
-        **_cost(canvas, len(prompt), len(job.sourceless), filled["passes"], denoising),
+        **counts,
     }
 
 
-def _cost(canvas: Mapping[str, Any], prompt: int, sourceless: int, passes: int, denoising: Denoising) -> dict[str, int]:
-    """What probes and passes cost: the all-mask pass counted once where its length was among the probed and its reading
-    is all that the order looks at, and the twins of the steps that look at more."""
+def _counts(
+    canvas: Mapping[str, Any], prompt: int, sourceless: int, passes: int, denoising: Denoising
+) -> dict[str, int]:
+    """What the method needs, and what probes and passes cost: the all-mask pass counted once where its length was among
+    the probed and its reading is all that the order looks at, and the twins of the steps that look at more."""
     length, order = canvas["length"], denoising.reveal_order
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(order, step, steps) for step in range(passes)]
     reused = int(bool(canvas["scores"]) and length in canvas["candidates"] and not compared[0])
     twins = sum(compared)
     return {
+        "calls": canvas["calls"] + denoising.calls,
+        "slots": canvas["slots"] + denoising.calls * length,
         "passes": canvas["calls"] + passes - reused + twins,
         "run_tokens": canvas["calls"] * prompt
         + canvas["slots"]

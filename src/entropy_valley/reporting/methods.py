@@ -30,6 +30,8 @@ METHODS = {
     "cal": Method("CAL", "CAL"),
     "ev_calibrated": Method("Calibrated EV", "Calibrated EV"),
     "ev_prior": Method("EV with a length prior", "EV prior"),
+    "daedal": Method("DAEDAL", "DAEDAL"),
+    "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
 }
 
 

@@ -9,6 +9,7 @@ from entropy_valley import plugins
 from entropy_valley.canvas.selectors.adaptive_ev import AdaptiveEntropyValley
 from entropy_valley.canvas.selectors.base import Choice, Selector, Sentence
 from entropy_valley.canvas.selectors.cal import CalibratedConfidence
+from entropy_valley.canvas.selectors.daedal import Daedal
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.ev_calibrated import CalibratedEntropyValley
 from entropy_valley.canvas.selectors.ev_prior import PriorEntropyValley
@@ -28,6 +29,7 @@ SELECTORS: dict[str, type] = {
     "cal": CalibratedConfidence,
     "ev_calibrated": CalibratedEntropyValley,
     "ev_prior": PriorEntropyValley,
+    "daedal": Daedal,
 }
 
 __all__ = ["SELECTORS", "Choice", "Selector", "Sentence", "make_selector", "uses_statistics"]

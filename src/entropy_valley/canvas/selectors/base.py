@@ -12,10 +12,14 @@ from entropy_valley.canvas.reading import Reading
 
 @dataclass(frozen=True)
 class Sentence:
-    """All that a selector knows of a sentence; ``reference_tokens`` is None unless it declares ``sees_reference``."""
+    """All that a selector knows of a sentence; ``reference_tokens`` is None unless it declares ``sees_reference``.
+
+    ``room`` is the most slots that the backbone's context leaves; None: nobody has said.
+    """
 
     source_tokens: int
     reference_tokens: int | None = None
+    room: int | None = None
 
 
 @dataclass(frozen=True)
