@@ -104,7 +104,7 @@ CASES = [
     ({"matrix": {"orders": ["med", "sig"]}}, "matrix.orders", "'sig' is no reveal order; there is med"),
     ({"matrix": {"orders": ["med", "hybrid"]}}, "matrix.orders", "missing a required argument: 'p'"),
     ({"reveal_orders": {"mine": {"p": 0.5}}}, "reveal_orders.mine.order is missing", "Field required"),
-    ({"reveal_orders": {"mine": {"order": "sig"}}}, "reveal_orders.mine", "Name one of entropy_weighted_sig"),
+    ({"reveal_orders": {"mine": {"order": "sig"}}}, "reveal_orders.mine", "Name one of daedal, entropy_weighted_sig"),
     ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine", "unexpected keyword argument"),
     ({"reveal_orders": {"hybrid_50": {"p": 1.5}}}, "reveal_orders.hybrid_50", "Give the share of the steps"),
     ({"reveal_orders": {"med": {"order": "random"}}}, "reveal_orders.med", "give the block another one"),

@@ -57,6 +57,8 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
             yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
     if section.shifted is False:
         yield ("backbones", name, "shifted"), "an autoregressive family predicts the next token; remove this key"
+    if section.eos_padding is not None:
+        yield ("backbones", name, "eos_padding"), "an autoregressive family is trained on one EOS; remove this key"
     if section.zero_shot:
         yield ("backbones", name, "zero_shot"), "the autoregressive systems are trained on the same pairs; remove it"
 

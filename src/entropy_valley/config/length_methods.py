@@ -12,6 +12,11 @@ from entropy_valley.config.base import Direction, Rate, Ratios, Section, Share
 
 ELSEWHERE = Field(None, description="in a block of another name: this selector, set up as the block says")
 
+OneRatio = Annotated[  # told apart by its kind, so that a bad value is one problem and not two
+    Annotated[dict[Direction, Rate], Tag("by direction")] | Annotated[Rate, Tag("one")],
+    Discriminator(lambda value: "by direction" if isinstance(value, Mapping) else "one"),
+]
+
 
 class Oracle(Section):
     """The reference length: an upper bound, not a method."""
@@ -23,7 +28,7 @@ class Ratio(Section):
     """One corpus ratio per direction."""
 
     selector: Literal["ratio"] | None = ELSEWHERE
-    ratios: dict[Direction, Rate] | Rate = Field(description="by direction, or one for all")
+    ratios: OneRatio = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = True
 
 
@@ -105,6 +110,18 @@ class LengthHead(Section):
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
 
+class Daedal(Section):
+    """The first stage of DAEDAL: the canvas grows until the model expects the EOS at its end."""
+
+    selector: Literal["daedal"] | None = ELSEWHERE
+    ratios: dict[Direction, Rate] | None = Field(None, description="where it starts, by direction; or give `start`")
+    start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
+    eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
+    expansion_threshold: Share = Field(0.5, description="below this EOS confidence the canvas grows")
+    step: PositiveInt = Field(8, description="slots that it grows by")
+    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -138,6 +155,7 @@ Another = Annotated[
     | Annotated[Neighbours, Tag("neighbours")]
     | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
     | Annotated[LengthHead, Tag("length_head")]
+    | Annotated[Daedal, Tag("daedal")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -161,6 +179,7 @@ class LengthMethods(BaseModel):
     neighbours: Neighbours | None = None
     ev_rerank: RerankedEntropyValley | None = None
     length_head: LengthHead | None = None
+    daedal: Daedal | None = None
 
 
 class LengthStatistics(Section):

@@ -86,6 +86,9 @@ class BackboneSection(Section):
     variant_of: Name | None = Field(
         None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
     )
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] | None = Field(
+        None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
+    )
     chat: bool = Field(False, description="put prompts into the chat template of the family")
     shifted: bool | None = Field(
         None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"

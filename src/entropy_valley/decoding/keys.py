@@ -31,6 +31,14 @@ def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, setti
     return files.digest(["decode", DECODING, checkpoint, numerics, *parts, order, dict(settings)])
 
 
+def filling_key(
+    checkpoint: str, numerics: str, prompt: Sequence[int], length: int, filling: str, settings: Mapping[str, Any]
+) -> str:
+    """Names a canvas that a filling has changed while it denoised it, from so many masks on."""
+    parts = [list(prompt), length, filling, dict(settings)]
+    return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
+
+
 def beam_key(
     checkpoint: str, numerics: str, prompt: Sequence[int], beams: int, length_penalty: float, limit: int
 ) -> str:

@@ -91,7 +91,10 @@ def training(experiment: Experiment, run: Run) -> str:
     elsewhere = {"processes", "precision"}
     changes_no_number = {"checkpoint_every", "activation_checkpointing"}
     settings = experiment.training.model_dump(mode="json", exclude=elsewhere | changes_no_number)
-    if find_family(experiment.backbones[run.backbone].family).causal:
+    section = experiment.backbones[run.backbone]
+    if section.eos_padding is not None:
+        settings["loss"]["eos_padding"] = section.eos_padding
+    if find_family(section.family).causal:
         settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
     return canonical(
         {
