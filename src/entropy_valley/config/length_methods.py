@@ -12,6 +12,11 @@ from entropy_valley.config.base import Direction, Rate, Ratios, Section, Share
 
 ELSEWHERE = Field(None, description="in a block of another name: this selector, set up as the block says")
 
+OneOrEach = Annotated[
+    Annotated[dict[Direction, Rate], Tag("each")] | Annotated[Rate, Tag("one")],
+    Discriminator(lambda value: "each" if isinstance(value, Mapping) else "one"),
+]
+
 
 class Oracle(Section):
     """The reference length: an upper bound, not a method."""
@@ -23,7 +28,7 @@ class Ratio(Section):
     """One corpus ratio per direction."""
 
     selector: Literal["ratio"] | None = ELSEWHERE
-    ratios: dict[Direction, Rate] | Rate = Field(description="by direction, or one for all")
+    ratios: OneOrEach = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = True
 
 
