@@ -33,6 +33,8 @@ CASES = [
         "length_methods.ratio.ratios.en-zh = 0",
         "greater than 0",
     ),
+    (another(selector="ratio", ratios=0), "length_methods.ev_2.ratios = 0", "greater than 0"),
+    (another(selector="length_head", beam=40), "length_methods.ev_2.beam = 40", "less than or equal to 32"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, -1]}}}}, f"{EV}.en-zh.1 = -1", "greater than 0"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": []}}}}, f"{EV}.en-zh = []", "at least 1 item"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, 0.8]}}}}, f"{EV}.en-zh = [0.8, 0.8]", "name each once"),
