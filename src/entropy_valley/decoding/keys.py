@@ -17,6 +17,11 @@ def probe_key(checkpoint: str, numerics: str, prompt: Sequence[int], length: int
     return files.digest(["probe", DECODING, checkpoint, numerics, list(prompt), length])
 
 
+def sig_key(checkpoint: str, numerics: str, prompt: Sequence[int], sourceless: Sequence[int], length: int) -> str:
+    """Names the reading of an all-mask canvas that has the SIG of its slots too."""
+    return files.digest(["sig", DECODING, checkpoint, numerics, list(prompt), list(sourceless), length])
+
+
 def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, settings: Mapping[str, Any]) -> str:
     """Names a filled canvas.
 
