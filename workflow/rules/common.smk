@@ -2,7 +2,7 @@
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # Length methods that load no model.
-MODEL_FREE = [name for name in EXPERIMENT.matrix.methods if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
+MODEL_FREE = [name for name in matrix.methods(EXPERIMENT) if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
