@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from entropy_valley.config.checks import Problem
@@ -86,6 +86,22 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         yield "compares nothing in the directions of the matrix; take it out of tables.studies"
     for cell in cells:
         yield from _undefined(experiment, cell)
+    if experiment.studies[name].layout != "systems":
+        yield from _of_orders(experiment, experiment.studies[name].layout, cells)
+
+
+def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """What the layouts that compare orders under Oracle's lengths miss."""
+    from entropy_valley.corpus.categories import LANGUAGES
+
+    main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == "oracle"}
+    if main not in orders:
+        yield f"the layout {layout} needs the method oracle and the order {main}; add both"
+    elif layout == "challenge" and len(orders) != 2:
+        yield f"the layout challenge compares {main} with one other order; name two"
+    for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
+        if layout == "challenge":
+            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:

@@ -26,7 +26,11 @@ class System(Section):
 class Study(Section):
     """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
 
-    layout: Literal["systems"] = Field("systems", description="how the table is laid out")
+    layout: Literal["systems", "orders", "challenge"] = Field(
+        "systems",
+        description="how the table is laid out: any systems; reveal orders under Oracle's lengths, and their span; or "
+        "two such orders by category of the source",
+    )
     backbones: Names | None = Field(None, description="keys of `backbones`; null: that of `tables`")
     directions: Directions | None = Field(None, description="those of them that the matrix has; null: the matrix's")
     seeds: Numbers | None = Field(None, description="null: the first that the matrix gives the backbone")

@@ -106,6 +106,7 @@ _RULES: Mapping[str, Mapping[str, Callable[[str], bool]]] = {
         "numbers": _found(r"\d"),
     },
 }
+LANGUAGES = tuple(_RULES)
 
 
 def categories(text: str, language: str) -> tuple[str, ...]:
