@@ -11,9 +11,9 @@ PACKAGES = ("booktabs", "multirow", "colortbl")  # what the fragments of reporti
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "→": r"$\to$", "±": r"$\pm$", "−": r"$-$", "–": "--", "×": r"$\times$", "Δ": r"$\Delta$", "ρ": r"$\rho$",
+    ">": r"\textgreater{}", "→": r"$\to$", "±": r"$\pm$", "−": r"$-$", "–": "--", "×": r"$\times$", "Δ": r"$\Delta$",
     "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "“": "``", "”": "''", "’": "'", "…": r"\dots{}",
-    "†": r"$^{\dagger}$", "*": "{*}", "[": "{[}",  # the last two would belong to a line's end before them
+    "ρ": r"$\rho$", "†": r"$^{\dagger}$", "*": "{*}", "[": "{[}",  # the last two would belong to a line's end before them
 }  # fmt: skip
 
 
