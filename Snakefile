@@ -33,13 +33,13 @@ wildcard_constraints:
     direction="|".join(EXPERIMENT.matrix.directions),
     backbone="|".join(EXPERIMENT.backbones),
     seed=r"\d+",
-    testset="|".join(EXPERIMENT.sources),
+    testset="|".join([*EXPERIMENT.sources, matrix.DEV]),
     method="|".join(matrix.methods(EXPERIMENT)),
     order="|".join({cell.order: None for cell in ALL_CELLS if cell.order}),
     steps=r"\d+",
     beams=str(EXPERIMENT.autoregressive.beams),
     system="|".join(sorted({cell.system for cell in ALL_CELLS})),
-    study="none",  # each table's own rule says which
+    study="|".join(STUDIES) or "none",
 
 
 report: "workflow/report/workflow.rst"
@@ -68,4 +68,4 @@ rule all:
         rules.crossbb_figure.output,
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],
-        [expand(STUDY_TABLES[EXPERIMENT.studies[name].layout].output, study=name) for name in STUDIES],
+        [expand(rules.study_table.output, study=name) for name in STUDIES],

@@ -92,10 +92,11 @@ def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
 
 
 def test_latency_is_read_where_it_is_asked_for(given):
-    spec = given(columns=["comet", "latency"])
+    spec = given(columns=["comet", "latency", "latency_batched"])
     for cell in spec.cells:
-        files.write_json(cell.latency, {"seconds": 0.25})
-    assert rows(spec)[0]["Entropy-Valley"][1] == "0.2500"
+        seconds = {"single": {"seconds_per_sentence": 0.25}, "batched": {"seconds_per_sentence": 0.125}}
+        files.write_json(cell.latency, seconds)
+    assert rows(spec)[0]["Entropy-Valley"][1:] == ["0.2500", "0.1250"]
 
 
 def test_a_cell_given_twice_is_refused(given):

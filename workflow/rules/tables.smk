@@ -135,7 +135,7 @@ rule challenge_table:
     log:
         f"{R}/logs/challenge_table/{{study}}.log",
     wildcard_constraints:
-        study=studies_of("challenge"),
+        study=studies_of("categories"),
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -143,6 +143,3 @@ rule challenge_table:
     shell:
         "python workflow/scripts/challenge_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
-
-
-STUDY_TABLES = dict(systems=rules.study_table, orders=rules.order_table, challenge=rules.challenge_table)

@@ -19,6 +19,7 @@ SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 SCORES = {"comet": "comet22", "bleu": "bleu", "chrf": "chrf"}
 TOTALS = ("calls", "slots", "passes")  # of decoding.json, printed per sentence
+TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
@@ -40,10 +41,11 @@ def study(spec: StudySpec) -> pd.DataFrame:
     Columns: those of RUN and SYSTEM; ``comet``, ``bleu``, ``chrf``; ``mae``, the mean absolute error of the canvas
     length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the share of canvases that no
     larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED for ``spec.against`` minus
-    the system, sentence by sentence in COMET; ``latency``, the median of measured seconds per sentence.
+    the system, sentence by sentence in COMET; ``latency`` and ``latency_batched``, where a column has it, medians of
+    measured seconds per sentence: one sentence at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = pd.DataFrame(_row(cell, "latency" in spec.columns) for cell in spec.cells)
+    runs = pd.DataFrame(_row(cell, bool(TIMED.keys() & set(spec.columns))) for cell in spec.cells)
     runs = pd.concat([runs, _gaps(runs, spec.against), _tests(spec)], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
@@ -68,8 +70,13 @@ def _row(cell: ScoredCell, timed: bool) -> dict[str, Any]:
         **{name: decoding[name] / sentences for name in TOTALS},
         "untouched": decoding["within_steps"] / sentences,
         "sentences": sentences,
-        **({"latency": files.read_json(cell.latency)["seconds"]} if timed else {}),
+        **(_seconds(cell) if timed else {}),
     }
+
+
+def _seconds(cell: ScoredCell) -> dict[str, float]:
+    measured = files.read_json(cell.latency)
+    return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
 
 
 def _gaps(runs: pd.DataFrame, against: Sequence[Any]) -> pd.DataFrame:

@@ -86,8 +86,8 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         yield "compares nothing in the directions of the matrix; take it out of tables.studies"
     for cell in cells:
         yield from _undefined(experiment, cell)
-    if experiment.studies[name].layout != "systems":
-        yield from _of_orders(experiment, experiment.studies[name].layout, cells)
+    if (layout := experiment.studies[name].layout) in ("orders", "categories"):
+        yield from _of_orders(experiment, layout, cells)
 
 
 def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> Iterator[str]:
@@ -97,21 +97,23 @@ def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> It
     main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == "oracle"}
     if main not in orders:
         yield f"the layout {layout} needs the method oracle and the order {main}; add both"
-    elif layout == "challenge" and len(orders) != 2:
-        yield f"the layout challenge compares {main} with one other order; name two"
+    elif layout == "categories" and len(orders) != 2:
+        yield f"the layout categories compares {main} with one other order; name two"
     for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
-        if layout == "challenge":
+        if layout == "categories":
             yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
     """What a study's cell names and nothing defines."""
+    from entropy_valley.matrix import DEV
+
     block = getattr(experiment.length_methods, cell.method, None)
     if block is None:
         yield f"method {cell.method!r} is not defined under `length_methods`"
     elif isinstance(ratios := getattr(block, "ratios", None), dict) and cell.run.direction not in ratios:
         yield f"method {cell.method!r} has no ratios for {cell.run.direction}; add that key, or list its directions"
-    if cell.testset not in experiment.sources:
+    if cell.testset not in (*experiment.sources, DEV):
         yield f"test set {cell.testset!r} is not defined under `sources`"
     blocks = {name: dict(block) for name, block in experiment.reveal_orders.items()}
     yield from (message for _, message in order_problems(blocks, [cell.order]))

@@ -11,7 +11,7 @@ from entropy_valley.config.base import AnyNames, Direction, Directions, Name, Na
 
 Column = Literal[
     "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
-    "cost", "calls", "slots", "passes", "untouched", "latency",
+    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
 ]  # fmt: skip
 
 
@@ -26,20 +26,23 @@ class System(Section):
 class Study(Section):
     """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
 
-    layout: Literal["systems", "orders", "challenge"] = Field(
+    layout: Literal["systems", "orders", "categories", "budgets", "checks"] = Field(
         "systems",
-        description="how the table is laid out: any systems; reveal orders under Oracle's lengths, and their span; or "
-        "two such orders by category of the source",
+        description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
+        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
     )
     backbones: Names | None = Field(None, description="keys of `backbones`; null: that of `tables`")
     directions: Directions | None = Field(None, description="those of them that the matrix has; null: the matrix's")
     seeds: Numbers | None = Field(None, description="null: the first that the matrix gives the backbone")
-    testset: Name | dict[Direction, Name] | None = Field(None, description="null: the first of each direction")
+    testset: Name | dict[Direction, Name] | None = Field(
+        None, description="null: the first of each direction; dev: its development pairs"
+    )
     methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
     orders: Names | None = Field(None, description="null: that of `tables`")
     steps: Numbers | None = Field(None, description="null: that of `tables`")
     others: list[System] = Field([], description="systems beside the product")
     against: Name = Field("ev", description="the method whose lead over each system is tested")
+    figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
     columns: Annotated[list[Column], Field(min_length=1), AfterValidator(unique)] = Field(
         ["comet", "bleu", "closure", "lead", "calls", "passes"], description="of the layout `systems`"
     )

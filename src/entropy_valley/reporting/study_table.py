@@ -21,7 +21,8 @@ NOTES = {
     "slots": "Slots: canvas slots in these calls, a sentence.",
     "passes": "Passes: those really needed, a sentence.",
     "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
-    "latency": "Latency: seconds a sentence, measured; the method alone, without the store.",
+    "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
+    "latency_batched": "Batched: the same with all sentences of the benchmark together.",
 }
 
 
@@ -98,6 +99,7 @@ def columns_of(spec: StudySpec) -> dict[str, tuple[Column, Cells]]:
             lambda system: formats.percent(system.mean["untouched"], system.std["untouched"]),
         ),
         "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
+        "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
     }
 
 
@@ -137,7 +139,8 @@ def _label(system: System) -> str:
     """The method; the order where it is not the main one and has no column, as for a method's own filling."""
     named, order = method(system.key["method"]).label, system.key["order"]
     ratio = system.grid() if system.key["method"] == "ratio" else []
-    label = f"{named} {ratio[0]:g}" if ratio else named
+    label = system.spec.labels.get("methods", {}).get(system.key["method"])
+    label = label or (f"{named} {ratio[0]:g}" if ratio else named)
     return label if order == system.spec.against[1] or "order" in system.spec.columns else f"{label}, {order}"
 
 

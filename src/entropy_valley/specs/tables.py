@@ -11,7 +11,7 @@ from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.orders.base import SourceGuided
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Cell, Run, instruct_cells, study_cells
-from entropy_valley.specs.jobs import order_settings, selector_settings, shifted
+from entropy_valley.specs.jobs import order_settings, selector_name, selector_settings, shifted
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:
@@ -33,9 +33,11 @@ def instruct(experiment: Experiment) -> str:
 def study(experiment: Experiment, name: str) -> str:
     """As :func:`comparison`, and what the study's table shows."""
     section, cells = experiment.studies[name], study_cells(experiment, name)
+    shared = _comparison(experiment, cells)
     return canonical(
         {
-            **_comparison(experiment, cells),
+            **shared,
+            "labels": {**shared["labels"], "methods": _swept(experiment, cells)},
             "columns": section.columns,
             "against": [section.against, experiment.tables.order, experiment.tables.steps],
             "grids": {
@@ -83,6 +85,16 @@ def _order(experiment: Experiment, name: str) -> dict[str, Any]:
         "settings": settings,
         "source_guided": isinstance(make_order(order, settings), SourceGuided),
     }
+
+
+def _swept(experiment: Experiment, cells: list[Cell]) -> dict[str, str]:
+    """The labels of fixed ratios beside Fixed Ratio itself."""
+    ratios = {
+        cell.method: selector_settings(experiment, cell.method, cell.run.direction)["ratios"]
+        for cell in cells
+        if cell.method != "ratio" and selector_name(experiment, cell.method) == "ratio"
+    }
+    return {method: f"Fixed {ratio:g}" for method, ratio in ratios.items()}
 
 
 def _methods_by_direction(cells: list[Cell]) -> dict[str, list[str]]:
