@@ -6,7 +6,8 @@ import time
 from collections import Counter
 
 import pytest
-from workspace import Workspace
+import yaml
+from workspace import ROOT, Workspace
 
 MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
 AGGREGATES = MAIN | {"ar_reference_table"}
@@ -205,6 +206,26 @@ def test_variants_share_a_checkpoint(finished):
     runs = {"en-zh.flat.1", "en-zh.bare.1"}
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
         "dream_instruct_table",
+        "all",
+    }
+
+
+def test_studies_of_orders(finished):
+    """The sweep decodes on the canvases that are there; the challenge subset is a test set of its own."""
+    over = {"tables": {"studies": ["order_sweep", "negative_order"]}}
+    planned = finished.planned(over=over)
+    run, sweep, challenge = "en-zh.llada-tiny.1", "grammar.oracle", "grammar-challenge.oracle"
+    orders = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"]["orders"]
+    assert planned.keys() == {
+        *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
+        *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),
+        "testset en-zh.grammar-challenge",
+        f"sig_concentration {run}.grammar-challenge",
+        f"canvas {run}.{challenge}",
+        *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),
+        *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
+        "order_table order_sweep",
+        "challenge_table negative_order",
         "all",
     }
 

@@ -60,6 +60,32 @@ rule length_head:
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
+rule sig_concentration:
+    """Read each test sentence's all-mask canvas of the reference's length with and without its source. For a table."""
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/sig.jsonl"),
+    log:
+        f"{R}/logs/sig_concentration/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.sig_concentration(EXPERIMENT, run_of(w)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
+        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
 rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:

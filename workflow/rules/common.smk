@@ -93,6 +93,20 @@ def table_inputs(cells):
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
 
 
+def test_files(cells):
+    """The test sets of cells."""
+    return unique([f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells])
+
+
+def sig_files(cells):
+    """What each run's checkpoint says of the SIG of the sentences of cells."""
+    return unique([f"{cell.run.folder(R)}/{cell.testset}/sig.jsonl" for cell in cells])
+
+
+def unique(paths):
+    return list(dict.fromkeys(paths))
+
+
 def studies_of(layout):
     """The studies of a layout, as a wildcard's constraint."""
     return "|".join(name for name in STUDIES if EXPERIMENT.studies[name].layout == layout) or "none"

@@ -99,3 +99,47 @@ rule study_table:
     shell:
         "python workflow/scripts/study_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule order_table:
+    """Reveal orders on canvases of the reference's length, and how far they lie apart."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/order_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/order_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/order_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("orders"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.orders(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/order_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule challenge_table:
+    """Two reveal orders by what the source contains."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+        testsets=lambda w: test_files(STUDIES[w.study]),
+        sigs=lambda w: sig_files(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/challenge_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/challenge_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/challenge_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("categories"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.challenge(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/challenge_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

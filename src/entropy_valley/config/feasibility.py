@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from entropy_valley.config.checks import Problem
@@ -88,6 +88,22 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         yield "compares nothing in the directions of the matrix; take it out of tables.studies"
     for cell in cells:
         yield from _undefined(experiment, cell)
+    if (layout := experiment.studies[name].layout) in ("orders", "categories"):
+        yield from _of_orders(experiment, layout, cells)
+
+
+def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """What the layouts that compare orders under Oracle's lengths miss."""
+    from entropy_valley.corpus.categories import LANGUAGES
+
+    main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == "oracle"}
+    if main not in orders:
+        yield f"the layout {layout} needs the method oracle and the order {main}; add both"
+    elif layout == "categories" and len(orders) != 2:
+        yield f"the layout categories compares {main} with one other order; name two"
+    for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
+        if layout == "categories":
+            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:

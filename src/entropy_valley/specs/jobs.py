@@ -30,21 +30,29 @@ def corpus(experiment: Experiment, direction: str) -> str:
 
 
 def testset(experiment: Experiment, direction: str, name: str) -> str:
-    settings = experiment.corpus
     return canonical(
         {
             "direction": direction,
             "revision": revisions.CORPUS,
-            "seed": settings.seed,
+            "seed": experiment.corpus.seed,
             "source": _source(experiment, name),
-            "limit": min(filter(None, (settings.test_limit, experiment.sources[name].limit)), default=None),
+            **_sizes(experiment, name),
         }
     )
 
 
+def _sizes(experiment: Experiment, name: str) -> dict[str, int | None]:
+    """How many sentences a test set takes, never more than the config's limit for all; a challenge subset is drawn
+    from all that the source's own limit gives."""
+    source, most = experiment.sources[name], experiment.corpus.test_limit
+    if source.challenge:
+        return {"limit": source.limit, "challenge": min(filter(None, (most, source.challenge)))}
+    return {"limit": min(filter(None, (most, source.limit)), default=None)}
+
+
 def _source(experiment: Experiment, name: str) -> dict[str, Any]:
     """Where pairs come from; how many of them a test set takes is said beside it."""
-    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit"})
+    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -155,6 +163,16 @@ def length_head(experiment: Experiment, run: Run) -> str:
             **_numerics(experiment),
             "seed": run.seed,
             "training": _dump(experiment.length_head_training),
+        }
+    )
+
+
+def sig_concentration(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.SIG_CONCENTRATION],
+            **_numerics(experiment),
         }
     )
 
