@@ -23,6 +23,7 @@ except errors.InputError as error:
 R = EXPERIMENT.results
 TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
+VALLEY_CELLS = matrix.valley_cells(EXPERIMENT)
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
 
@@ -63,5 +64,6 @@ rule all:
         rules.significance.output,
         rules.hero_figure.output,
         rules.crossbb_figure.output,
+        rules.entropy_valley_figure.output if VALLEY_CELLS else [],
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],

@@ -3,6 +3,9 @@
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # Length methods that load no model.
 MODEL_FREE = [name for name in EXPERIMENT.matrix.methods if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
+# Length methods whose canvases are another's, dealt anew; and the others of the matrix.
+REASSIGNED = jobs.reassigned_methods(EXPERIMENT)
+CHOSEN = [name for name in EXPERIMENT.matrix.methods if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -49,6 +52,12 @@ def statistics_option(wildcards):
     return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
 
 
+def reassigned_from(wildcards):
+    """The canvases whose ratios a control deals to other sentences."""
+    method = getattr(EXPERIMENT.length_methods, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/{wildcards.testset}/{method.of}/canvas.jsonl"
+
+
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
     return places.Unrecorded(places.backbone_folder(EXPERIMENT, wildcards.backbone))
@@ -78,6 +87,11 @@ def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
+
+
+def valley_inputs(cells):
+    """The all-mask canvases of the runs and test sets of cells."""
+    return list(dict.fromkeys(f"{cell.run.folder(R)}/{cell.testset}/valley.json" for cell in cells))
 
 
 def own_files(name):

@@ -50,6 +50,16 @@ class ScoredCell:
         """``decoding.json``, the decoder's signature and ledger beside the system scores."""
         return Path(self.path).with_name("decoding.json")
 
+    @property
+    def canvas(self) -> Path:
+        """``canvas.jsonl``, the method's canvases, above its orders and step budgets."""
+        return Path(self.path).parents[1] / "canvas.jsonl"
+
+    @property
+    def valley(self) -> Path:
+        """``valley.json``, the all-mask canvases of its run and test set, above its methods."""
+        return Path(self.path).parents[2] / "valley.json"
+
 
 @dataclass(frozen=True)
 class Spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from entropy_valley.config.checks import Problem
 from entropy_valley.config.schema import Experiment
@@ -57,14 +57,24 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Selectors that cannot be made."""
     from entropy_valley.canvas.selectors import make_selector
-    from entropy_valley.specs.jobs import selector_settings
+    from entropy_valley.specs.jobs import reassigned_methods, selector_settings
 
+    dealt = reassigned_methods(experiment)
     for method in experiment.matrix.methods:
+        if method in dealt:
+            yield from _reassigned(experiment, method, dealt)
+            continue
         for direction in experiment.matrix.directions:
             try:
                 make_selector(method, selector_settings(experiment, method, direction))
             except InputError as error:
                 yield ("length_methods", method), f"for {direction}: {error.problem}. {error.remedy.rstrip('.')}"
+
+
+def _reassigned(experiment: Experiment, method: str, dealt: Sequence[str]) -> Iterator[Problem]:
+    of = getattr(experiment.length_methods, method).of
+    if of in dealt or of not in experiment.matrix.methods:
+        yield ("length_methods", method, "of"), f"{of!r} chooses no canvases of the matrix; name a method that does"
 
 
 def _adapters(experiment: Experiment) -> Iterator[Problem]:

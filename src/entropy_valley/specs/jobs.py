@@ -144,6 +144,22 @@ def length_statistics(experiment: Experiment, run: Run) -> str:
     )
 
 
+def valley(experiment: Experiment, run: Run) -> str:
+    """For the diagnostic of all-mask canvases; the seed draws its sentences as it draws a test set's."""
+    settings = experiment.valley
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.VALLEY],
+            **_numerics(experiment),
+            "offset": settings.offset,
+            "ratios": settings.ratios_of.get(run.direction, settings.ratios),
+            "sentences": settings.sentences,
+            "seed": experiment.corpus.seed,
+        }
+    )
+
+
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
     return uses_statistics(method, _dump(getattr(experiment.length_methods, method)))
@@ -161,6 +177,11 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in _dump(block).items()
     }
+
+
+def reassigned_methods(experiment: Experiment) -> list[str]:
+    """The methods that take another's canvases, dealt anew."""
+    return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
