@@ -1,5 +1,7 @@
-"""Read all-mask canvases of test sentences around the reference's length and on a dense grid: a diagnostic that sees the
-reference. What a canvas job has probed comes from the store, and the other way round."""
+"""Read all-mask canvases of test sentences around the reference's length and on a dense grid.
+
+A diagnostic that sees the reference. What a canvas job has probed comes from the store, and the other way round.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
     """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
 
     Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
-    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share a file.
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
+    test set share a file.
     """
     runs = {cell.valley: cell for cell in cells}
     rows = [

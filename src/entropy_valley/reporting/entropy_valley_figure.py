@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from entropy_valley.analysis.spec import Spec
 from entropy_valley.reporting.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
@@ -34,6 +35,7 @@ def _panel(spec: Spec, shown: pd.DataFrame, first: bool) -> Panel:
             draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], spec.label("backbones", backbone))
         axes.set_title(spec.place(direction, testset))
         axes.set_xlabel("slots beside the reference length")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")

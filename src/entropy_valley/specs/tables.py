@@ -28,6 +28,13 @@ def instruct(experiment: Experiment) -> str:
     )
 
 
+def selector_checks(experiment: Experiment, cells: list[Cell]) -> str:
+    """As :func:`comparison`, and EV's grid in each direction."""
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    grids = {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}
+    return canonical({**_comparison(experiment, cells), "grids": grids})
+
+
 def _comparison(experiment: Experiment, cells: list[Cell]) -> dict[str, Any]:
     backbones = dict.fromkeys(cell.run.backbone for cell in cells)
     directions = dict.fromkeys(cell.run.direction for cell in cells)
