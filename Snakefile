@@ -24,6 +24,8 @@ R = EXPERIMENT.results
 TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
 VALLEY_CELLS = matrix.valley_cells(EXPERIMENT)
+SWEPT_CELLS = [cell for cell in VALLEY_CELLS if cell.run.backbone == EXPERIMENT.tables.backbone]
+SELECTOR_CELLS = matrix.selector_cells(EXPERIMENT)
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
 
@@ -65,5 +67,6 @@ rule all:
         rules.hero_figure.output,
         rules.crossbb_figure.output,
         rules.entropy_valley_figure.output if VALLEY_CELLS else [],
+        rules.selector_checks_figure.output if SWEPT_CELLS else [],
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],

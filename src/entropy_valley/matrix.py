@@ -10,6 +10,8 @@ from entropy_valley.config import Experiment
 
 COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
 
+SELECTOR_CHECKS = ("ev_sum", "ev_normalised", "ev_median", "ev_reassigned_")  # what EV's selection is checked against
+
 
 @dataclass(frozen=True, order=True)
 class Run:
@@ -103,6 +105,12 @@ def valley_cells(experiment: Experiment) -> list[Cell]:
         for cell in table_cells(experiment)
         if cell.method == "ev" and (shown is None or cell.run.backbone in shown)
     ]
+
+
+def selector_cells(experiment: Experiment) -> list[Cell]:
+    """EV's cells of the main backbone, and those of its variants and reassignments as far as the matrix has them."""
+    main = table_cells(experiment, experiment.tables.backbone)
+    return [cell for cell in main if cell.method == "ev" or cell.method.startswith(SELECTOR_CHECKS)]
 
 
 def autoregressive_cells(experiment: Experiment) -> list[Cell]:

@@ -78,3 +78,24 @@ rule dream_instruct_table:
     shell:
         "python workflow/scripts/dream_instruct_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule selector_checks:
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+    input:
+        lambda w: table_inputs(SELECTOR_CELLS),
+        valley=valley_inputs(SELECTOR_CELLS),
+        canvas=[f"{cell.run.folder(R)}/{cell.testset}/ev/canvas.jsonl" for cell in SELECTOR_CELLS if cell.method == "ev"],
+    output:
+        tex=f"{R}/tables/selector_checks.tex",
+        md=report(f"{R}/tables/selector_checks.md", caption="../report/selector_checks.rst", category="Tables"),
+        csv=report(f"{R}/tables/selector_checks.csv", caption="../report/selector_checks.rst", category="Tables"),
+    log:
+        f"{R}/logs/selector_checks.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.selector_checks(EXPERIMENT, SELECTOR_CELLS),
+    shell:
+        "python workflow/scripts/selector_checks.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
