@@ -183,5 +183,5 @@ def test_files_that_are_no_config(tmp_path):
 )
 def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
     dealt = {"selector": "reassigned", "of": of, "seed": 1}
-    with pytest.raises(InputError, match=r"length_methods\.dealt\.of: .*chooses no canvases of the matrix"):
+    with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
         load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})

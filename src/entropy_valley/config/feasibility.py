@@ -74,7 +74,7 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
 def _reassigned(experiment: Experiment, method: str, dealt: Sequence[str]) -> Iterator[Problem]:
     of = getattr(experiment.length_methods, method).of
     if of in dealt or of not in experiment.matrix.methods:
-        yield ("length_methods", method, "of"), f"{of!r} chooses no canvases of the matrix; name a method that does"
+        yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
 
 
 def _adapters(experiment: Experiment) -> Iterator[Problem]:
