@@ -25,15 +25,15 @@ def _panel(spec: SelectorSpec, line: pd.DataFrame, first: bool) -> Panel:
     def panel(axes: Axes) -> None:
         label = spec.label("backbones", line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-        axes.axvline(spec.ratios[direction], color=METHOD_COLOURS["ratio"], label=method("ratio").short)
+        axes.axvline(spec.ratios[direction], color=METHOD_COLOURS["ratio"], zorder=1, label=method("ratio").short)
         _grid(axes, spec.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
         axes.set_title(spec.place(direction, testset))
         axes.set_xlabel("ratio r of the canvas")
-        axes.margins(y=0.15)
+        axes.margins(y=0.25)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.legend(loc="upper left")
+            axes.legend(loc="upper left", frameon=True, framealpha=1, edgecolor="none")  # over the vertical line
 
     return panel
 
@@ -42,9 +42,11 @@ def _grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
     foot = axes.get_xaxis_transform()
     colour = METHOD_COLOURS["ev"]
-    axes.plot(ratios, [0.0] * len(ratios), "|", color=colour, transform=foot, markersize=14, label="EV's grid")
+    axes.plot(ratios, [0.0] * len(ratios), "|", color=colour, transform=foot, markersize=12, label="EV's grid")
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
     text = minus(f"{point['mean']:.2f} at {point['at']:.2f}")
-    axes.annotate(text, (point["at"], point["low"]), (0, -3), textcoords="offset points", ha="center", va="top")
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    below = {"textcoords": "offset points", "ha": "center", "va": "top"}
+    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=box, **below)
