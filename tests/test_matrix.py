@@ -76,7 +76,7 @@ def every_spec(experiment):
         yield jobs.generation(experiment, cell.run)
     yield tables.comparison(experiment, matrix.table_cells(experiment))
     yield tables.instruct(experiment)
-    yield tables.selector_checks(experiment, matrix.selector_cells(experiment))
+    yield tables.selector_checks(experiment, matrix.valley_cells(experiment))
 
 
 def test_a_canvas_knows_its_own_directions_ratios_only():

@@ -1,11 +1,9 @@
 # What several stages say in the same words.
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# Length methods that load no model.
-MODEL_FREE = [name for name in EXPERIMENT.matrix.methods if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
-# Length methods whose canvases are another's, dealt anew; and the others of the matrix.
+# Length methods whose canvases are another's, dealt anew; and the others.
 REASSIGNED = jobs.reassigned_methods(EXPERIMENT)
-CHOSEN = [name for name in EXPERIMENT.matrix.methods if name not in REASSIGNED]
+CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -58,6 +56,21 @@ def reassigned_from(wildcards):
     return f"{run_of(wildcards).folder(R)}/{wildcards.testset}/{method.of}/canvas.jsonl"
 
 
+def length_head_of(wildcards):
+    """The length head of a run, for the methods that ask it."""
+    needed = jobs.needs_length_head(EXPERIMENT, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/length_head.safetensors" if needed else []
+
+
+def length_head_option(wildcards):
+    return places.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
+
+
+def canvas_gpu(wildcards):
+    """No GPU for canvases that need no model."""
+    return GPU if jobs.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
+
+
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
     return places.Unrecorded(places.backbone_folder(EXPERIMENT, wildcards.backbone))
@@ -92,6 +105,11 @@ def table_inputs(cells):
 def valley_inputs(cells):
     """The all-mask canvases of the runs and test sets of cells."""
     return list(dict.fromkeys(f"{cell.run.folder(R)}/{cell.testset}/valley.json" for cell in cells))
+
+
+def studies_of(layout):
+    """The studies of a layout, as a wildcard's constraint."""
+    return "|".join(name for name in STUDIES if EXPERIMENT.studies[name].layout == layout) or "none"
 
 
 def own_files(name):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from entropy_valley.analysis.scores import RUN, sentences
-from entropy_valley.analysis.significance import paired_test
+from entropy_valley.analysis.significance import PairedTest, paired_test
 from entropy_valley.analysis.spec import ScoredCell
 from entropy_valley.errors import InputError
 
@@ -112,6 +112,13 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
 def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
     """As :func:`against_mean`, of two systems."""
     return against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
+
+
+def paired(first: ScoredCell, second: ScoredCell, *, resamples: int, seed: int, metric: str = "comet22") -> PairedTest:
+    """The test of two systems of one run; :class:`InputError` if they were not scored on the same sentences."""
+    scores, others = sentences(first, metric), sentences(second, metric)
+    _same_sentences(first, scores, second, others)
+    return paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

@@ -60,6 +60,11 @@ class ScoredCell:
         """``valley.json``, the all-mask canvases of its run and test set, above its methods."""
         return Path(self.path).parents[2] / "valley.json"
 
+    @property
+    def latency(self) -> Path:
+        """``latency.json``, how long the system took, where that was measured."""
+        return Path(self.path).with_name("latency.json")
+
 
 @dataclass(frozen=True)
 class Spec:
