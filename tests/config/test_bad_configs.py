@@ -177,3 +177,14 @@ def test_files_that_are_no_config(tmp_path):
         with pytest.raises(InputError, match=problem) as caught:
             load_files([path])
         assert caught.value.place == str(path)
+
+
+@pytest.mark.parametrize(
+    ("of", "methods"),
+    [("cal", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
+    ids=["of no method of the matrix", "of ratios dealt anew"],
+)
+def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
+    dealt = {"selector": "reassigned", "of": of, "seed": 1}
+    with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
+        load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})

@@ -1,6 +1,9 @@
 # What several stages say in the same words.
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
+# Length methods whose canvases are another's, dealt anew; and the others.
+REASSIGNED = jobs.reassigned_methods(EXPERIMENT)
+CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -47,6 +50,12 @@ def statistics_option(wildcards):
     return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
 
 
+def reassigned_from(wildcards):
+    """The canvases whose ratios a control deals to other sentences."""
+    method = getattr(EXPERIMENT.length_methods, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/{wildcards.testset}/{method.of}/canvas.jsonl"
+
+
 def length_head_of(wildcards):
     """The length head of a run, for the methods that ask it."""
     needed = jobs.needs_length_head(EXPERIMENT, wildcards.method)
@@ -91,6 +100,11 @@ def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
+
+
+def valley_inputs(cells):
+    """The all-mask canvases of the runs and test sets of cells."""
+    return unique([f"{cell.run.folder(R)}/{cell.testset}/valley.json" for cell in cells])
 
 
 def test_files(cells):

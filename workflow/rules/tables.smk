@@ -80,6 +80,29 @@ rule dream_instruct_table:
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
+rule selector_checks:
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+        valley=lambda w: valley_inputs(STUDIES[w.study]),
+        canvas=lambda w: [f"{path.removesuffix('valley.json')}ev/canvas.jsonl" for path in valley_inputs(STUDIES[w.study])],
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/selector_checks.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/selector_checks.rst", category="Tables"),
+    log:
+        f"{R}/logs/selector_checks/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("checks"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.selector_checks(EXPERIMENT, STUDIES[w.study]),
+    shell:
+        "python workflow/scripts/selector_checks.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
 rule study_table:
     """The systems of a study beside each other."""
     input:

@@ -125,9 +125,15 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Selectors that cannot be made."""
     from entropy_valley.canvas.selectors import make_selector
     from entropy_valley.matrix import methods
-    from entropy_valley.specs.jobs import selector_settings
+    from entropy_valley.specs.jobs import reassigned_methods, selector_settings
 
-    for method, directions in methods(experiment).items():
+    dealt, found = reassigned_methods(experiment), methods(experiment)
+    for method, directions in found.items():
+        if method in dealt:
+            of = getattr(experiment.length_methods, method).of
+            if of in dealt or of not in found:
+                yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
+            continue
         for direction in directions:
             try:
                 make_selector(method, selector_settings(experiment, method, direction))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, NonNegativeInt, PositiveInt, Tag
 
-from entropy_valley.config.base import Direction, Rate, Ratios, Section, Share
+from entropy_valley.config.base import Direction, Name, Rate, Ratios, Section, Share
 
 ELSEWHERE = Field(None, description="in a block of another name: this selector, set up as the block says")
 
@@ -122,6 +122,17 @@ class Daedal(Section):
     cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
 
 
+class Reassigned(Section):
+    """Another method's canvas ratios, dealt to other sentences: a control, which probes nothing."""
+
+    selector: Literal["reassigned"]
+    of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
+    seed: PositiveInt = Field(description="of the permutation")
+    within: Literal["all", "deciles"] = Field(
+        "all", description="deciles: only between sentences of the same decile of source length"
+    )
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -139,7 +150,8 @@ class UserMethod(BaseModel):
 
 def _kind(block: Any) -> str:
     named = block.get("selector") if isinstance(block, Mapping) else getattr(block, "selector", None)
-    return named if isinstance(named, str) and named in LengthMethods.model_fields else "user"
+    known = isinstance(named, str) and (named in LengthMethods.model_fields or named == "reassigned")
+    return named if known else "user"
 
 
 Another = Annotated[
@@ -156,6 +168,7 @@ Another = Annotated[
     | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
     | Annotated[LengthHead, Tag("length_head")]
     | Annotated[Daedal, Tag("daedal")]
+    | Annotated[Reassigned, Tag("reassigned")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from entropy_valley import revisions
@@ -155,6 +156,22 @@ def length_statistics(experiment: Experiment, run: Run) -> str:
     )
 
 
+def valley(experiment: Experiment, run: Run) -> str:
+    """For the diagnostic of all-mask canvases; the seed draws its sentences as it draws a test set's."""
+    settings = experiment.valley
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.VALLEY],
+            **_numerics(experiment),
+            "offset": settings.offset,
+            "ratios": settings.ratios_of.get(run.direction, settings.ratios),
+            "sentences": settings.sentences,
+            "seed": experiment.corpus.seed,
+        }
+    )
+
+
 def length_head(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
@@ -179,17 +196,23 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
 
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
-    return uses_statistics(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(uses_statistics, experiment, method)
 
 
 def needs_length_head(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length head of their run."""
-    return uses_length_head(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(uses_length_head, experiment, method)
 
 
 def canvas_needs_model(experiment: Experiment, method: str) -> bool:
     """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
-    return loads_model(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(loads_model, experiment, method)
+
+
+def _asks(question: Callable[[str, dict[str, Any]], bool], experiment: Experiment, method: str) -> bool:
+    """The answer of a method's selector; one that deals another's canvases has none, and needs nothing."""
+    settings = _dump(getattr(experiment.length_methods, method))
+    return settings.get("selector") != "reassigned" and question(method, settings)
 
 
 def selector_name(experiment: Experiment, method: str) -> str:
@@ -204,6 +227,11 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in _dump(block).items()
     }
+
+
+def reassigned_methods(experiment: Experiment) -> list[str]:
+    """The methods that take another's canvases, dealt anew."""
+    return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:

@@ -30,6 +30,13 @@ def instruct(experiment: Experiment) -> str:
     )
 
 
+def selector_checks(experiment: Experiment, cells: list[Cell]) -> str:
+    """As :func:`comparison`, and EV's grid in each direction."""
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    grids = {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}
+    return canonical({**_comparison(experiment, cells), "grids": grids})
+
+
 def study(experiment: Experiment, name: str) -> str:
     """As :func:`comparison`, and what the study's table shows."""
     section, cells = experiment.studies[name], study_cells(experiment, name)
