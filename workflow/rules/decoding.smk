@@ -34,6 +34,40 @@ rule decode:
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
+rule latency:
+    """Time one method alone. A benchmark: its output is of a machine and a day, and no second run gives the same.
+
+    All cores, so that no other job of this workflow runs beside it; on a cluster a profile says how many it gets.
+    """
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+        statistics=statistics_of,
+    output:
+        update(
+            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"
+        ),
+    log:
+        f"{R}/logs/latency/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    threads: lambda w: workflow.cores
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        statistics=statistics_option,
+        options=places.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
+        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
 rule generate:
     """Translate the test set from left to right with an autoregressive backbone."""
     input:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
 from entropy_valley import errors, files
 from entropy_valley.canvas.job import Job, arguments
 from entropy_valley.canvas.probe import probe
-from entropy_valley.canvas.selection import choose_canvases, sentences_of
-from entropy_valley.canvas.selectors import Selector, make_selector, uses_statistics
-from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.canvas.selection import choose_canvases, read_selector, sentences_of
 
 
 def main() -> None:
@@ -19,7 +16,7 @@ def main() -> None:
     parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
     options = parser.parse_args()
     with Job(options) as job:
-        selector = _selector(job.spec["method"], job.spec["selector"], options.statistics)
+        selector = read_selector(job.spec["method"], job.spec["selector"], options.statistics)
         sentences = sentences_of(job.rows, job.card.prompt, selector)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
@@ -27,14 +24,6 @@ def main() -> None:
         rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
         files.write_jsonl(options.out, rows)
         job.report("canvas")
-
-
-def _selector(method: str, settings: dict[str, Any], statistics: Path | None) -> Selector:
-    if not uses_statistics(method, settings):
-        return make_selector(method, settings)
-    if statistics is None:
-        raise errors.InputError(f"selector of {method!r}", "needs length statistics", "Give them as --statistics.")
-    return make_selector(method, settings, LengthStatistics.read(statistics))
 
 
 if __name__ == "__main__":
