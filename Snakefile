@@ -25,6 +25,8 @@ TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
+PARETO_CELLS = matrix.study_cells(EXPERIMENT, "pareto")
+SELECTOR_CELLS = matrix.study_cells(EXPERIMENT, "selector_comparison")
 
 
 wildcard_constraints:
@@ -65,3 +67,5 @@ rule all:
         rules.crossbb_figure.output,
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],
+        rules.pareto_table.output + rules.pareto_figure.output if PARETO_CELLS else [],
+        rules.selector_comparison_figure.output if SELECTOR_CELLS else [],

@@ -78,3 +78,22 @@ rule dream_instruct_table:
     shell:
         "python workflow/scripts/dream_instruct_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule pareto_table:
+    """The three length methods at every step budget."""
+    input:
+        lambda w: table_inputs(PARETO_CELLS),
+    output:
+        tex=f"{R}/tables/pareto.tex",
+        md=report(f"{R}/tables/pareto.md", caption="../report/pareto.rst", category="Tables"),
+        csv=report(f"{R}/tables/pareto.csv", caption="../report/pareto.rst", category="Tables"),
+    log:
+        f"{R}/logs/pareto_table.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.comparison(EXPERIMENT, PARETO_CELLS),
+    shell:
+        "python workflow/scripts/pareto_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
