@@ -25,8 +25,8 @@ TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
-PARETO_CELLS = matrix.study_cells(EXPERIMENT, "pareto")
-SELECTOR_CELLS = matrix.study_cells(EXPERIMENT, "selector_comparison")
+STUDIES = {name: matrix.study_cells(EXPERIMENT, name) for name in EXPERIMENT.tables.studies}
+ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 
 wildcard_constraints:
@@ -34,11 +34,12 @@ wildcard_constraints:
     backbone="|".join(EXPERIMENT.backbones),
     seed=r"\d+",
     testset="|".join(EXPERIMENT.sources),
-    method="|".join(EXPERIMENT.matrix.methods),
-    order="|".join(EXPERIMENT.matrix.orders),
+    method="|".join(matrix.methods(EXPERIMENT)),
+    order="|".join({cell.order: None for cell in ALL_CELLS if cell.order}),
     steps=r"\d+",
     beams=str(EXPERIMENT.autoregressive.beams),
-    system="|".join(sorted({cell.system for cell in matrix.all_cells(EXPERIMENT)})),
+    system="|".join(sorted({cell.system for cell in ALL_CELLS})),
+    study="|".join(STUDIES) or "none",
 
 
 report: "workflow/report/workflow.rst"
@@ -67,5 +68,6 @@ rule all:
         rules.crossbb_figure.output,
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],
-        rules.pareto_table.output + rules.pareto_figure.output if PARETO_CELLS else [],
-        rules.selector_comparison_figure.output if SELECTOR_CELLS else [],
+        expand(rules.study_table.output, study=studies_of("systems")),
+        expand(rules.systems_figure.output, study=studies_of("systems", figure=True)),
+        expand(rules.budgets_table.output + rules.budgets_figure.output, study=studies_of("budgets")),

@@ -16,7 +16,7 @@ from entropy_valley.errors import InputError
 
 @pytest.fixture
 def cells(tmp_path):
-    """Three methods, two seeds, T of 2 and 8, on ten canvases of 1 to 10 slots."""
+    """Three methods, two seeds, T of 2 and 8, ten sentences."""
     spec = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh",), sentences=10, steps=(2, 8)
     )
@@ -32,16 +32,16 @@ def test_means_over_sentences_then_over_runs(cells):
     fake_results.change(decoding(cells, "ratio", 8, 2), passes=100)
     table = costs(cells).set_index(["method", "steps"])
     assert len(table) == 6
-    assert table.passes["oracle", 2] == (1 + 9 * 2) / 10
-    assert table.passes["ratio", 8] == (6.2 + 10) / 2  # one probe; 1 + 2 + … + 7 + 8 + 8 + 8 steps
-    assert table.calls["ratio", 8] == 9
-    assert table.slots["ratio", 8] == 9 * 5.5
-    assert table.within_steps.loc["ev"].to_list() == [0.2, 0.8]
+    assert table.passes["oracle", 2] == 2
+    assert table.passes["ratio", 8] == (6 + 10) / 2
+    assert (table.calls["ratio", 8], table.calls["ev", 8], table.slots["ev", 8]) == (8, 13, 120)
+    assert table.within_steps.loc["ev"].to_list() == [0.1, 0.5]
 
 
 def test_the_error_of_lengths_is_the_files_own_where_it_has_one(cells):
-    for seed, error in ((1, 1.5), (2, 2.5)):
-        fake_results.change(decoding(cells, "ev", 8, seed), length_mae=error)
+    for seed in (1, 2):
+        fake_results.change(decoding(cells, "ev", 2, seed), length_mae=None)
+    fake_results.change(decoding(cells, "ev", 8, 2), length_mae=2.5)
     table = costs(cells).set_index(["method", "steps"])
     assert table.length_mae["ev", 8] == 2.0
     assert math.isnan(table.length_mae["ev", 2])

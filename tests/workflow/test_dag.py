@@ -230,3 +230,21 @@ class TestReleasedAdapters:
         (adopted.folder / "given/adapter_model.safetensors").touch()
         assert by_rule(adopted.planned())["adopt_adapter"] == 2
         (adopted.folder / "given/adapter_model.safetensors").unlink()
+
+
+STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}
+
+
+def test_a_study_plans_what_it_compares_and_its_table(finished):
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": STUDY}}
+    name = "en-zh.llada-tiny.1.grammar.ev"
+    assert finished.planned(over=over).keys() == jobs({"en-zh.llada-tiny.1"}, ["lr_style"]) | {
+        f"decode {name}.med.16",
+        f"score {name}/med-T16",
+        "study_table mine",
+        "all",
+    }
+
+
+def test_a_study_that_is_not_listed_plans_nothing(finished):
+    assert not finished.planned(over={"studies": {"mine": STUDY}})

@@ -2,7 +2,9 @@
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # Length methods that load no model.
-MODEL_FREE = [name for name in EXPERIMENT.matrix.methods if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
+MODEL_FREE = [
+    name for name in matrix.methods(EXPERIMENT) if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")
+]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -78,6 +80,18 @@ def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
+
+
+def studies_of(layout, figure=None):
+    """The studies of a layout; on request those with a figure, or those without."""
+    studies = EXPERIMENT.studies
+    return [name for name in STUDIES if studies[name].layout == layout and figure in (None, studies[name].figure)]
+
+
+def timings(study):
+    """The benchmarks of a study's cells, where its table has a column for them."""
+    timed = any(column.startswith("latency") for column in EXPERIMENT.studies[study].columns)
+    return [f"{cell.folder(R)}/latency.json" for cell in STUDIES[study]] if timed else []
 
 
 def own_files(name):

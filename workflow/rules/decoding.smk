@@ -45,9 +45,7 @@ rule latency:
         backbone=backbone_ready,
         statistics=statistics_of,
     output:
-        update(
-            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"
-        ),
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"),
     log:
         f"{R}/logs/latency/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     wildcard_constraints:

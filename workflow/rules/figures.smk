@@ -39,41 +39,43 @@ rule crossbb_figure:
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
-rule pareto_figure:
-    """Quality against the step budget."""
+rule budgets_figure:
+    """A study's scores against the step budget."""
     input:
-        lambda w: table_inputs(PARETO_CELLS),
+        lambda w: table_inputs(STUDIES[w.study]),
     output:
-        pdf=f"{R}/figures/pareto.pdf",
-        png=report(f"{R}/figures/pareto.png", caption="../report/pareto.rst", category="Figures"),
-        csv=f"{R}/figures/pareto.csv",
+        pdf=f"{R}/figures/{{study}}.pdf",
+        png=report(f"{R}/figures/{{study}}.png", caption="../report/budgets.rst", category="Figures"),
+        csv=f"{R}/figures/{{study}}.csv",
     log:
-        f"{R}/logs/pareto_figure.log",
+        f"{R}/logs/budgets_figure/{{study}}.log",
+    wildcard_constraints:
+        study="|".join(studies_of("budgets")) or "none",
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=tables.comparison(EXPERIMENT, PARETO_CELLS),
+        spec=lambda w: tables.comparison(EXPERIMENT, STUDIES[w.study]),
     shell:
-        "python workflow/scripts/pareto_figure.py {params.spec:q}"
+        "python workflow/scripts/budgets_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
-rule selector_comparison_figure:
-    """Quality against the passes that a selector takes."""
+rule systems_figure:
+    """A study's systems: their scores against the passes that they take."""
     input:
-        lambda w: table_inputs(SELECTOR_CELLS),
+        lambda w: table_inputs(STUDIES[w.study]),
     output:
-        pdf=f"{R}/figures/selector_comparison.pdf",
-        png=report(
-            f"{R}/figures/selector_comparison.png", caption="../report/selector_comparison.rst", category="Figures"
-        ),
-        csv=f"{R}/figures/selector_comparison.csv",
+        pdf=f"{R}/figures/{{study}}.pdf",
+        png=report(f"{R}/figures/{{study}}.png", caption="../report/systems_figure.rst", category="Figures"),
+        csv=f"{R}/figures/{{study}}.csv",
     log:
-        f"{R}/logs/selector_comparison_figure.log",
+        f"{R}/logs/systems_figure/{{study}}.log",
+    wildcard_constraints:
+        study="|".join(studies_of("systems", figure=True)) or "none",
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=tables.comparison(EXPERIMENT, SELECTOR_CELLS),
+        spec=lambda w: tables.study(EXPERIMENT, w.study),
     shell:
-        "python workflow/scripts/selector_comparison_figure.py {params.spec:q}"
+        "python workflow/scripts/systems_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

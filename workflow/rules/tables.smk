@@ -80,20 +80,43 @@ rule dream_instruct_table:
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
-rule pareto_table:
-    """The three length methods at every step budget."""
+rule study_table:
+    """The systems of a study beside each other."""
     input:
-        lambda w: table_inputs(PARETO_CELLS),
+        lambda w: table_inputs(STUDIES[w.study]) + timings(w.study),
     output:
-        tex=f"{R}/tables/pareto.tex",
-        md=report(f"{R}/tables/pareto.md", caption="../report/pareto.rst", category="Tables"),
-        csv=report(f"{R}/tables/pareto.csv", caption="../report/pareto.rst", category="Tables"),
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/study_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/study_table.rst", category="Tables"),
     log:
-        f"{R}/logs/pareto_table.log",
+        f"{R}/logs/study_table/{{study}}.log",
+    wildcard_constraints:
+        study="|".join(studies_of("systems")) or "none",
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=tables.comparison(EXPERIMENT, PARETO_CELLS),
+        spec=lambda w: tables.study(EXPERIMENT, w.study),
     shell:
-        "python workflow/scripts/pareto_table.py {params.spec:q}"
+        "python workflow/scripts/study_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule budgets_table:
+    """Oracle, EV and Ratio of a study at each step budget."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/budgets.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/budgets.rst", category="Tables"),
+    log:
+        f"{R}/logs/budgets_table/{{study}}.log",
+    wildcard_constraints:
+        study="|".join(studies_of("budgets")) or "none",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.comparison(EXPERIMENT, STUDIES[w.study]),
+    shell:
+        "python workflow/scripts/budgets_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

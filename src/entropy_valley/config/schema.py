@@ -23,6 +23,7 @@ from entropy_valley.config.base import (
 from entropy_valley.config.length_methods import LengthMethods, LengthStatistics
 from entropy_valley.config.orders import RevealOrder
 from entropy_valley.config.sources import Source
+from entropy_valley.config.studies import Study
 from entropy_valley.config.training import Estimator, Pretraining, Training
 
 
@@ -182,11 +183,12 @@ class Analysis(Section):
 
 
 class Tables(Section):
-    """What the main tables and figures show."""
+    """What the main tables and figures show, and which studies are made beside them."""
 
     backbone: Name
     order: Name
     steps: PositiveInt
+    studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
 
 
 class Experiment(Section):
@@ -199,6 +201,7 @@ class Experiment(Section):
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix
     tables: Tables
+    studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
     sources: dict[Name, Source]
     directions: dict[Direction, DirectionSection]
     backbones: dict[Name, BackboneSection]

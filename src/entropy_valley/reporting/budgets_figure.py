@@ -13,7 +13,7 @@ from entropy_valley.reporting.results import Place, Results, by_steps
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 
 
-def pareto_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
+def budget_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
     """Lines of means with deviations over runs, T on a logarithmic axis; one backbone, one reveal order."""
     sweep = by_steps(summary)
     return [_panel(spec, sweep, place) for place in next(iter(sweep.values())).places]

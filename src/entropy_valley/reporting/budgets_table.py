@@ -21,7 +21,7 @@ NOTES = (
 )
 
 
-def pareto_table(spec: Spec, summary: pd.DataFrame, provenance: Sequence[Note] = ()) -> Table:
+def budgets_table(spec: Spec, summary: pd.DataFrame, provenance: Sequence[Note] = ()) -> Table:
     """Lay out a summary with costs (:func:`costs.with_costs`) of one backbone and order: a group per direction, a row
     per T."""
     sweep = by_steps(summary)

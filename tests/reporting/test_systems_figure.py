@@ -16,7 +16,7 @@ from entropy_valley.analysis.spec import Spec
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.reporting import style
 from entropy_valley.reporting.methods import METHODS
-from entropy_valley.reporting.selector_figure import WIDTH, panel_height, selector_panels, spread
+from entropy_valley.reporting.systems_figure import WIDTH, panel_height, spread, system_panels
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def drawn(tmp_path):
     parsed = Spec.parse(files.canonical(spec))
     summary = summarise(collect(parsed.cells))
     plotted = with_costs(summary[summary.metric == "comet22"], parsed.cells)
-    return style.draw(*selector_panels(parsed, plotted), width=WIDTH, height=panel_height(plotted)), plotted
+    return style.draw(*system_panels(parsed, plotted), width=WIDTH, height=panel_height(plotted)), plotted
 
 
 def test_every_system_is_a_point_but_oracle(drawn):

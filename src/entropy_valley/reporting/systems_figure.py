@@ -30,7 +30,7 @@ class Point(NamedTuple):
     row: Any
 
 
-def selector_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
+def system_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
     """A point for each system of a COMET summary with costs (:func:`costs.with_costs`), Oracle a dashed line."""
     backbones = summary["backbone"].unique()
     if len(backbones) > 1:
