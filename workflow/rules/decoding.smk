@@ -1,5 +1,8 @@
 # Denoising on the chosen canvases.
 
+# One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
+LATENCY_OPTIONS = MODEL_OPTIONS.replace("{threads}", "1")
+
 
 rule decode:
     """Translate the test set; canvases that any method has decoded before come from the store."""
@@ -37,7 +40,7 @@ rule decode:
 rule latency:
     """Time one method alone. A benchmark: its output is of a machine and a day, and no second run gives the same.
 
-    All cores, so that no other job of this workflow runs beside it; on a cluster a profile says how many it gets.
+    It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
         testset=rules.testset.output,
@@ -63,7 +66,7 @@ rule latency:
         options=places.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
-        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
 rule generate:
