@@ -33,7 +33,7 @@ wildcard_constraints:
     direction="|".join(EXPERIMENT.matrix.directions),
     backbone="|".join(EXPERIMENT.backbones),
     seed=r"\d+",
-    testset="|".join(EXPERIMENT.sources),
+    testset="|".join([*EXPERIMENT.sources, matrix.DEV]),
     method="|".join(matrix.methods(EXPERIMENT)),
     order="|".join({cell.order: None for cell in ALL_CELLS if cell.order}),
     steps=r"\d+",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from entropy_valley.config import Experiment
 from entropy_valley.config.studies import Study
 
+DEV = "dev"  # the development pairs in the place of a test set, for studies
 COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.card import turn_end_id
+from entropy_valley.canvas.length_head import LengthHead, mean_states
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
-from entropy_valley.decoding.translation import Denoising, text_tokens
+from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
+from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -30,7 +32,10 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A frozen backbone with a prompt, a length selector, a reveal order and a step budget T."""
+    """A frozen backbone with a prompt, a length selector, a reveal order and a step budget T.
+
+    ``length_head`` is for a selector that uses one.
+    """
 
     backbone: Backbone
     prompt: Prompt
@@ -39,20 +44,34 @@ class Translator:
     steps: int = 32
     schedule: str = "llada"
     order_settings: Mapping[str, Any] = field(default_factory=dict)
+    length_head: LengthHead | None = None
 
     def translate(self, sources: Sequence[str]) -> list[Translation]:
         """The translations of ``sources``, in their order; all are decoded together."""
-        sentences = [Sentence(len(self.prompt.tokens(source))) for source in sources]
         prompts = [self.prompt.encode(source) for source in sources]
+        sentences = [
+            Sentence(len(self.prompt.tokens(source)), predicted=lengths)
+            for source, lengths in zip(sources, self._predicted(prompts), strict=True)
+        ]
         denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
         engine, sourceless = Engine(self.backbone), self.prompt.encode("")
         done = dict(decode(engine, self.selector, sentences, prompts, denoising, sourceless))
         return [self._translation(*done[place]) for place in range(len(sources))]
 
+    def _predicted(self, prompts: Sequence[Sequence[int]]) -> list[dict[int, float] | None]:
+        """What the length head says of each prompt; None: the selector uses none."""
+        if not getattr(self.selector, "uses_length_head", False):
+            return [None] * len(prompts)
+        if self.length_head is None:
+            raise InputError("selector", "needs a length head", "Give the translator one.")
+        context = self.backbone.model.config.max_position_embeddings
+        means = dict(mean_states(self.backbone, prompts))
+        return [self.length_head.likeliest(means[place], context - len(one)) for place, one in enumerate(prompts)]
+
     def _translation(self, row: dict[str, Any], filled: Filled) -> Translation:
         turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
         text = self.prompt.text(text_tokens(filled.tokens, filled.text, turn_end))
-        return Translation(text, row["length"], dict(zip(row["candidates"], row["scores"], strict=False)))
+        return Translation(text, len(filled.tokens), dict(zip(row["candidates"], row["scores"], strict=False)))
 
 
 def decode(
@@ -66,9 +85,11 @@ def decode(
     """(place, (choice, decoded canvas)) of each sentence as soon as it is done.
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
-    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it.
+    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it. Of several
+    contenders the decoded canvas is the :func:`~entropy_valley.decoding.translation.winner`.
     """
     queue, rows = Queue(), {}
+    decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
 
     def go_on(place: int) -> None:
@@ -77,8 +98,8 @@ def decode(
             queue.put(place, Canvas(prompts[place], length))
         if not selection.waits:
             rows[place] = selection.row()
-            length = rows[place]["length"]
-            queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
+            for length in contenders(rows[place]):
+                queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
 
     for place in range(len(sentences)):
         go_on(place)
@@ -86,5 +107,8 @@ def decode(
         if isinstance(result, Reading):
             selections[place].probes[len(result.tokens)] = result
             go_on(place)
-        else:
-            yield place, (rows[place], result)
+            continue
+        known = decoded[place]
+        known[len(result.tokens)] = result
+        if len(known) == len(contenders(rows[place])):
+            yield place, (rows[place], known[winner({length: one.logprob for length, one in known.items()})])

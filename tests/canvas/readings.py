@@ -23,6 +23,9 @@ SETTINGS = {
     "cal": {"ratios": 1.0},
     "ev_calibrated": {"ratios": [0.5, 1.0]},
     "ev_prior": {},
+    "neighbours": {"ratios": [0.5, 1.0]},
+    "ev_rerank": {"ratios": [0.5, 1.0]},
+    "length_head": {"beam": 2},
 }
 
 

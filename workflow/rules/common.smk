@@ -1,10 +1,6 @@
 # What several stages say in the same words.
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# Length methods that load no model.
-MODEL_FREE = [
-    name for name in matrix.methods(EXPERIMENT) if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")
-]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -49,6 +45,21 @@ def statistics_of(wildcards):
 
 def statistics_option(wildcards):
     return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
+
+
+def length_head_of(wildcards):
+    """The length head of a run, for the methods that ask it."""
+    needed = jobs.needs_length_head(EXPERIMENT, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/length_head.safetensors" if needed else []
+
+
+def length_head_option(wildcards):
+    return places.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
+
+
+def canvas_gpu(wildcards):
+    """No GPU for canvases that need no model."""
+    return GPU if jobs.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
 
 
 def backbone_folder(wildcards):

@@ -47,6 +47,7 @@ rule latency:
         adapter=adapter_of,
         backbone=backbone_ready,
         statistics=statistics_of,
+        length_head=length_head_of,
     output:
         update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"),
     log:
@@ -63,10 +64,11 @@ rule latency:
         backbone=backbone_folder,
         adapter=adapter_option,
         statistics=statistics_option,
+        length_head=length_head_option,
         options=places.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
-        f" --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
 rule generate:

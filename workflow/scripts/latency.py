@@ -14,7 +14,9 @@ from entropy_valley.decoding.translation import Denoising, signature
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
+    parser.add_argument("--length-head", type=Path, help="length head of the run, for a selector that uses it")
     options = parser.parse_args()
+    from entropy_valley.canvas.length_head import LengthHead
     from entropy_valley.decoding.latency import draw, measure
 
     with Job(options) as job:
@@ -22,7 +24,8 @@ def main() -> None:
         job.rows = draw(job.rows, spec["sentences"], spec["seed"])
         selector = read_selector(spec["method"], spec["selector"], options.statistics)
         denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        measured = measure(job, selector, denoising, spec["repeats"])
+        head = LengthHead.read(options.length_head, job.backbone.device) if options.length_head else None
+        measured = measure(job, selector, denoising, spec["repeats"], head)
         made_by = {**signature(job, denoising), "data_digest": files.file_digest(options.testset)}
         files.write_json(options.out, {**measured, "signature": made_by})
     seconds = {name: measured[name]["seconds_per_sentence"] for name in ("single", "batched")}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +37,22 @@ class Selection:
         return len(self._asked) > len(self.probes)
 
     def row(self) -> dict[str, Any]:
-        """The choice, ``{length, candidates, scores, calls, slots}``.
+        """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
 
         ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the
         chosen length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots
-        in them.
+        in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where
+        there are several: the lengths that are all to be decoded, ascending, ``length`` among them.
         """
         choice = self._selector.choose(self._sentence, self.probes)
-        compared = sorted(choice.scores)
+        compared, contenders = sorted(choice.scores), sorted({choice.length, *choice.contenders})
         return {
             "length": choice.length,
             "candidates": compared or [choice.length],
             "scores": [choice.scores[length] for length in compared],
-            "calls": len(self.probes),
+            "calls": len(self.probes) + (self._sentence.predicted is not None),
             "slots": sum(self.probes),
+            **({"contenders": contenders} if len(contenders) > 1 else {}),
         }
 
 
@@ -65,13 +68,23 @@ def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Pr
     return [selection.row() for selection in selections]
 
 
-def sentences_of(rows: Sequence[Mapping[str, str]], prompt: Prompt, selector: Selector) -> list[Sentence]:
-    """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it."""
+def sentences_of(
+    rows: Sequence[Mapping[str, str]],
+    prompt: Prompt,
+    selector: Selector,
+    predicted: Iterable[Mapping[int, float] | None] = (),
+) -> list[Sentence]:
+    """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it.
+
+    ``predicted`` is what a length head says of each row, for a selector that uses it.
+    """
     return [
         Sentence(
-            len(prompt.tokens(row["source"])), len(prompt.tokens(row["target"])) if selector.sees_reference else None
+            len(prompt.tokens(row["source"])),
+            len(prompt.tokens(row["target"])) if selector.sees_reference else None,
+            lengths,
         )
-        for row in rows
+        for row, lengths in itertools.zip_longest(rows, predicted)
     ]
 
 
@@ -85,3 +98,12 @@ def read_selector(method: str, settings: Mapping[str, Any], statistics: Path | N
     if statistics is None:
         raise InputError(f"selector of {method!r}", "needs length statistics", "Give them as --statistics.")
     return make_selector(method, settings, LengthStatistics.read(statistics))
+
+
+def within(row: Mapping[str, Any], fits: Callable[[int], bool]) -> dict[str, Any]:
+    """A canvas row without the contenders for which there is no room; its own first choice stays."""
+    if "contenders" not in row:
+        return dict(row)
+    kept = [length for length in row["contenders"] if length == row["length"] or fits(length)]
+    rest = {key: value for key, value in row.items() if key != "contenders"}
+    return {**rest, **({"contenders": kept} if len(kept) > 1 else {})}

@@ -90,12 +90,14 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
     """What a study's cell names and nothing defines."""
+    from entropy_valley.matrix import DEV
+
     block = getattr(experiment.length_methods, cell.method, None)
     if block is None:
         yield f"method {cell.method!r} is not defined under `length_methods`"
     elif isinstance(ratios := getattr(block, "ratios", None), dict) and cell.run.direction not in ratios:
         yield f"method {cell.method!r} has no ratios for {cell.run.direction}; add that key, or list its directions"
-    if cell.testset not in experiment.sources:
+    if cell.testset not in (*experiment.sources, DEV):
         yield f"test set {cell.testset!r} is not defined under `sources`"
     blocks = {name: dict(block) for name, block in experiment.reveal_orders.items()}
     yield from (message for _, message in order_problems(blocks, [cell.order]))

@@ -20,7 +20,7 @@ from entropy_valley.config.base import (
     Section,
     Template,
 )
-from entropy_valley.config.length_methods import LengthMethods, LengthStatistics
+from entropy_valley.config.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.config.orders import RevealOrder
 from entropy_valley.config.sources import Source
 from entropy_valley.config.studies import Study
@@ -214,6 +214,7 @@ class Experiment(Section):
     training: Training
     length_methods: LengthMethods
     length_statistics: LengthStatistics = LengthStatistics()
+    length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
     decoding: Decoding
     latency: Latency = Latency()

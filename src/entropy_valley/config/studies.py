@@ -34,7 +34,9 @@ class Study(Section):
     backbones: Names | None = Field(None, description="keys of `backbones`; null: that of `tables`")
     directions: Directions | None = Field(None, description="those of them that the matrix has; null: the matrix's")
     seeds: Numbers | None = Field(None, description="null: the first that the matrix gives the backbone")
-    testset: Name | dict[Direction, Name] | None = Field(None, description="null: the first of each direction")
+    testset: Name | dict[Direction, Name] | None = Field(
+        None, description="null: the first of each direction; dev: its development pairs"
+    )
     methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
     orders: Names | None = Field(None, description="null: that of `tables`")
     steps: Numbers | None = Field(None, description="null: that of `tables`")

@@ -6,6 +6,7 @@ translation, choice of the canvas included.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import platform
 import statistics
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from entropy_valley.canvas.length_head import LengthHead, mean_states
 from entropy_valley.canvas.selection import sentences_of
 from entropy_valley.corpus import sampling
 from entropy_valley.decoding.engine import BUDGET, Engine
@@ -35,30 +37,42 @@ def draw(rows: Sequence[Mapping[str, str]], sentences: int, seed: int) -> list[M
     return [rows[number - 1] for number, _ in sampling.subset(pairs, sentences, seed)]
 
 
-def measure(job: Job, selector: Selector, denoising: Denoising, repeats: int) -> dict[str, Any]:
+def measure(
+    job: Job, selector: Selector, denoising: Denoising, repeats: int, head: LengthHead | None = None
+) -> dict[str, Any]:
     """The :func:`timing` of the job's rows one at a time (``single``) and all at once (``batched``)."""
     places = range(len(job.rows))
     return {
-        "single": timing(job, selector, denoising, [[place] for place in places], repeats),
-        "batched": timing(job, selector, denoising, [list(places)], repeats),
+        "single": timing(job, selector, denoising, [[place] for place in places], repeats, head),
+        "batched": timing(job, selector, denoising, [list(places)], repeats, head),
         "sentences": len(job.rows),
         **conditions(job),
     }
 
 
 def timing(
-    job: Job, selector: Selector, denoising: Denoising, groups: Sequence[Sequence[int]], repeats: int
+    job: Job,
+    selector: Selector,
+    denoising: Denoising,
+    groups: Sequence[Sequence[int]],
+    repeats: int,
+    head: LengthHead | None = None,
 ) -> dict[str, Any]:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
     ``passes``, ``tokens`` and ``rows`` are what the engine ran for a sentence (see :class:`Ledger`): a pass that
-    sentences share is one pass. The sentences of a group are decoded together.
+    sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a selector that
+    asks one, reads the prompts under the clock too.
     """
     ledger, sentences = Ledger(), sentences_of(job.rows, job.card.prompt, selector)
     engine = Engine(job.backbone, ledger, job.token_budget)
 
     def run(group: Sequence[int]) -> None:
         here, prompts = [sentences[place] for place in group], [job.prompts[place] for place in group]
+        if head:
+            means = dict(mean_states(job.backbone, prompts, ledger, job.token_budget))
+            lengths = [head.likeliest(means[place], job.card.context - len(one)) for place, one in enumerate(prompts)]
+            here = [dataclasses.replace(one, predicted=found) for one, found in zip(here, lengths, strict=True)]
         deque(decode(engine, selector, here, prompts, denoising, job.sourceless), maxlen=0)
 
     rounds = [_seconds(lambda: [run(group) for group in groups], job.backbone.device.type)]

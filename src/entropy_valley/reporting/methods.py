@@ -30,6 +30,10 @@ METHODS = {
     "cal": Method("CAL", "CAL"),
     "ev_calibrated": Method("Calibrated EV", "Calibrated EV"),
     "ev_prior": Method("EV with a length prior", "EV prior"),
+    "neighbours": Method("Decode five neighbours", "Neighbours"),
+    "ev_rerank": Method("EV, two valleys reranked", "EV rerank"),
+    "length_head": Method("Length head", "Length head"),
+    "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
 }
 
 
