@@ -29,17 +29,23 @@ def write(
     autoregressive: Mapping[str, Sequence[int]] | None = None,
     directions: Sequence[str] = tuple(DIRECTIONS),
     sentences: int = 60,
+    comet: Mapping[str, float] = COMET,
+    steps: Sequence[int] = (8,),
 ) -> dict[str, Any]:
-    """Write score and decoding files for each backbone's seeds; return the spec that a rule would hand over."""
+    """Write score and decoding files for each backbone's seeds; return the spec that a rule would hand over.
+
+    ``comet`` are the expected scores of the length methods; with fewer than eight steps they are lower.
+    """
     generator = np.random.default_rng(7)
-    systems = [((backbones or {"llada-tiny": (1, 2, 3)}), tuple(COMET)), (autoregressive or {}, ("beam4",))]
+    denoised = [(method, budget) for budget in steps for method in comet]
+    systems = [((backbones or {"llada-tiny": (1, 2, 3)}), denoised), (autoregressive or {}, [("beam4", 0)])]
     cells = [
-        _cell(root, generator, backbone, direction, seed, method, sentences)
+        _cell(root, generator, backbone, direction, seed, method, budget, comet, sentences)
         for group, methods in systems
         for backbone, seeds in group.items()
         for direction in directions
         for seed in seeds
-        for method in methods
+        for method, budget in methods
     ]
     return {
         "cells": cells,
@@ -56,19 +62,27 @@ def write(
 
 
 def _cell(
-    root: Path, generator: np.random.Generator, backbone: str, direction: str, seed: int, method: str, sentences: int
+    root: Path,
+    generator: np.random.Generator,
+    backbone: str,
+    direction: str,
+    seed: int,
+    method: str,
+    budget: int,
+    comet: Mapping[str, float],
+    sentences: int,
 ) -> dict[str, Any]:
-    denoised = method in COMET
-    folder = root / direction / backbone / f"seed{seed}" / "test" / method / ("med-T8" if denoised else "")
+    denoised = budget > 0
+    folder = root / direction / backbone / f"seed{seed}" / "test" / method / (f"med-T{budget}" if denoised else "")
     shift = DIRECTIONS[direction][1]
-    comet = COMET[method] + shift if denoised else BEAM_COMET[direction]
-    noise = generator.normal(comet, 0.02, sentences) + np.random.default_rng(seed).normal(0, 0.05, sentences)
+    expected = comet[method] + shift - 0.2 * max(0, 1 / budget - 1 / 8) if denoised else BEAM_COMET[direction]
+    noise = generator.normal(expected, 0.02, sentences) + np.random.default_rng(seed).normal(0, 0.05, sentences)
     segments = [{"id": f"t{i}", "comet22": float(x), "chrf": float(100 * x)} for i, x in enumerate(noise)]
     files.write_jsonl(folder / "scores.jsonl", segments)
     tokens = "zh" if direction.endswith("zh") else "13a"
     system = {
         "comet22": float(np.mean(noise)),
-        "bleu": float(BLEU[method] + 60 * shift + generator.normal(0, 0.3)),
+        "bleu": float(BLEU.get(method, 38.0) + 60 * shift + generator.normal(0, 0.3)),
         "chrf": 50.0,
         "sentences": sentences,
         "signatures": {
@@ -79,8 +93,9 @@ def _cell(
         "digests": {"hypotheses": files.digest([direction, seed, method])},
     }
     files.write_json(folder / "scores.json", system)
+    beam = "transformers 4.57.6|beam4|lp1|float32|max64"
     signature = {
-        "decoder": "engine r1|med|T8|float32|llada" if denoised else "transformers 4.57.6|beam4|lp1|float32|max64",
+        "decoder": f"engine r1|med|T{budget}|float32|llada" if denoised else beam,
         "backbone_digest": files.digest(backbone),
         "adapter_digest": files.digest([direction, backbone, seed]),
         "shifted": not backbone.startswith("llada"),
@@ -89,11 +104,13 @@ def _cell(
     if denoised:
         signature["canvas_digest"] = files.digest([direction, seed, method])
     probes = {"ev": 5}.get(method, 0)
-    totals = {"calls": (probes + 8) * sentences, "slots": 120 * sentences, "passes": (probes + 6) * sentences}
-    counts = {"sentences": sentences, "within_steps": sentences // 2, "length_mae": 0.0 if method == "oracle" else 1.5}
+    passes = probes + min(budget, 6)
+    totals = {"calls": (probes + budget) * sentences, "slots": 120 * sentences, "passes": passes * sentences}
+    within = min(sentences, sentences * budget // 16)
+    counts = {"sentences": sentences, "within_steps": within, "length_mae": 0.0 if method == "oracle" else 1.5}
     files.write_json(folder / "decoding.json", {"signature": signature, **counts, **totals})
     key = {"backbone": backbone, "direction": direction, "seed": seed, "testset": "test", "method": method}
-    steps = {"order": "med", "steps": 8} if denoised else {"order": "", "steps": 0}
+    steps = {"order": "med", "steps": budget} if denoised else {"order": "", "steps": 0}
     return key | steps | {"path": str(folder / "scores.json")}
 
 

@@ -121,9 +121,21 @@ def unique(paths):
     return list(dict.fromkeys(paths))
 
 
-def studies_of(layout):
-    """The studies of a layout, as a wildcard's constraint."""
-    return "|".join(name for name in STUDIES if EXPERIMENT.studies[name].layout == layout) or "none"
+def studies_of(layout, figure=None):
+    """The studies of a layout; on request those with a figure, or those without."""
+    studies = EXPERIMENT.studies
+    return [name for name in STUDIES if studies[name].layout == layout and figure in (None, studies[name].figure)]
+
+
+def one_of(names):
+    """A wildcard's constraint."""
+    return "|".join(names) or "none"
+
+
+def timings(study):
+    """The benchmarks of a study's cells, where its table has a column for them."""
+    timed = any(column.startswith("latency") for column in EXPERIMENT.studies[study].columns)
+    return [f"{cell.folder(R)}/latency.json" for cell in STUDIES[study]] if timed else []
 
 
 def own_files(name):

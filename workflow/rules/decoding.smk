@@ -1,5 +1,8 @@
 # Denoising on the chosen canvases.
 
+# One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
+LATENCY_OPTIONS = MODEL_OPTIONS.replace("{threads}", "1")
+
 
 rule decode:
     """Translate the test set; canvases that any method has decoded before come from the store."""
@@ -32,6 +35,40 @@ rule decode:
         "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
+rule latency:
+    """Time one method alone. A benchmark: its output is of a machine and a day, and no second run gives the same.
+
+    It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
+    """
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+        statistics=statistics_of,
+        length_head=length_head_of,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"),
+    log:
+        f"{R}/logs/latency/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    threads: lambda w: workflow.cores
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        statistics=statistics_option,
+        length_head=length_head_option,
+        options=places.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
+        f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
 rule generate:

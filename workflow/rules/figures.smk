@@ -64,7 +64,9 @@ rule selector_checks_figure:
         valley_inputs(SWEPT_CELLS),
     output:
         pdf=f"{R}/figures/selector_checks.pdf",
-        png=report(f"{R}/figures/selector_checks.png", caption="../report/selector_checks_figure.rst", category="Figures"),
+        png=report(
+            f"{R}/figures/selector_checks.png", caption="../report/selector_checks_figure.rst", category="Figures"
+        ),
         csv=f"{R}/figures/selector_checks.csv",
     log:
         f"{R}/logs/selector_checks_figure.log",
@@ -74,4 +76,46 @@ rule selector_checks_figure:
         spec=tables.selector_checks(EXPERIMENT, SWEPT_CELLS),
     shell:
         "python workflow/scripts/selector_checks_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule budgets_figure:
+    """A study's scores against the step budget."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        pdf=f"{R}/figures/{{study}}.pdf",
+        png=report(f"{R}/figures/{{study}}.png", caption="../report/budgets.rst", category="Figures"),
+        csv=f"{R}/figures/{{study}}.csv",
+    log:
+        f"{R}/logs/budgets_figure/{{study}}.log",
+    wildcard_constraints:
+        study=one_of(studies_of("budgets")),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.comparison(EXPERIMENT, STUDIES[w.study]),
+    shell:
+        "python workflow/scripts/budgets_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule systems_figure:
+    """A study's systems: their scores against the passes that they take."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        pdf=f"{R}/figures/{{study}}.pdf",
+        png=report(f"{R}/figures/{{study}}.png", caption="../report/systems_figure.rst", category="Figures"),
+        csv=f"{R}/figures/{{study}}.csv",
+    log:
+        f"{R}/logs/systems_figure/{{study}}.log",
+    wildcard_constraints:
+        study=one_of(studies_of("systems", figure=True)),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.study(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/systems_figure.py {params.spec:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

@@ -80,12 +80,14 @@ rule dream_instruct_table:
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
-rule selector_checks:
+rule selector_checks_table:
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
     input:
         lambda w: table_inputs(STUDIES[w.study]),
         valley=lambda w: valley_inputs(STUDIES[w.study]),
-        canvas=lambda w: [f"{path.removesuffix('valley.json')}ev/canvas.jsonl" for path in valley_inputs(STUDIES[w.study])],
+        canvas=lambda w: [
+            f"{path.removesuffix('valley.json')}ev/canvas.jsonl" for path in valley_inputs(STUDIES[w.study])
+        ],
     output:
         tex=f"{R}/tables/{{study}}.tex",
         md=report(f"{R}/tables/{{study}}.md", caption="../report/selector_checks.rst", category="Tables"),
@@ -93,7 +95,7 @@ rule selector_checks:
     log:
         f"{R}/logs/selector_checks/{{study}}.log",
     wildcard_constraints:
-        study=studies_of("checks"),
+        study=one_of(studies_of("checks")),
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -106,7 +108,7 @@ rule selector_checks:
 rule study_table:
     """The systems of a study beside each other."""
     input:
-        lambda w: table_inputs(STUDIES[w.study]),
+        lambda w: table_inputs(STUDIES[w.study]) + timings(w.study),
     output:
         tex=f"{R}/tables/{{study}}.tex",
         md=report(f"{R}/tables/{{study}}.md", caption="../report/study_table.rst", category="Tables"),
@@ -114,7 +116,7 @@ rule study_table:
     log:
         f"{R}/logs/study_table/{{study}}.log",
     wildcard_constraints:
-        study=studies_of("systems"),
+        study=one_of(studies_of("systems")),
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -135,7 +137,7 @@ rule order_table:
     log:
         f"{R}/logs/order_table/{{study}}.log",
     wildcard_constraints:
-        study=studies_of("orders"),
+        study=one_of(studies_of("orders")),
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -158,11 +160,32 @@ rule challenge_table:
     log:
         f"{R}/logs/challenge_table/{{study}}.log",
     wildcard_constraints:
-        study=studies_of("categories"),
+        study=one_of(studies_of("categories")),
     conda:
         "../../envs/analysis.yaml"
     params:
         spec=lambda w: tables.challenge(EXPERIMENT, w.study),
     shell:
         "python workflow/scripts/challenge_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule budgets_table:
+    """Oracle, EV and Ratio of a study at each step budget."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/budgets.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/budgets.rst", category="Tables"),
+    log:
+        f"{R}/logs/budgets_table/{{study}}.log",
+    wildcard_constraints:
+        study=one_of(studies_of("budgets")),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.comparison(EXPERIMENT, STUDIES[w.study]),
+    shell:
+        "python workflow/scripts/budgets_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

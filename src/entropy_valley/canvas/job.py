@@ -89,6 +89,11 @@ class Job:
         """The prompt tokens of each row."""
         return [self.card.prompt.encode(row["source"]) for row in self.rows]
 
+    @property
+    def rooms(self) -> list[int]:
+        """The slots that the context leaves behind each row's prompt; none, or fewer, where the prompt is too long."""
+        return [self.card.context - len(prompt) for prompt in self.prompts]
+
     @functools.cached_property
     def sourceless(self) -> list[int]:
         """The prompt tokens of an empty source."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.reading import Reading
-from entropy_valley.canvas.selectors.base import Selector, Sentence
+from entropy_valley.canvas.selectors import Selector, Sentence, make_selector, uses_statistics
+from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.errors import InputError
 
 Probe = Callable[[Sequence[tuple[int, int]]], Sequence[Reading]]
 
@@ -86,6 +89,18 @@ def sentences_of(
         )
         for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
     ]
+
+
+def read_selector(method: str, settings: Mapping[str, Any], statistics: Path | None) -> Selector:
+    """A method's selector from its settings; with the length statistics of its run, read from a file, if it uses them.
+
+    Raises :class:`InputError` where they are needed and not given.
+    """
+    if not uses_statistics(method, settings):
+        return make_selector(method, settings)
+    if statistics is None:
+        raise InputError(f"selector of {method!r}", "needs length statistics", "Give them as --statistics.")
+    return make_selector(method, settings, LengthStatistics.read(statistics))
 
 
 def within(row: Mapping[str, Any], fits: Callable[[int], bool]) -> dict[str, Any]:

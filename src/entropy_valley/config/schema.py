@@ -151,6 +151,13 @@ class Decoding(Section):
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
 
 
+class Latency(Section):
+    """The benchmark of a cell's speed: its method alone, on a few sentences of its test set, without the store."""
+
+    sentences: PositiveInt = Field(32, description="drawn by the keyed hash, the same for all methods")
+    repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
+
+
 class Comet(Section):
     """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
 
@@ -229,6 +236,7 @@ class Experiment(Section):
     length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
     decoding: Decoding
+    latency: Latency = Latency()
     scoring: Scoring
     analysis: Analysis
     valley: Valley = Valley()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from entropy_valley import files
 from entropy_valley.analysis import signatures
 from entropy_valley.analysis.spec import Spec
 from entropy_valley.reporting.results import Results
@@ -31,6 +32,18 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
     runs = f"{most} run{'s' if most > 1 else ''}" if fewest == most else f"{fewest} to {most} runs"
     dash = (Note("–: a single run has no standard deviation."),) if fewest == 1 else ()
     return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *dash)
+
+
+def timing(spec: Spec) -> tuple[Note, ...]:
+    """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
+    measured = [files.read_json(cell.latency) for cell in spec.cells]
+    lines = dict.fromkeys(
+        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences; {one['device']}, "
+        f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
+        f"at most {one['token_budget']} tokens a pass; {one['date']}."
+        for one in measured
+    )
+    return tuple(map(Note, lines))
 
 
 def provenance(spec: Spec) -> tuple[Note, ...]:

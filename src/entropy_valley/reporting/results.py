@@ -28,6 +28,17 @@ def by_kind(spec: Spec, summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFra
     return summary[~autoregressive], summary[autoregressive]
 
 
+def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
+    """The results of a sweep at each of its step budgets, ascending; of one reveal order and one backbone."""
+    found = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
+    for results in found.values():
+        results.require_one_backbone()
+    orders = sorted({results.order for results in found.values()})
+    if len(orders) > 1:
+        raise InputError("SPEC", f"cells of several orders: {', '.join(orders)}", "Give one order.")
+    return found
+
+
 def is_best(row: Any, rivals: Iterable[Any]) -> bool:
     """Whether a summary's row has the highest mean of the rivals that could be deployed; an upper bound never has."""
     means = [rival.mean for rival in rivals if not method(rival.method).upper_bound]

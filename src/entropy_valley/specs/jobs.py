@@ -248,6 +248,24 @@ def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     )
 
 
+def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
+    """A benchmark: the same spec twice gives other seconds."""
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": revisions.DECODING,
+            **_numerics(experiment),
+            "method": method,
+            "selector": selector_settings(experiment, method, run.direction),
+            "schedule": experiment.decoding.schedule,
+            **order_settings(experiment, order),
+            "steps": steps,
+            "seed": experiment.corpus.seed,
+            **_dump(experiment.latency),
+        }
+    )
+
+
 def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
     """The reveal order that a name of the config stands for, and its settings."""
     block = experiment.reveal_orders.get(name)

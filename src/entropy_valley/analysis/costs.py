@@ -1,0 +1,41 @@
+"""What systems cost, from the totals that their ``decoding.json`` holds: means over sentences, then over runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.analysis.summary import SETTING
+from entropy_valley.errors import InputError
+
+SYSTEM = (*SETTING, "method")
+TOTALS = ("calls", "slots", "passes", "within_steps")
+
+
+def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """One row per system: the columns of SYSTEM, then the means over runs of what a sentence takes.
+
+    ``calls`` and ``slots`` as the paper counts them, ``passes`` as the engine needs them; ``within_steps`` is the
+    share of canvases that more steps than T leave as they are. ``length_mae`` is the file's own mean, NaN where it
+    has none. Raises :class:`InputError` for a file that lacks a total.
+    """
+    rows = [{key: getattr(cell, key) for key in SYSTEM} | _of(cell) for cell in cells]
+    return pd.DataFrame(rows).groupby(list(SYSTEM), sort=False, as_index=False).mean()
+
+
+def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """A summary of scores (:func:`summary.summarise`), each row with the costs of its system."""
+    return summary.merge(costs(cells), on=list(SYSTEM), how="left", validate="many_to_one")
+
+
+def _of(cell: ScoredCell) -> dict[str, float]:
+    info = files.read_json(cell.decoding)
+    missing = [name for name in ("sentences", *TOTALS) if name not in info]
+    if missing:
+        raise InputError(cell.decoding, f"no {', '.join(missing)}", "Remove the file and decode the cell again.")
+    shares = {name: info[name] / info["sentences"] for name in TOTALS}
+    return shares | {"length_mae": float(info.get("length_mae", math.nan))}

@@ -1,0 +1,119 @@
+"""How long a sentence takes with one method alone: no store, a loaded model, probes and denoising in one stream.
+
+A benchmark: no two runs of it give the same seconds. The clock runs from the prompt's tokens to those of the
+translation, choice of the canvas included.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import platform
+import statistics
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entropy_valley.canvas.length_head import LengthHead, mean_states
+from entropy_valley.canvas.selection import sentences_of
+from entropy_valley.corpus import sampling
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.translator import decode
+
+if TYPE_CHECKING:
+    from entropy_valley.canvas.job import Job
+    from entropy_valley.canvas.selectors import Selector
+    from entropy_valley.decoding.translation import Denoising
+
+
+def draw(rows: Sequence[Mapping[str, str]], sentences: int, seed: int) -> list[Mapping[str, str]]:
+    """So many rows of a test set by the keyed hash, the same for all methods; all of them where there are fewer."""
+    pairs = ((row["source"], row["target"]) for row in rows)
+    return [rows[number - 1] for number, _ in sampling.subset(pairs, sentences, seed)]
+
+
+def measure(
+    job: Job, selector: Selector, denoising: Denoising, repeats: int, head: LengthHead | None = None
+) -> dict[str, Any]:
+    """The :func:`timing` of the job's rows one at a time (``single``) and all at once (``batched``)."""
+    places = range(len(job.rows))
+    return {
+        "single": timing(job, selector, denoising, [[place] for place in places], repeats, head),
+        "batched": timing(job, selector, denoising, [list(places)], repeats, head),
+        "sentences": len(job.rows),
+        **conditions(job),
+    }
+
+
+def timing(
+    job: Job,
+    selector: Selector,
+    denoising: Denoising,
+    groups: Sequence[Sequence[int]],
+    repeats: int,
+    head: LengthHead | None = None,
+) -> dict[str, Any]:
+    """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
+
+    ``passes``, ``tokens`` and ``rows`` are what the engine ran for a sentence (see :class:`Ledger`): a pass that
+    sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a selector that
+    asks one, reads the prompts under the clock too.
+    """
+    ledger, sentences = Ledger(), sentences_of(job.rows, job.card.prompt, selector, rooms=job.rooms)
+    engine = Engine(job.backbone, ledger, job.token_budget)
+
+    def run(group: Sequence[int]) -> None:
+        here, prompts = [sentences[place] for place in group], [job.prompts[place] for place in group]
+        if head:
+            means = dict(mean_states(job.backbone, prompts, ledger, job.token_budget))
+            lengths = [head.likeliest(means[place], job.card.context - len(one)) for place, one in enumerate(prompts)]
+            here = [dataclasses.replace(one, predicted=found) for one, found in zip(here, lengths, strict=True)]
+        deque(decode(engine, selector, here, prompts, denoising, job.sourceless), maxlen=0)
+
+    rounds = [_seconds(lambda: [run(group) for group in groups], job.backbone.device.type)]
+    ran = {name: getattr(ledger, name) / len(sentences) for name in ("passes", "tokens", "rows")}
+    rounds += [_seconds(lambda: [run(group) for group in groups], job.backbone.device.type) for _ in range(repeats)]
+    seconds = [spent / len(sentences) for spent in rounds[1:]]
+    return {"seconds_per_sentence": statistics.median(seconds), "repeats": seconds, **ran}
+
+
+def conditions(job: Job) -> dict[str, Any]:
+    """What a number of seconds is worth nothing without."""
+    device = job.backbone.device.type
+    return {
+        "device": device_name(device),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "precision": job.precision,
+        "token_budget": job.token_budget or BUDGET[device],
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+def device_name(device: str) -> str:
+    """The GPU's or the processor's name, as the machine gives it."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _seconds(task: Any, device: str) -> float:
+    """Wall-clock seconds of a task, its kernels included."""
+    _synchronise(device)
+    start = time.perf_counter()
+    task()
+    _synchronise(device)
+    return time.perf_counter() - start
+
+
+def _synchronise(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()

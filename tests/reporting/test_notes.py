@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+from fake_results import write
+
+from entropy_valley import files
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.reporting import notes
+
+MEASURED = {
+    "single": {"seconds_per_sentence": 0.5, "repeats": [0.5, 0.4, 0.6]},
+    "sentences": 32,
+    "device": "a processor",
+    "threads": 2,
+    "torch": "2.13.0+cpu",
+    "precision": "float32",
+    "token_budget": 1024,
+    "date": "2026-11-21",
+}
+
+
+@pytest.fixture
+def spec(tmp_path):
+    spec = Spec.parse(files.canonical(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)})))
+    for cell in spec.cells:
+        files.write_json(cell.latency, MEASURED)
+    return spec
+
+
+def test_where_and_when_latencies_were_measured(spec):
+    (note,) = notes.timing(spec)
+    assert note.text == (
+        "Latency: median of 3 rounds, 32 sentences; a processor, 2 threads, torch 2.13.0+cpu, float32, "
+        "at most 1024 tokens a pass; 2026-11-21."
+    )
+
+
+def test_another_day_is_another_line(spec):
+    files.write_json(spec.cells[0].latency, MEASURED | {"date": "2026-11-22"})
+    assert [note.text[-11:] for note in notes.timing(spec)] == ["2026-11-22.", "2026-11-21."]

@@ -1,0 +1,67 @@
+"""The selectors' figure, on made-up scores."""
+
+from __future__ import annotations
+
+import itertools
+
+import fake_results
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from entropy_valley import files
+from entropy_valley.analysis.costs import with_costs
+from entropy_valley.analysis.scores import collect
+from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.summary import summarise
+from entropy_valley.reporting import style
+from entropy_valley.reporting.methods import METHODS
+from entropy_valley.reporting.systems_figure import WIDTH, panel_height, spread, system_panels
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Every method that has a printed name, close together, and one that has none, under another order and budget."""
+    comet = fake_results.COMET | {name: 0.848 + place / 2000 for place, name in enumerate([*METHODS][3:])}
+    spec = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
+    own = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet={"grow": 0.82}, steps=(64,))
+    spec["cells"] += [cell | {"order": "grow"} for cell in own["cells"]]
+    parsed = Spec.parse(files.canonical(spec))
+    summary = summarise(collect(parsed.cells))
+    plotted = with_costs(summary[summary.metric == "comet22"], parsed.cells)
+    return style.draw(*system_panels(parsed, plotted), width=WIDTH, height=panel_height(plotted)), plotted
+
+
+def test_every_system_is_a_point_but_oracle(drawn):
+    figure, plotted = drawn
+    for axes, (_, rows) in zip(figure.axes, plotted.groupby("direction", sort=False), strict=True):
+        points = {(line.get_xdata()[0], line.get_ydata()[0]) for line, *_ in axes.containers}
+        others = rows[rows.method != "oracle"]
+        assert points == set(zip(others.passes, others["mean"], strict=True))
+        dashed = next(line for line in axes.lines if line.get_linestyle() == "--")
+        assert set(dashed.get_ydata()) == set(rows.loc[rows.method == "oracle", "mean"])
+
+
+def test_names_stand_in_the_order_of_the_scores_and_apart(drawn):
+    figure, plotted = drawn
+    rows = plotted[plotted.direction == "en-zh"].sort_values("mean")
+    axes = figure.axes[0]
+    names = [text.get_text() for text in axes.texts]
+    assert len(names) == len(rows)
+    assert names[list(rows.method).index("grow")] == "grow, T = 64"
+    assert names[list(rows.method).index("ev")] == "EV"
+    figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line to the point
+    assert all(above.y0 > below.y1 for below, above in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
+        ([0.1, 0.1, 0.15], [0.1, 0.2, 0.3]),
+        ([0.9, 0.95, 1.0], [0.8, 0.9, 1.0]),
+    ],
+)
+def test_spread(wanted, expected):
+    assert np.allclose(spread(wanted, 0.1), expected)
