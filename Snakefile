@@ -25,18 +25,21 @@ TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
+STUDIES = {name: matrix.study_cells(EXPERIMENT, name) for name in EXPERIMENT.tables.studies}
+ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 
 wildcard_constraints:
     direction="|".join(EXPERIMENT.matrix.directions),
     backbone="|".join(EXPERIMENT.backbones),
     seed=r"\d+",
-    testset="|".join(EXPERIMENT.sources),
-    method="|".join(EXPERIMENT.matrix.methods),
-    order="|".join(EXPERIMENT.matrix.orders),
+    testset="|".join([*EXPERIMENT.sources, matrix.DEV]),
+    method="|".join(matrix.methods(EXPERIMENT)),
+    order="|".join({cell.order: None for cell in ALL_CELLS if cell.order}),
     steps=r"\d+",
     beams=str(EXPERIMENT.autoregressive.beams),
-    system="|".join(sorted({cell.system for cell in matrix.all_cells(EXPERIMENT)})),
+    system="|".join(sorted({cell.system for cell in ALL_CELLS})),
+    study="|".join(STUDIES) or "none",
 
 
 report: "workflow/report/workflow.rst"
@@ -65,3 +68,4 @@ rule all:
         rules.crossbb_figure.output,
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],
+        [expand(rules.study_table.output, study=name) for name in STUDIES],

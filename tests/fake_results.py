@@ -88,7 +88,10 @@ def _cell(
     }
     if denoised:
         signature["canvas_digest"] = files.digest([direction, seed, method])
-    files.write_json(folder / "decoding.json", {"signature": signature, "sentences": sentences})
+    probes = {"ev": 5}.get(method, 0)
+    totals = {"calls": (probes + 8) * sentences, "slots": 120 * sentences, "passes": (probes + 6) * sentences}
+    counts = {"sentences": sentences, "within_steps": sentences // 2, "length_mae": 0.0 if method == "oracle" else 1.5}
+    files.write_json(folder / "decoding.json", {"signature": signature, **counts, **totals})
     key = {"backbone": backbone, "direction": direction, "seed": seed, "testset": "test", "method": method}
     steps = {"order": "med", "steps": 8} if denoised else {"order": "", "steps": 0}
     return key | steps | {"path": str(folder / "scores.json")}

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from entropy_valley.config import Experiment
+from entropy_valley.config.studies import Study
 
+DEV = "dev"  # the development pairs in the place of a test set, for studies
 COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
 
 
@@ -117,6 +119,50 @@ def instruct_cells(experiment: Experiment) -> list[Cell]:
     ]
 
 
+def study_cells(experiment: Experiment, name: str) -> list[Cell]:
+    """The cells of a study, each once; none where ``tables.studies`` does not list it."""
+    if name not in experiment.tables.studies:
+        return []
+    study, tables = experiment.studies[name], experiment.tables
+    settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
+    others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
+    systems = {
+        direction: [(method, *setting) for setting in settings for method in study.methods_of(direction)] + others
+        for direction in experiment.matrix.directions
+    }
+    return [
+        Cell(run, study.testset_of(run.direction) or experiment.directions[run.direction].tests[0], *system)
+        for run in study_runs(experiment, study)
+        for system in dict.fromkeys(systems[run.direction])
+    ]
+
+
+def study_runs(experiment: Experiment, study: Study) -> list[Run]:
+    """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
+    matrix, directions = experiment.matrix, study.directions
+    return [
+        Run(direction, backbone, seed)
+        for backbone in study.backbones or [experiment.tables.backbone]
+        for direction in matrix.directions
+        if directions is None or direction in directions
+        for seed in study.seeds or matrix.seeds_of.get(backbone, matrix.seeds)[:1]
+    ]
+
+
 def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
-    return list(dict.fromkeys([*cells(experiment), *autoregressive_cells(experiment), *instruct_cells(experiment)]))
+    studies = (study_cells(experiment, name) for name in experiment.tables.studies)
+    return list(
+        dict.fromkeys(
+            itertools.chain(cells(experiment), autoregressive_cells(experiment), instruct_cells(experiment), *studies)
+        )
+    )
+
+
+def methods(experiment: Experiment) -> dict[str, list[str]]:
+    """Every length method that some cell has, with the directions that it has it in."""
+    directions: dict[str, dict[str, None]] = {}
+    for cell in all_cells(experiment):
+        if cell.order:
+            directions.setdefault(cell.method, {})[cell.run.direction] = None
+    return {method: list(found) for method, found in directions.items()}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.card import turn_end_id
+from entropy_valley.canvas.length_head import LengthHead, mean_states
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
+from entropy_valley.decoding.growing.runner import grow
+from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
-from entropy_valley.decoding.translation import Denoising, text_tokens
+from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
+from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -31,7 +35,10 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A frozen backbone with a prompt, a length selector, a reveal order (or a filling) and a step budget T."""
+    """A frozen backbone with a prompt, a length selector, a reveal order (or a filling) and a step budget T.
+
+    ``length_head`` is for a selector that uses one.
+    """
 
     backbone: Backbone
     prompt: Prompt
@@ -40,17 +47,29 @@ class Translator:
     steps: int = 32
     schedule: str = "llada"
     order_settings: Mapping[str, Any] = field(default_factory=dict)
+    length_head: LengthHead | None = None
 
     def translate(self, sources: Sequence[str]) -> list[Translation]:
         """The translations of ``sources``, in their order; all are decoded together."""
         prompts = [self.prompt.encode(source) for source in sources]
-        rooms = [self.backbone.context - len(prompt) for prompt in prompts]
-        lengths = [len(self.prompt.tokens(source)) for source in sources]
-        sentences = [Sentence(length, room=room) for length, room in zip(lengths, rooms, strict=True)]
+        sentences = [
+            Sentence(len(self.prompt.tokens(source)), predicted=lengths, room=self.backbone.context - len(prompt))
+            for source, prompt, lengths in zip(sources, prompts, self._predicted(prompts), strict=True)
+        ]
         denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
         engine, sourceless = Engine(self.backbone), self.prompt.encode("")
         done = dict(decode(engine, self.selector, sentences, prompts, denoising, sourceless))
         return [self._translation(*done[place]) for place in range(len(sources))]
+
+    def _predicted(self, prompts: Sequence[Sequence[int]]) -> list[dict[int, float] | None]:
+        """What the length head says of each prompt; None: the selector uses none."""
+        if not getattr(self.selector, "uses_length_head", False):
+            return [None] * len(prompts)
+        if self.length_head is None:
+            raise InputError("selector", "needs a length head", "Give the translator one.")
+        context = self.backbone.model.config.max_position_embeddings
+        means = dict(mean_states(self.backbone, prompts))
+        return [self.length_head.likeliest(means[place], context - len(one)) for place, one in enumerate(prompts)]
 
     def _translation(self, row: dict[str, Any], filled: Filled) -> Translation:
         turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
@@ -70,33 +89,38 @@ def decode(
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
     the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
-    source, for the orders that look at it.
+    source, for the orders that look at it. Of several contenders the decoded canvas is the
+    :func:`~entropy_valley.decoding.translation.winner`.
     """
     filling, growing = denoising.filling, []
     queue, rows = Queue(), {}
+    decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
 
     def go_on(place: int) -> None:
         selection = selections[place]
         for length in selection.proposals():
-            queue.put(place, Canvas(prompts[place], length))
+            queue.put((place, length), Canvas(prompts[place], length))
         if not selection.waits:
             rows[place] = selection.row()
-            length = rows[place]["length"]
-            start = selection.probes.get(length)
-            if filling:
-                most = min(filling.cap, engine.backbone.context - len(prompts[place]))
-                growing.append((place, GrowingCanvas(prompts[place], length, most, start)))
-            else:
-                queue.put(place, denoising.canvas(prompts[place], sourceless, length, start))
+            for length in contenders(rows[place]):
+                start = selection.probes.get(length)
+                if filling:
+                    most = min(filling.cap, engine.backbone.context - len(prompts[place]))
+                    growing.append(((place, length), GrowingCanvas(prompts[place], length, most, start)))
+                else:
+                    queue.put((place, length), denoising.canvas(prompts[place], sourceless, length, start))
 
     for place in range(len(sentences)):
         go_on(place)
-    for place, result in engine.run(queue, None if filling else denoising.reveal_order):
+    filled = grow(engine, growing, filling)  # begins when the queue is empty, and all canvases are chosen
+    read_or_filled = engine.run(queue, None if filling else denoising.reveal_order)
+    for (place, length), result in itertools.chain(read_or_filled, filled):
         if isinstance(result, Reading):
-            selections[place].probes[len(result.tokens)] = result
+            selections[place].probes[length] = result
             go_on(place)
-        else:
-            yield place, (rows[place], result)
-    for place, result in grow(engine, growing, filling):
-        yield place, (rows[place], result)
+            continue
+        known = decoded[place]
+        known[length] = result
+        if len(known) == len(contenders(rows[place])):
+            yield place, (rows[place], known[winner({one: value.logprob for one, value in known.items()})])

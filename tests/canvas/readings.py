@@ -24,6 +24,9 @@ SETTINGS = {
     "ev_calibrated": {"ratios": [0.5, 1.0]},
     "ev_prior": {},
     "daedal": {"ratios": 1.0, "cap": 16},
+    "neighbours": {"ratios": [0.5, 1.0]},
+    "ev_rerank": {"ratios": [0.5, 1.0]},
+    "length_head": {"beam": 2},
 }
 
 

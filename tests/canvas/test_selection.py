@@ -5,7 +5,7 @@ from readings import SETTINGS, STATISTICS
 
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import choose_canvases, sentences_of
-from entropy_valley.canvas.selectors import SELECTORS, Sentence, make_selector
+from entropy_valley.canvas.selectors import SELECTORS, Sentence, make_selector, uses_length_head
 from entropy_valley.canvas.selectors.base import Choice
 
 
@@ -52,21 +52,24 @@ class Spied:
 
 ROWS = [Closed(id="a", source="one two three four", target="x y"), Closed(id="b", source="one", target="x")]
 
+PREDICTED = [{5: -0.25, 4: -2.0}, {2: -0.125, 3: -3.0}]  # by a length head, from prompts
+
 
 @pytest.mark.parametrize("method", [name for name in SELECTORS if name != "oracle"])
 def test_no_selector_but_oracle_is_given_the_reference(method):
     """Nothing reads the target on the way to a selector, and all that it is handed has no place for it."""
     selector = make_selector(method, SETTINGS[method], STATISTICS)
     spied = Spied(selector)
-    sentences = sentences_of(ROWS, Words(), spied)
-    assert sentences == [Sentence(4, None), Sentence(1, None)]
+    predicted = PREDICTED if uses_length_head(method, {}) else [None, None]
+    sentences = sentences_of(ROWS, Words(), spied, predicted)
+    assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
     assert spied.given and all(
         sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {Reading}
         for sentence, probes in spied.given
     )
     other = [{**row, "target": "a far longer reference than the other one was"} for row in ROWS]
-    assert choose_canvases(selector, sentences_of(other, Words(), selector), Probes(valley=4)) == rows
+    assert choose_canvases(selector, sentences_of(other, Words(), selector, predicted), Probes(valley=4)) == rows
 
 
 def test_the_oracle_is_given_the_references_length():
@@ -83,7 +86,8 @@ def test_what_a_selector_is_given_holds_numbers_of_probes_only():
         sees_reference = False
 
         def propose(self, sentence, probes):
-            assert vars(sentence) == {"source_tokens": 4, "reference_tokens": None, "room": None}
+            known = {"source_tokens": 4, "reference_tokens": None, "predicted": None, "room": None}
+            assert vars(sentence) == known
             return [3]
 
         def choose(self, sentence, probes):

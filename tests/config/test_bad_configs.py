@@ -75,6 +75,7 @@ CASES = [
     ({"autoregressive": {"backbones": ["dream-7b"]}}, "autoregressive.backbones", "no autoregressive one"),
     ({"autoregressive": {"backbones": ["llama4"]}}, "autoregressive.backbones", "'llama4' is not defined"),
     ({"instruct": {"direction": "de-fr"}}, "instruct.direction = 'de-fr'", "not defined under `directions`"),
+    ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev", "the name of the development pairs"),
     ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99'", "not defined under `sources`"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False", "predicts the next"),
     ({"backbones": {"llama3-8b": {"eos_padding": 8}}}, "backbones.llama3-8b.eos_padding = 8", "trained on one EOS"),

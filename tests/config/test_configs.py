@@ -96,6 +96,36 @@ def test_a_selector_of_ours_under_another_name(load):
     assert ratio.choose(Sentence(10), {}).length == 10
 
 
+def test_one_ratio_for_all_directions(load):
+    over = {
+        "matrix": {"methods": ["oracle", "ratio", "ev", "ratio_0.70"]},
+        "length_methods": {"ratio_0.70": {"selector": "ratio", "ratios": 0.70}},
+    }
+    experiment = load(over)
+    for direction in experiment.matrix.directions:
+        settings = jobs.selector_settings(experiment, "ratio_0.70", direction)
+        assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": True}
+        assert make_selector("ratio_0.70", settings).choose(Sentence(10), {}).length == 8
+
+
+def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):
+    (tmp_path / "own_lengths.py").write_text(
+        "from entropy_valley.canvas.selectors.base import Unprobed\nclass Fixed(Unprobed): pass\nclass Other: pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    blocks = {
+        "ratio_0.70": {"selector": "ratio", "ratios": 0.70},
+        "bound": {"selector": "oracle"},
+        "fixed": {"selector": "own_lengths:Fixed"},
+        "other": {"selector": "own_lengths:Other"},
+    }
+    experiment = load({"length_methods": blocks})  # in no matrix: a study may still ask for them
+    for name in ("oracle", "ratio", "ratio_0.70", "bound", "fixed"):
+        assert not jobs.canvas_needs_model(experiment, name)
+    for name in ("ev", "cal", "neighbours", "length_head", "length_head_beam5", "other"):
+        assert jobs.canvas_needs_model(experiment, name)
+
+
 def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
     methods = load({}).length_methods
     assert LengthMethods.model_fields.keys() == SELECTORS.keys()

@@ -118,6 +118,25 @@ def test_other_length_statistics_touch_no_method_without_them(finished):
     assert finished.planned(over=over).keys() == fitted(RUNS) | jobs(RUNS, ["cal"]) | AGGREGATES
 
 
+def test_only_a_method_that_asks_plans_a_length_head(finished):
+    over = {"matrix": {"methods": [*METHODS, "neighbours", "length_head", "length_head_beam5"]}}
+    heads = {f"length_head {run}" for run in RUNS}
+    new = jobs(RUNS, ["neighbours", "length_head", "length_head_beam5"])
+    assert finished.planned(over=over).keys() == heads | new | AGGREGATES
+    assert not finished.planned(over={"length_head_training": {"epochs": 2}})
+
+
+def test_a_beam_trains_no_head_anew(finished):
+    canvas = "results/demo/en-zh/llada-tiny/seed1/grammar/length_head/canvas.jsonl"
+    for beam in (1, 5):
+        over = {
+            "matrix": {"methods": [*METHODS, "length_head"]},
+            "length_methods": {"length_head": {"beam": beam}},
+        }
+        run = "en-zh.llada-tiny.1"
+        assert finished.planned(canvas, over=over).keys() == {f"length_head {run}", f"canvas {run}.grammar.length_head"}
+
+
 def test_the_learning_rate_keeps_corpora_and_pretraining(finished):
     over = {"training": {"learning_rate": 5.0e-4}}
     assert finished.planned(over=over).keys() == trained(RUNS | AR_RUNS) | AGGREGATES
@@ -230,3 +249,32 @@ class TestReleasedAdapters:
         (adopted.folder / "given/adapter_model.safetensors").touch()
         assert by_rule(adopted.planned())["adopt_adapter"] == 2
         (adopted.folder / "given/adapter_model.safetensors").unlink()
+
+
+STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}
+
+
+def test_a_study_plans_what_it_compares_and_its_table(finished):
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": STUDY}}
+    name = "en-zh.llada-tiny.1.grammar.ev"
+    assert finished.planned(over=over).keys() == jobs({"en-zh.llada-tiny.1"}, ["lr_style"]) | {
+        f"decode {name}.med.16",
+        f"score {name}/med-T16",
+        "study_table mine",
+        "all",
+    }
+
+
+def test_a_study_that_is_not_listed_plans_nothing(finished):
+    assert not finished.planned(over={"studies": {"mine": STUDY}})
+
+
+def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": {**STUDY, "testset": "dev", "others": []}}}
+    planned = by_rule(finished.planned(over=over))
+    assert planned == {
+        "dev_as_testset": 1,
+        **dict.fromkeys(("canvas", "decode", "score"), 2),
+        "study_table": 1,
+        "all": 1,
+    }

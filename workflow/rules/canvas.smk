@@ -31,6 +31,35 @@ rule length_statistics:
         f" --out {{output:q}} {STATISTICS_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
+rule length_head:
+    """Train a linear layer that predicts canvas lengths from prompt states. Only where a method asks."""
+    input:
+        corpus=rules.corpus.output.train,
+        dev=rules.corpus.output.dev,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        weights=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/length_head.safetensors"),
+        info=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/length_head.json"),
+    log:
+        f"{R}/logs/length_head/{{direction}}.{{backbone}}.seed{{seed}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.length_head(EXPERIMENT, run_of(w)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/length_head.py {params.spec:q} --testset {input.corpus:q} --dev {input.dev:q}"
+        " --out {output.weights:q} --info {output.info:q}"
+        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
 rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
@@ -38,6 +67,7 @@ rule canvas:
         adapter=adapter_of,
         backbone=backbone_ready,
         statistics=statistics_of,
+        length_head=length_head_of,
     output:
         update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
     log:
@@ -47,13 +77,15 @@ rule canvas:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=lambda w: 0 if w.method in MODEL_FREE else GPU,
+        gpu=canvas_gpu,
     params:
         spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
         backbone=backbone_folder,
         adapter=adapter_option,
         statistics=statistics_option,
+        length_head=length_head_option,
         options=DEVICE_OPTIONS,
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
+        "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
+        " {params.statistics} {params.length_head}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

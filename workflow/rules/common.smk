@@ -1,8 +1,6 @@
 # What several stages say in the same words.
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# Length methods that load no model.
-MODEL_FREE = [name for name in EXPERIMENT.matrix.methods if jobs.selector_name(EXPERIMENT, name) in ("oracle", "ratio")]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -49,6 +47,21 @@ def statistics_option(wildcards):
     return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
 
 
+def length_head_of(wildcards):
+    """The length head of a run, for the methods that ask it."""
+    needed = jobs.needs_length_head(EXPERIMENT, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/length_head.safetensors" if needed else []
+
+
+def length_head_option(wildcards):
+    return places.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
+
+
+def canvas_gpu(wildcards):
+    """No GPU for canvases that need no model."""
+    return GPU if jobs.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
+
+
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
     return places.Unrecorded(places.backbone_folder(EXPERIMENT, wildcards.backbone))
@@ -78,6 +91,11 @@ def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
+
+
+def studies_of(layout):
+    """The studies of a layout, as a wildcard's constraint."""
+    return "|".join(name for name in STUDIES if EXPERIMENT.studies[name].layout == layout) or "none"
 
 
 def own_files(name):

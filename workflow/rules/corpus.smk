@@ -5,6 +5,7 @@
 localrules:
     corpus,
     testset,
+    dev_as_testset,
 
 
 rule corpus:
@@ -34,9 +35,25 @@ rule testset:
         update(f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl"),
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
+    wildcard_constraints:
+        testset="|".join(EXPERIMENT.sources),
     conda:
         "../../envs/corpus.yaml"
     params:
         spec=lambda w: jobs.testset(EXPERIMENT, w.direction, w.testset),
     shell:
         "python workflow/scripts/testset.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"
+
+
+rule dev_as_testset:
+    """Let a study compare on the development pairs: what is tuned is tuned there."""
+    input:
+        rules.corpus.output.dev,
+    output:
+        update(f"{R}/corpus/{{direction}}/test/{matrix.DEV}.jsonl"),
+    log:
+        f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
+    conda:
+        "../../envs/corpus.yaml"
+    shell:
+        "cp {input:q} {output:q} 2> >(tee {log:q} >&2)"

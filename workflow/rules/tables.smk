@@ -78,3 +78,24 @@ rule dream_instruct_table:
     shell:
         "python workflow/scripts/dream_instruct_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule study_table:
+    """The systems of a study beside each other."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/study_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/study_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/study_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("systems"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.study(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/study_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

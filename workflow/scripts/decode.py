@@ -18,12 +18,12 @@ def main() -> None:
     with Job(options) as job:
         spec = job.spec
         denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        rows = translate(job, read_canvases(options.canvas, job.rows), denoising)
+        canvases = read_canvases(options.canvas, job.rows)
+        rows = translate(job, canvases, denoising)
         digests = {name: files.file_digest(path) for name, path in _data(options).items()}
         files.write_jsonl(options.out, rows)
-        files.write_json(
-            options.info, {"signature": {**signature(job, denoising), **digests}, **summary(rows, denoising)}
-        )
+        totals = summary(job, canvases, rows, denoising)
+        files.write_json(options.info, {"signature": {**signature(job, denoising), **digests}, **totals})
         job.report("decode")
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from entropy_valley.analysis.scores import RUN, sentences
-from entropy_valley.analysis.significance import paired_test
+from entropy_valley.analysis.significance import PairedTest, paired_test
 from entropy_valley.analysis.spec import ScoredCell
 from entropy_valley.errors import InputError
 
@@ -95,10 +95,15 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
 
 def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    test = paired(first, second, metric=metric, resamples=resamples, seed=seed)
+    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+
+
+def paired(first: ScoredCell, second: ScoredCell, *, resamples: int, seed: int, metric: str = "comet22") -> PairedTest:
+    """The test of two systems of one run; :class:`InputError` if they were not scored on the same sentences."""
     scores, others = sentences(first, metric), sentences(second, metric)
     _same_sentences(first, scores, second, others)
-    test = paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
-    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+    return paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

@@ -50,6 +50,11 @@ class ScoredCell:
         """``decoding.json``, the decoder's signature and ledger beside the system scores."""
         return Path(self.path).with_name("decoding.json")
 
+    @property
+    def latency(self) -> Path:
+        """``latency.json``, how long the system took, where that was measured."""
+        return Path(self.path).with_name("latency.json")
+
 
 @dataclass(frozen=True)
 class Spec:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from entropy_valley.backbone.prompt import Prompt
@@ -33,20 +34,22 @@ class Selection:
         return len(self._asked) > len(self.probes)
 
     def row(self) -> dict[str, Any]:
-        """The choice, ``{length, candidates, scores, calls, slots}``.
+        """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
 
         ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the
         chosen length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots
-        in them.
+        in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where
+        there are several: the lengths that are all to be decoded, ascending, ``length`` among them.
         """
         choice = self._selector.choose(self._sentence, self.probes)
-        compared = sorted(choice.scores)
+        compared, contenders = sorted(choice.scores), sorted({choice.length, *choice.contenders})
         return {
             "length": choice.length,
             "candidates": compared or [choice.length],
             "scores": [choice.scores[length] for length in compared],
-            "calls": len(self.probes),
+            "calls": len(self.probes) + (self._sentence.predicted is not None),
             "slots": sum(self.probes),
+            **({"contenders": contenders} if len(contenders) > 1 else {}),
         }
 
 
@@ -63,17 +66,32 @@ def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Pr
 
 
 def sentences_of(
-    rows: Sequence[Mapping[str, str]], prompt: Prompt, selector: Selector, rooms: Sequence[int] | None = None
+    rows: Sequence[Mapping[str, str]],
+    prompt: Prompt,
+    selector: Selector,
+    predicted: Iterable[Mapping[int, float] | None] = (),
+    rooms: Iterable[int | None] = (),
 ) -> list[Sentence]:
     """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it.
 
-    ``rooms`` are the slots that the context leaves for each row.
+    ``predicted`` is what a length head says of each row, for a selector that uses it; ``rooms`` are the slots that the
+    context leaves for each.
     """
     return [
         Sentence(
             len(prompt.tokens(row["source"])),
             len(prompt.tokens(row["target"])) if selector.sees_reference else None,
+            lengths,
             room,
         )
-        for row, room in zip(rows, rooms or [None] * len(rows), strict=True)
+        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
     ]
+
+
+def within(row: Mapping[str, Any], fits: Callable[[int], bool]) -> dict[str, Any]:
+    """A canvas row without the contenders for which there is no room; its own first choice stays."""
+    if "contenders" not in row:
+        return dict(row)
+    kept = [length for length in row["contenders"] if length == row["length"] or fits(length)]
+    rest = {key: value for key, value in row.items() if key != "contenders"}
+    return {**rest, **({"contenders": kept} if len(kept) > 1 else {})}

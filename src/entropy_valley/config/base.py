@@ -13,7 +13,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _unique(values: list[Any]) -> list[Any]:
+def unique(values: list[Any]) -> list[Any]:
     repeated = sorted({str(value) for value in values if values.count(value) > 1})
     if repeated:
         raise ValueError(f"repeats {', '.join(repeated)}; name each once")
@@ -36,12 +36,12 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a branch would be another checkpoint tomorrow
-Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_unique)]
-Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(_unique)]
-Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(_unique)]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
+Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
+Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
-Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(_unique)]
+Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]
-AnyNames = Annotated[list[Name], AfterValidator(_unique)]
+AnyNames = Annotated[list[Name], AfterValidator(unique)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -40,7 +40,11 @@ def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    from entropy_valley.matrix import DEV
+
     defined = _section(merged, "sources")
+    if DEV in defined:
+        yield ("sources", DEV), "is the name of the development pairs; give the source another one"
     for direction, section in _section(merged, "directions").items():
         named = section if isinstance(section, Mapping) else {}
         for key, names in (("train", [named.get("train")]), ("tests", _list(named.get("tests")))):

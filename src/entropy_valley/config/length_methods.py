@@ -23,7 +23,7 @@ class Ratio(Section):
     """One corpus ratio per direction."""
 
     selector: Literal["ratio"] | None = ELSEWHERE
-    ratios: dict[Direction, Rate]
+    ratios: dict[Direction, Rate] | Rate = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = True
 
 
@@ -96,6 +96,27 @@ class Daedal(Section):
     cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
 
 
+class Neighbours(OnGrid):
+    """EV's choice and its neighbours, all decoded."""
+
+    selector: Literal["neighbours"] | None = ELSEWHERE
+    radius: PositiveInt = Field(2, description="slots on either side")
+
+
+class RerankedEntropyValley(OnGrid):
+    """The deepest valleys of EV's grid, all decoded."""
+
+    selector: Literal["ev_rerank"] | None = ELSEWHERE
+    k: PositiveInt = Field(2, description="how many are decoded")
+
+
+class LengthHead(Section):
+    """The lengths that a layer on the prompt's states predicts."""
+
+    selector: Literal["length_head"] | None = ELSEWHERE
+    beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -127,6 +148,9 @@ Another = Annotated[
     | Annotated[CalibratedEntropyValley, Tag("ev_calibrated")]
     | Annotated[PriorEntropyValley, Tag("ev_prior")]
     | Annotated[Daedal, Tag("daedal")]
+    | Annotated[Neighbours, Tag("neighbours")]
+    | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
+    | Annotated[LengthHead, Tag("length_head")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -148,6 +172,9 @@ class LengthMethods(BaseModel):
     ev_calibrated: CalibratedEntropyValley | None = None
     ev_prior: PriorEntropyValley | None = None
     daedal: Daedal | None = None
+    neighbours: Neighbours | None = None
+    ev_rerank: RerankedEntropyValley | None = None
+    length_head: LengthHead | None = None
 
 
 class LengthStatistics(Section):
@@ -155,3 +182,13 @@ class LengthStatistics(Section):
 
     pairs: PositiveInt = Field(1000, description="all-mask canvases at their true length: the entropy expected there")
     bias_pairs: PositiveInt = Field(200, description="pairs probed at each of twelve lengths: CAL's bias curve")
+
+
+class LengthHeadTraining(Section):
+    """How length_head's layer is trained on training pairs, the first of the corpus: a random sample."""
+
+    pairs: PositiveInt = 50_000
+    epochs: PositiveInt = 10
+    learning_rate: Rate = Field(1.0e-3, description="of Adam, on standardised states")
+    batch: PositiveInt = 256
+    longest: int = Field(256, ge=2, description="slots; pairs with longer targets count as this length")

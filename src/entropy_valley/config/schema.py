@@ -20,9 +20,10 @@ from entropy_valley.config.base import (
     Section,
     Template,
 )
-from entropy_valley.config.length_methods import LengthMethods, LengthStatistics
+from entropy_valley.config.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.config.orders import RevealOrder
 from entropy_valley.config.sources import Source
+from entropy_valley.config.studies import Study
 from entropy_valley.config.training import Estimator, Pretraining, Training
 
 
@@ -178,11 +179,12 @@ class Analysis(Section):
 
 
 class Tables(Section):
-    """What the main tables and figures show."""
+    """What the main tables and figures show, and which studies are made beside them."""
 
     backbone: Name
     order: Name
     steps: PositiveInt
+    studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
 
 
 class Experiment(Section):
@@ -195,6 +197,7 @@ class Experiment(Section):
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix
     tables: Tables
+    studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
     sources: dict[Name, Source]
     directions: dict[Direction, DirectionSection]
     backbones: dict[Name, BackboneSection]
@@ -207,6 +210,7 @@ class Experiment(Section):
     training: Training
     length_methods: LengthMethods
     length_statistics: LengthStatistics = LengthStatistics()
+    length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
     decoding: Decoding
     scoring: Scoring

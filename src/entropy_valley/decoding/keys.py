@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
-from entropy_valley.revisions import DECODING, GENERATION
+from entropy_valley.revisions import DECODING, GENERATION, LENGTH_HEAD
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.tasks import Canvas
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 def probe_key(checkpoint: str, numerics: str, prompt: Sequence[int], length: int) -> str:
     """Names the reading of an all-mask canvas."""
     return files.digest(["probe", DECODING, checkpoint, numerics, list(prompt), length])
+
+
+def prediction_key(checkpoint: str, numerics: str, prompt: Sequence[int], head: str) -> str:
+    """Names what a length head, known by its digest, says of a prompt."""
+    return files.digest(["length head", DECODING, LENGTH_HEAD, checkpoint, numerics, list(prompt), head])
 
 
 def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, settings: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.decoding.growing import FILLINGS
-from entropy_valley.decoding.growing.job import fill_growing, growing_counts
+from entropy_valley.decoding.growing.job import fill_growing, growing_cost, probed
 from entropy_valley.decoding.keys import decode_key, probe_key
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.orders.base import needs_sourceless, sourceless_steps
@@ -81,7 +81,11 @@ class Denoising:
 
 
 def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The canvas of each row of the test set; raises InputError if the two do not name the same sentences."""
+    """The canvas of each row of the test set.
+
+    Raises InputError if the two do not name the same sentences, and for contenders that are not ascending lengths with
+    the row's own among them.
+    """
     canvases = files.read_jsonl(path, ("id", "length", "candidates", "scores", "calls", "slots"))
     for number, (canvas, row) in enumerate(itertools.zip_longest(canvases, rows, fillvalue={}), 1):
         if canvas.get("id") != row.get("id"):
@@ -90,13 +94,31 @@ def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[st
                 f"canvas of {canvas.get('id')!r}, but the test set has {row.get('id')!r}",
                 "Make the canvases from this test set.",
             )
+        lengths = contenders(canvas)
+        if canvas["length"] not in lengths or any(one >= other for one, other in itertools.pairwise(lengths)):
+            problem = f"contenders {lengths} of a canvas of {canvas['length']} slots"
+            raise InputError(f"{path}:{number}", problem, "Name each once, ascending, that length among them.")
     return canvases
+
+
+def contenders(canvas: Mapping[str, Any]) -> list[int]:
+    """The lengths that are decoded for a canvas row: its own, unless it names several."""
+    return canvas.get("contenders") or [canvas["length"]]
+
+
+def winner(logprobs: Mapping[int, float | None]) -> int:
+    """Of decoded lengths that of the largest mean log-probability at reveal time.
+
+    The shorter one on a tie in the four decimals of :class:`Filled`; an empty text, which has none, comes last.
+    """
+    return min(logprobs, key=lambda length: (logprobs[length] is None, -(logprobs[length] or 0.0), length))
 
 
 def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denoising) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls, slots, passes, run_tokens, head_rows}``.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
+    Of several contenders all are decoded, and the :func:`winner` is the row's; the counts are of all of them.
     ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots,
     and again over those of the source-free twin where the order looks at it.
     ``passes``, ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps,
@@ -105,13 +127,16 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     Where a filling changes the canvas, ``length`` is the final one, and ``calls`` and ``slots`` are the probes and the
     passes that it really took, each over the slots of its own canvas.
     """
-    for place, canvas in enumerate(canvases):
-        job.check(place, canvas["length"])
-    lengths = [canvas["length"] for canvas in canvases]
-    filled = fill_growing(job, lengths, denoising) if denoising.filling else _fill(job, lengths, denoising)
+    asked = [(place, length) for place, canvas in enumerate(canvases) for length in contenders(canvas)]
+    for place, length in asked:
+        job.check(place, length)
+    decoded: list[dict[int, dict[str, Any]]] = [{} for _ in canvases]
+    fill = fill_growing if denoising.filling else _fill
+    for (place, length), value in zip(asked, fill(job, asked, denoising), strict=True):
+        decoded[place][length] = value
     return [
-        _row(job, row["id"], prompt, canvas, value, denoising)
-        for row, prompt, canvas, value in zip(job.rows, job.prompts, canvases, filled, strict=True)
+        _row(job, row["id"], prompt, canvas, filled, denoising)
+        for row, prompt, canvas, filled in zip(job.rows, job.prompts, canvases, decoded, strict=True)
     ]
 
 
@@ -120,12 +145,31 @@ def text_tokens(tokens: Sequence[int], text: int, turn_end: int | None) -> list[
     return list(itertools.takewhile(lambda token: token != turn_end, tokens[:text]))
 
 
-def summary(rows: Sequence[Mapping[str, Any]], denoising: Denoising) -> dict[str, int]:
+def summary(
+    job: Job, canvases: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], denoising: Denoising
+) -> dict[str, int | float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a filling
-    all."""
+    all.
+
+    ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens and its EOS, six decimals.
+    ``contenders``: all canvases that were decoded, where any sentence had more than one.
+    """
     totals = {name: sum(row[name] for row in rows) for name in TOTALS}
     within = sum(bool(denoising.filling) or row["length"] <= denoising.steps for row in rows)
-    return {"sentences": len(rows), "within_steps": within, **totals}
+    decoded = sum(len(contenders(canvas)) for canvas in canvases)
+    return {
+        "sentences": len(rows),
+        "within_steps": within,
+        "length_mae": _length_error(job, rows),
+        **({"contenders": decoded} if decoded > len(rows) else {}),
+        **totals,
+    }
+
+
+def _length_error(job: Job, rows: Sequence[Mapping[str, Any]]) -> float:
+    true = [len(job.card.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
+    errors = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
+    return round(sum(errors) / max(1, len(errors)), 6)
 
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
@@ -136,11 +180,10 @@ def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     return job.signature(engine, denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule)
 
 
-def _fill(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[str, Any]]:
+def _fill(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> list[dict[str, Any]]:
+    """The filled canvas of each (row of the test set, slots), as :class:`Filled` gives it to JSON."""
     checkpoint, numerics = job.card.digest, job.numerics
-    canvases = [
-        denoising.canvas(prompt, job.sourceless, length) for prompt, length in zip(job.prompts, lengths, strict=True)
-    ]
+    canvases = [denoising.canvas(job.prompts[place], job.sourceless, length) for place, length in asked]
     keys = [decode_key(checkpoint, numerics, canvas, denoising.order, denoising.settings) for canvas in canvases]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -160,41 +203,50 @@ def _row(
     sentence: str,
     prompt: Sequence[int],
     canvas: Mapping[str, Any],
-    filled: Mapping[str, Any],
+    decoded: Mapping[int, Mapping[str, Any]],
     denoising: Denoising,
 ) -> dict[str, Any]:
+    filled = decoded[winner({one: filled["logprob"] for one, filled in decoded.items()})]
     tokens = text_tokens(filled["tokens"], filled["text"], job.card.turn_end)
-    if denoising.filling:
-        counts = growing_counts(canvas, len(prompt), filled)
-    else:
-        counts = _counts(canvas, len(prompt), len(job.sourceless), filled["passes"], denoising)
+    cost = growing_cost if denoising.filling else functools.partial(_cost, len(job.sourceless), denoising)
+    costs = [cost(canvas, one, len(prompt), value) for one, value in decoded.items()]
+    probes = {
+        "calls": canvas["calls"],
+        "slots": canvas["slots"],
+        "passes": canvas["calls"],
+        "run_tokens": canvas["calls"] * len(prompt) + canvas["slots"],
+        "head_rows": canvas["slots"],
+    }
     return {
         "id": sentence,
         "hypothesis": job.card.prompt.text(tokens),
         "length": len(filled["tokens"]),
         "tokens": tokens,
         "logprob": filled["logprob"],
-        **counts,
+        **{name: value + sum(cost[name] for cost in costs) for name, value in probes.items()},
     }
 
 
-def _counts(
-    canvas: Mapping[str, Any], prompt: int, sourceless: int, passes: int, denoising: Denoising
+def _cost(
+    sourceless: int,
+    denoising: Denoising,
+    canvas: Mapping[str, Any],
+    length: int,
+    prompt: int,
+    filled: Mapping[str, Any],
 ) -> dict[str, int]:
-    """What the method needs, and what probes and passes cost: the all-mask pass counted once where its length was among
-    the probed and its reading is all that the order looks at, and the twins of the steps that look at more."""
-    length, order = canvas["length"], denoising.reveal_order
+    """What the method needs after the probes at one length, and what denoising costs: the all-mask pass is not run
+    again where that length was among the probed and its reading is all that the order looks at; the twins of the steps
+    that look at more are."""
+    passes = filled["passes"]
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
-    compared = [needs_sourceless(order, step, steps) for step in range(passes)]
-    reused = int(bool(canvas["scores"]) and length in canvas["candidates"] and not compared[0])
+    compared = [needs_sourceless(denoising.reveal_order, step, steps) for step in range(passes)]
+    reused = int(probed(canvas, length) and not compared[0])
     twins = sum(compared)
     return {
-        "calls": canvas["calls"] + denoising.calls,
-        "slots": canvas["slots"] + denoising.calls * length,
-        "passes": canvas["calls"] + passes - reused + twins,
-        "run_tokens": canvas["calls"] * prompt
-        + canvas["slots"]
-        + (passes - reused) * (prompt + length)
-        + twins * (sourceless + length),
-        "head_rows": canvas["slots"] + sum(masked) - reused * length + sum(itertools.compress(masked, compared)),
+        "calls": denoising.calls,
+        "slots": denoising.calls * length,
+        "passes": passes - reused + twins,
+        "run_tokens": (passes - reused) * (prompt + length) + twins * (sourceless + length),
+        "head_rows": sum(masked) - reused * length + sum(itertools.compress(masked, compared)),
     }

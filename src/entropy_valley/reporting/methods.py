@@ -32,6 +32,10 @@ METHODS = {
     "ev_prior": Method("EV with a length prior", "EV prior"),
     "daedal": Method("DAEDAL", "DAEDAL"),
     "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
+    "neighbours": Method("Decode five neighbours", "Neighbours"),
+    "ev_rerank": Method("EV, two valleys reranked", "EV rerank"),
+    "length_head": Method("Length head", "Length head"),
+    "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.canvas.selectors import uses_statistics
+from entropy_valley.canvas.selectors import loads_model, uses_length_head, uses_statistics
 from entropy_valley.config import Experiment
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Run
@@ -147,9 +147,31 @@ def length_statistics(experiment: Experiment, run: Run) -> str:
     )
 
 
+def length_head(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.LENGTH_HEAD],
+            **_numerics(experiment),
+            "seed": run.seed,
+            "training": _dump(experiment.length_head_training),
+        }
+    )
+
+
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
     return uses_statistics(method, _dump(getattr(experiment.length_methods, method)))
+
+
+def needs_length_head(experiment: Experiment, method: str) -> bool:
+    """Whether a method's canvases depend on the length head of their run."""
+    return uses_length_head(method, _dump(getattr(experiment.length_methods, method)))
+
+
+def canvas_needs_model(experiment: Experiment, method: str) -> bool:
+    """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
+    return loads_model(method, _dump(getattr(experiment.length_methods, method)))
 
 
 def selector_name(experiment: Experiment, method: str) -> str:

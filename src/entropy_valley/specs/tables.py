@@ -8,8 +8,8 @@ from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
 from entropy_valley.config import Experiment
 from entropy_valley.files import canonical
-from entropy_valley.matrix import Cell, Run, instruct_cells
-from entropy_valley.specs.jobs import selector_settings, shifted
+from entropy_valley.matrix import Cell, Run, instruct_cells, study_cells
+from entropy_valley.specs.jobs import selector_name, selector_settings, shifted
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:
@@ -26,6 +26,41 @@ def instruct(experiment: Experiment) -> str:
             "variants": {name: _variant(experiment, name) for name in settings.backbones},
         }
     )
+
+
+def study(experiment: Experiment, name: str) -> str:
+    """As :func:`comparison`, and what the study's table shows."""
+    section, cells = experiment.studies[name], study_cells(experiment, name)
+    shared = _comparison(experiment, cells)
+    return canonical(
+        {
+            **shared,
+            "labels": {**shared["labels"], "methods": _swept(experiment, cells)},
+            "columns": section.columns,
+            "against": [section.against, experiment.tables.order, experiment.tables.steps],
+            "grids": {
+                direction: {method: selector_settings(experiment, method, direction).get("ratios") for method in found}
+                for direction, found in _methods_by_direction(cells).items()
+            },
+        }
+    )
+
+
+def _swept(experiment: Experiment, cells: list[Cell]) -> dict[str, str]:
+    """The labels of fixed ratios beside Fixed Ratio itself."""
+    ratios = {
+        cell.method: selector_settings(experiment, cell.method, cell.run.direction)["ratios"]
+        for cell in cells
+        if cell.method != "ratio" and selector_name(experiment, cell.method) == "ratio"
+    }
+    return {method: f"Fixed {ratio:g}" for method, ratio in ratios.items()}
+
+
+def _methods_by_direction(cells: list[Cell]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        found.setdefault(cell.run.direction, []).append(cell.method)
+    return {direction: list(dict.fromkeys(methods)) for direction, methods in found.items()}
 
 
 def _comparison(experiment: Experiment, cells: list[Cell]) -> dict[str, Any]:

@@ -7,13 +7,16 @@ from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.canvas.selectors.adaptive_ev import AdaptiveEntropyValley
-from entropy_valley.canvas.selectors.base import Choice, Selector, Sentence
+from entropy_valley.canvas.selectors.base import Choice, Selector, Sentence, Unprobed
 from entropy_valley.canvas.selectors.cal import CalibratedConfidence
 from entropy_valley.canvas.selectors.daedal import Daedal
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.ev_calibrated import CalibratedEntropyValley
 from entropy_valley.canvas.selectors.ev_prior import PriorEntropyValley
+from entropy_valley.canvas.selectors.ev_rerank import RerankedEntropyValley
+from entropy_valley.canvas.selectors.length_head import LengthHead
 from entropy_valley.canvas.selectors.lr_style import LengthRegularisedStyle
+from entropy_valley.canvas.selectors.neighbours import Neighbours
 from entropy_valley.canvas.selectors.oracle import Oracle
 from entropy_valley.canvas.selectors.ratio import Ratio
 from entropy_valley.canvas.selectors.smartcrop_style import SmartCropStyle
@@ -30,9 +33,21 @@ SELECTORS: dict[str, type] = {
     "ev_calibrated": CalibratedEntropyValley,
     "ev_prior": PriorEntropyValley,
     "daedal": Daedal,
+    "neighbours": Neighbours,
+    "ev_rerank": RerankedEntropyValley,
+    "length_head": LengthHead,
 }
 
-__all__ = ["SELECTORS", "Choice", "Selector", "Sentence", "make_selector", "uses_statistics"]
+__all__ = [
+    "SELECTORS",
+    "Choice",
+    "Selector",
+    "Sentence",
+    "loads_model",
+    "make_selector",
+    "uses_length_head",
+    "uses_statistics",
+]
 
 
 def make_selector(method: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> Selector:
@@ -48,4 +63,21 @@ def make_selector(method: str, settings: Mapping[str, Any], statistics: LengthSt
 
 def uses_statistics(method: str, settings: Mapping[str, Any]) -> bool:
     """Whether a method's selector needs the length statistics of its run."""
-    return getattr(plugins.find("selector", SELECTORS, settings.get("selector", method)), "uses_statistics", False)
+    return getattr(_class(method, settings), "uses_statistics", False)
+
+
+def uses_length_head(method: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a method's selector needs what the length head of its run predicts."""
+    return getattr(_class(method, settings), "uses_length_head", False)
+
+
+def loads_model(method: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a method's canvases need a forward pass: none does whose selector inherits from ``Unprobed`` and uses no
+    length head."""
+    kind = _class(method, settings)
+    unprobed = isinstance(kind, type) and issubclass(kind, Unprobed)
+    return not unprobed or uses_length_head(method, settings)
+
+
+def _class(method: str, settings: Mapping[str, Any]) -> Any:
+    return plugins.find("selector", SELECTORS, settings.get("selector", method))

@@ -12,13 +12,16 @@ from entropy_valley.canvas.reading import Reading
 
 @dataclass(frozen=True)
 class Sentence:
-    """All that a selector knows of a sentence; ``reference_tokens`` is None unless it declares ``sees_reference``.
+    """All that a selector knows of a sentence beside its probes.
 
+    ``reference_tokens`` is None unless it declares ``sees_reference``. ``predicted`` is None unless it declares
+    ``uses_length_head``: the log-probability of each of the likeliest canvas lengths, from one pass over the prompt.
     ``room`` is the most slots that the backbone's context leaves; None: nobody has said.
     """
 
     source_tokens: int
     reference_tokens: int | None = None
+    predicted: Mapping[int, float] | None = None
     room: int | None = None
 
 
@@ -26,11 +29,13 @@ class Sentence:
 class Choice:
     """The chosen number of slots, and the score of each length that was compared (none: nothing was).
 
-    The lowest score is the best, whatever the selector.
+    The lowest score is the best, whatever the selector. Where there are ``contenders``, they are all decoded, and the
+    translation of the best mean log-probability is kept; ``length``, one of them, is the selector's own first choice.
     """
 
     length: int
     scores: Mapping[int, float] = field(default_factory=dict)
+    contenders: Sequence[int] = ()
 
     @classmethod
     def lowest(cls, scores: Mapping[int, float]) -> Self:
@@ -46,6 +51,7 @@ class Selector(Protocol):
 
     A class that declares ``uses_statistics = True`` gets one keyword argument more, ``statistics``: the
     :class:`LengthStatistics` of the run, measured on training pairs. None: only its settings are being checked.
+    To one that declares ``uses_length_head = True`` each sentence says what the run's length head predicts.
     """
 
     sees_reference: bool

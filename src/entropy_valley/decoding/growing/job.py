@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.keys import filling_key, probe_key
 
 if TYPE_CHECKING:
@@ -13,39 +14,42 @@ if TYPE_CHECKING:
     from entropy_valley.decoding.translation import Denoising
 
 
-def fill_growing(job: Job, lengths: Sequence[int], denoising: Denoising) -> list[dict[str, Any]]:
-    """What the filling makes of the canvas of each row, from that many masks on (:class:`Grown` as JSON)."""
+def fill_growing(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> list[dict[str, Any]]:
+    """What the filling makes of each (row of the test set, masks to begin with): :class:`Grown` as JSON."""
     filling, checkpoint, numerics = denoising.filling, job.card.digest, job.numerics
     keys = [
-        filling_key(checkpoint, numerics, prompt, length, denoising.order, denoising.settings)
-        for prompt, length in zip(job.prompts, lengths, strict=True)
+        filling_key(checkpoint, numerics, job.prompts[place], length, denoising.order, denoising.settings)
+        for place, length in asked
     ]
 
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
+    def canvas(place: int, length: int) -> GrowingCanvas:
+        start = job.store.get(probe_key(checkpoint, numerics, job.prompts[place], length))
+        most = min(filling.cap, job.room(place))
+        return GrowingCanvas(job.prompts[place], length, most, start and Reading.from_json(start))
 
-        growing = []
-        for place in missing:
-            prompt, length = job.prompts[place], lengths[place]
-            start = job.store.get(probe_key(checkpoint, numerics, prompt, length))
-            most = min(filling.cap, job.room(place))
-            growing.append((place, GrowingCanvas(prompt, length, most, start and Reading.from_json(start))))
-        for place, result in grow(job.engine, growing, filling):
-            yield place, result.to_json()
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.decoding.growing.runner import grow
+
+        for index, result in grow(job.engine, [(index, canvas(*asked[index])) for index in missing], filling):
+            yield index, result.to_json()
 
     return job.recall("decode", keys, compute)
 
 
-def growing_counts(canvas: Mapping[str, Any], prompt: int, filled: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of a hypothesis row: what the method needed, and what the engine needs by itself, the all-mask pass
-    once where its length was among the probed."""
-    passes, slots, length = filled["passes"], filled["slots"], canvas["length"]
-    reused = int(bool(canvas["scores"]) and length in canvas["candidates"])
-    calls = canvas["calls"] + passes
+def growing_cost(canvas: Mapping[str, Any], length: int, prompt: int, filled: Mapping[str, Any]) -> dict[str, int]:
+    """What the method needed after the probes from so many masks on, and what the engine needs by itself: the all-mask
+    pass is not run again where that length was among the probed."""
+    passes, slots, reused = filled["passes"], filled["slots"], int(probed(canvas, length))
     return {
-        "calls": calls,
-        "slots": canvas["slots"] + slots,
-        "passes": calls - reused,
-        "run_tokens": (calls - reused) * prompt + canvas["slots"] + slots - reused * length,
-        "head_rows": canvas["slots"] + filled["rows"] - reused * length,
+        "calls": passes,
+        "slots": slots,
+        "passes": passes - reused,
+        "run_tokens": (passes - reused) * prompt + slots - reused * length,
+        "head_rows": filled["rows"] - reused * length,
     }
+
+
+def probed(canvas: Mapping[str, Any], length: int) -> bool:
+    """Whether a canvas row's method has read the all-mask canvas of that length; it may have compared lengths without
+    a probe, and then has no slots."""
+    return bool(canvas["slots"] and canvas["scores"]) and length in canvas["candidates"]

@@ -1,0 +1,115 @@
+"""The systems of a study: their scores and costs run by run, what they close of Oracle's lead, who leads whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.gap_closure import gap_closures
+from entropy_valley.analysis.spec import ScoredCell, Spec
+from entropy_valley.errors import InputError
+
+RUN = ("backbone", "direction", "testset", "seed")
+SYSTEM = ("method", "order", "steps")
+PLACE = tuple(key for key in RUN if key != "seed")
+SCORES = {"comet": "comet22", "bleu": "bleu", "chrf": "chrf"}
+TOTALS = ("calls", "slots", "passes")  # of decoding.json, printed per sentence
+TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
+TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
+
+
+@dataclass(frozen=True)
+class StudySpec(Spec):
+    """As :class:`Spec`; ``columns`` of the table, and the system (method, order, T) whose lead is tested.
+
+    ``grids`` has the candidate ratios of each method in each direction, or its one ratio.
+    """
+
+    columns: Sequence[str] = ()
+    against: Sequence[Any] = ("ev", "med", 32)
+    grids: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def study(spec: StudySpec) -> pd.DataFrame:
+    """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
+
+    Columns: those of RUN and SYSTEM; ``comet``, ``bleu``, ``chrf``; ``mae``, the mean absolute error of the canvas
+    length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the share of canvases that no
+    larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED for ``spec.against`` minus
+    the system, sentence by sentence in COMET; ``latency`` and ``latency_batched``, where a column has it, medians of
+    measured seconds per sentence: one sentence at a time, and all together.
+    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+    """
+    runs = pd.DataFrame(_row(cell, bool(TIMED.keys() & set(spec.columns))) for cell in spec.cells)
+    runs = pd.concat([runs, _gaps(runs, spec.against), _tests(spec)], axis=1)
+    groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
+    numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
+    statistics = [groups[numbers].mean(), groups[numbers].std()]
+    for frame, alone in zip(statistics, (False, True), strict=True):
+        frame[list(TESTED[1:])] = float("nan")  # limits and p-values are of single runs
+        frame["runs"] = 0 if alone else groups.size()
+    named = [
+        frame.reset_index().assign(statistic=name) for frame, name in zip(statistics, ("mean", "std"), strict=True)
+    ]
+    whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
+    return whole[[*PLACE, *SYSTEM, "statistic", "seed", "runs", *numbers]]
+
+
+def _row(cell: ScoredCell, timed: bool) -> dict[str, Any]:
+    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
+    sentences = decoding["sentences"]
+    return {
+        **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
+        **{name: float(system[key]) for name, key in SCORES.items()},
+        "mae": decoding["length_mae"],
+        **{name: decoding[name] / sentences for name in TOTALS},
+        "untouched": decoding["within_steps"] / sentences,
+        "sentences": sentences,
+        **(_seconds(cell) if timed else {}),
+    }
+
+
+def _seconds(cell: ScoredCell) -> dict[str, float]:
+    measured = files.read_json(cell.latency)
+    return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+
+
+def _gaps(runs: pd.DataFrame, against: Sequence[Any]) -> pd.DataFrame:
+    """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
+    known = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
+    return pd.DataFrame([_gap(known, row, against) for row in known.values()])
+
+
+def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], against: Sequence[Any]) -> Any:
+    run = tuple(row[key] for key in RUN)
+    for setting in ((row["order"], row["steps"]), tuple(against[1:])):
+        ratio, oracle = (known.get((*run, method, *setting)) for method in ("ratio", "oracle"))
+        if ratio and oracle:
+            closure = gap_closures([row["comet"]], [ratio["comet"]], [oracle["comet"]])[0]
+            return {"closure": closure, "cost": row["calls"] / ratio["calls"]}
+    return {"closure": float("nan"), "cost": float("nan")}
+
+
+def _tests(spec: StudySpec) -> pd.DataFrame:
+    """``spec.against`` minus each cell's system, in the cell's run; NaN for that system itself."""
+    by_key = {(*(getattr(cell, key) for key in RUN), *_system(cell)): cell for cell in spec.cells}
+    if len(by_key) < len(spec.cells):
+        raise InputError("SPEC", "a cell comes twice", "Name each cell of the study once.")
+    rows = []
+    for key, cell in by_key.items():
+        first = by_key.get((*key[: len(RUN)], *spec.against))
+        if first is None or first is cell:
+            rows.append(dict.fromkeys(TESTED, float("nan")))
+        else:
+            test = asdict(paired(first, cell, resamples=spec.resamples, seed=spec.seed))
+            rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
+    return pd.DataFrame(rows)
+
+
+def _system(cell: ScoredCell) -> tuple[Any, ...]:
+    return tuple(getattr(cell, key) for key in SYSTEM)

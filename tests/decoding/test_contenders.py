@@ -1,0 +1,162 @@
+"""Several canvases of a sentence decoded, one kept: the choice is that of decoding each alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from bench import SELECTORS, Bench
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley import files
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.selectors import make_selector
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.translation import read_canvases, winner
+from entropy_valley.errors import InputError
+from entropy_valley.translator import Translator
+
+RATIOS = SELECTORS["ev"]["ratios"]
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset, monkeypatch):
+    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS})
+    monkeypatch.setitem(SELECTORS, "ev_rerank", {"ratios": RATIOS, "k": 2})
+    return Bench(tmp_path, checkpoints, testset)
+
+
+def test_the_best_mean_log_probability_wins():
+    assert winner({4: -0.5, 5: -0.25, 6: -0.3}) == 5
+    assert winner({6: -0.25, 4: -0.5, 5: -0.25}) == 5  # the shorter one on a tie
+    assert winner({2: None, 9: -40.0}) == 9  # an empty text comes last
+    assert winner({5: 0.0, 4: None, 3: -0.0}) == 3
+    assert winner({3: None, 2: None}) == 2
+
+
+@given(st.dictionaries(st.integers(2, 40), st.none() | st.floats(-50, 0), min_size=1), st.randoms())
+def test_the_winner_does_not_depend_on_the_order(logprobs, random):
+    items = list(logprobs.items())
+    random.shuffle(items)
+    assert winner(dict(items)) == winner(logprobs)
+
+
+def alone(bench, canvases):
+    """The hypothesis rows of each contender, decoded as if it were the canvas, without a store."""
+    decoded = []
+    for number in range(max(len(canvas.get("contenders", [0])) for canvas in canvases)):
+        rows = []
+        for canvas in canvases:
+            lengths = canvas.get("contenders", [canvas["length"]])
+            length = lengths[min(number, len(lengths) - 1)]
+            rows.append({"id": canvas["id"], "length": length, "candidates": [length], "scores": []} | NO_PROBES)
+        files.write_jsonl(bench.root / "canvas" / "alone.jsonl", rows)
+        bench.decode("alone", "--no-store", out=f"alone{number}")
+        decoded.append(files.read_jsonl(bench.out))
+    return list(zip(*decoded, strict=True))
+
+
+NO_PROBES = {"calls": 0, "slots": 0}
+
+
+@pytest.mark.parametrize("method", ["neighbours", "ev_rerank"])
+def test_it_is_each_decoded_alone_and_the_best(bench, method):
+    canvases = bench.canvas(method)
+    assert any(len(canvas["contenders"]) > 1 for canvas in canvases if "contenders" in canvas)
+    bench.decode(method)
+    rows, info = files.read_jsonl(bench.out), files.read_json(bench.info)
+    probed = SELECTORS["ev"] and [set(canvas["candidates"]) for canvas in canvases]
+    for row, canvas, candidates, options in zip(rows, canvases, probed, alone(bench, canvases), strict=True):
+        by_length = {option["length"]: option for option in options}
+        assert sorted(by_length) == canvas.get("contenders", [canvas["length"]])
+        best = by_length[winner({length: option["logprob"] for length, option in by_length.items()})]
+        assert {key: row[key] for key in ("id", "hypothesis", "length", "tokens", "logprob")} == {
+            key: best[key] for key in ("id", "hypothesis", "length", "tokens", "logprob")
+        }
+        assert row["calls"] == canvas["calls"] + 8 * len(by_length)
+        assert row["slots"] == canvas["slots"] + 8 * sum(by_length)
+        reused = len(candidates & by_length.keys())
+        assert row["passes"] == canvas["calls"] + sum(option["passes"] for option in by_length.values()) - reused
+    assert info["contenders"] == sum(len(canvas.get("contenders", [0])) for canvas in canvases)
+    ledgers = bench.ledgers()[:2]
+    assert sum(ledger["tokens"] for ledger in ledgers) == sum(row["run_tokens"] for row in rows)
+    assert sum(ledger["rows"] for ledger in ledgers) == sum(row["head_rows"] for row in rows)
+
+
+def test_what_another_method_has_decoded_is_shared(bench, no_model):
+    rows = bench.canvas("ev")
+    bench.decode("ev")
+    canvases = bench.canvas("neighbours")
+    assert [canvas["length"] for canvas in canvases] == [row["length"] for row in rows]
+    bench.decode("neighbours")
+    _, own, probe, more = bench.ledgers()
+    asked = sum(len(canvas["contenders"]) for canvas in canvases)
+    assert (probe["computed"], more["asked"], more["computed"]) == (0, asked, asked - own["computed"])
+    no_model()
+    bench.canvas("ev_rerank")
+    bench.decode("neighbours", out="again")
+
+
+def test_one_canvas_each_has_no_contenders(bench):
+    canvases = bench.canvas("ev")
+    bench.decode("ev")
+    assert not any("contenders" in canvas for canvas in canvases)
+    assert "contenders" not in files.read_json(bench.info)
+
+
+def test_the_length_error_is_of_the_chosen_canvas(bench, llada):
+    bench.canvas("neighbours")
+    bench.decode("neighbours")
+    targets = [row["target"] for row in files.read_jsonl(bench.testset)]
+    true = [len(llada.tokenizer(text, add_special_tokens=False)["input_ids"]) + 1 for text in targets]
+    errors = [abs(row["length"] - one) for row, one in zip(files.read_jsonl(bench.out), true, strict=True)]
+    assert files.read_json(bench.info)["length_mae"] == round(sum(errors) / 12, 6)
+
+
+def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
+    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS, "radius": 500})
+    for canvas in bench.canvas("neighbours"):
+        lengths = canvas["contenders"]
+        assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
+        assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too
+
+
+@pytest.mark.parametrize("lengths", [[2, 3], [3, 2, 4], [4, 4], [4, 3]])
+def test_contenders_that_are_none_are_refused(tmp_path, lengths):
+    row = {"id": "a", "length": 4, "candidates": [4], "scores": [], "contenders": lengths} | NO_PROBES
+    (tmp_path / "canvas.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=r"canvas.jsonl:1: contenders \["):
+        read_canvases(tmp_path / "canvas.jsonl", [{"id": "a"}])
+
+
+def test_the_translator_keeps_the_best_of_all(backbone):
+    prompt, sources = Prompt("English: {src}\nGerman: ", backbone.tokenizer), ["Anna sees it", "a small dog paints it"]
+    plain, several = (make_selector(name, {"ratios": RATIOS}) for name in ("ev", "neighbours"))
+    first = Translator(backbone, prompt, plain, steps=4).translate(sources)
+    translations = Translator(backbone, prompt, several, steps=4).translate(sources)
+    for source, one, translation in zip(sources, first, translations, strict=True):
+        lengths = range(max(2, one.length - 2), one.length + 3)
+        fixed = {
+            length: Translator(backbone, prompt, Fixed(length), steps=4).translate([source])[0] for length in lengths
+        }
+        assert translation.length in fixed and translation.text == fixed[translation.length].text
+        _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
+        assert translation.text == prompt.text(text)
+
+
+class Fixed:
+    """A canvas of so many slots."""
+
+    sees_reference = False
+
+    def __init__(self, length):
+        self.length = length
+
+    def propose(self, sentence, probes):
+        return ()
+
+    def choose(self, sentence, probes):
+        from entropy_valley.canvas.selectors import Choice
+
+        return Choice(self.length)

@@ -1,0 +1,110 @@
+"""The table of a study, on made-up results: what is compared, what is bold, what a column says."""
+
+from __future__ import annotations
+
+import math
+
+import fake_results
+import pytest
+
+from entropy_valley import files
+from entropy_valley.analysis.study import StudySpec, study
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import notes, tables
+from entropy_valley.reporting.study_table import study_table
+
+COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]
+GRIDS = {"en-zh": {"ratio": 0.8, "ev": [0.7, 0.8, 0.9], "oracle": None}}
+
+
+@pytest.fixture
+def given(tmp_path):
+    def spec(seeds=(1,), **changed):
+        made = fake_results.write(tmp_path, backbones={"llada-tiny": seeds}, directions=("en-zh",))
+        study = {"columns": COLUMNS, "against": ["ev", "med", 8], "grids": GRIDS}
+        return StudySpec.parse(files.canonical(made | study | changed))
+
+    return spec
+
+
+def rows(spec):
+    table = study_table(spec, study(spec), notes.provenance(spec))
+    (section,) = table.sections
+    return {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups}, table
+
+
+def test_a_row_says_what_its_columns_ask_for(given):
+    spec = given()
+    texts, table = rows(spec)
+    assert list(texts) == ["Oracle length", "Fixed ratio 0.8", "Entropy-Valley"]
+    ratio, ev = texts["Fixed ratio 0.8"], texts["Entropy-Valley"]
+    assert ratio[:3] == ["1", "0.8", "1.50"]
+    assert ev[:2] == ["3", "0.7–0.9"]
+    assert (ratio[5], texts["Oracle length"][5]) == ("0.0%", "100.0%")
+    assert (ratio[7:], ev[7:]) == (["1.00×", "8.00", "6.00", "50.0%"], ["1.62×", "13.00", "11.00", "50.0%"])
+    assert ev[6] == "–"
+    assert ratio[6].startswith("+0.0")
+    assert "p < 0.005" in ratio[6]  # 200 resamples
+    assert table.sections[0].heading == "LLaDA-tiny, En→Zh, N = 60"
+
+
+def test_the_lead_is_the_mean_of_sentence_differences(given):
+    spec = given()
+    frame = study(spec).query("statistic == 'run'").set_index("method")
+    assert math.isclose(frame.lead["ratio"], frame.comet["ev"] - frame.comet["ratio"], abs_tol=1e-12)
+    assert frame.ci_low["ratio"] < frame.lead["ratio"] < frame.ci_high["ratio"]
+    assert math.isnan(frame.lead["ev"])
+
+
+def test_runs_are_averaged_and_never_pooled(given):
+    spec = given(seeds=(1, 2, 3))
+    texts, _ = rows(spec)
+    assert texts["Fixed ratio 0.8"][6].endswith("(3 of 3 runs above 0)")
+    assert " ± " in texts["Entropy-Valley"][4]
+    frame = study(spec)
+    ev = frame[frame.method == "ev"].set_index("statistic")
+    assert ev.comet["mean"] == pytest.approx(ev.comet["run"].mean())
+    assert ev.comet["std"] == pytest.approx(ev.comet["run"].std())
+    assert math.isnan(ev.ci_low["mean"])
+
+
+def test_upper_bounds_are_never_bold(given):
+    _, table = rows(given())
+    bold = [[cell.bold for cell in group.rows[0].cells[3:5]] for group in table.sections[0].groups]
+    assert not any(bold[0])
+    assert any(bold[2])
+
+
+def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
+    """Without an Oracle of its own T, a system closes the gap of the table's T; with the same scores, as much of it."""
+    spec = given()
+    (ratio,) = (cell for cell in spec.cells if cell.method == "ratio")
+    more = files.read_json(ratio.path)
+    folder = tmp_path / "ratio" / "med-T40"
+    files.write_json(folder / "scores.json", more)
+    files.write_json(folder / "decoding.json", files.read_json(ratio.decoding))
+    files.write_jsonl(folder / "scores.jsonl", files.read_jsonl(ratio.segments, ("id",)))
+    cells = [vars(cell) for cell in spec.cells]
+    cells.append({**vars(ratio), "steps": 40, "path": str(folder / "scores.json")})
+    frame = study(given(cells=cells)).query("statistic == 'run'").set_index(["method", "steps"])
+    assert frame.closure["ratio", 40] == frame.closure["ratio", 8] == 0
+    assert frame.cost["ratio", 40] == 1
+
+
+def test_latency_is_read_where_it_is_asked_for(given):
+    spec = given(columns=["comet", "latency", "latency_batched"])
+    for cell in spec.cells:
+        seconds = {"single": {"seconds_per_sentence": 0.25}, "batched": {"seconds_per_sentence": 0.125}}
+        files.write_json(cell.latency, seconds)
+    assert rows(spec)[0]["Entropy-Valley"][1:] == ["0.2500", "0.1250"]
+
+
+def test_a_cell_given_twice_is_refused(given):
+    spec = given()
+    with pytest.raises(InputError, match="comes twice"):
+        study(given(cells=[vars(cell) for cell in (*spec.cells, spec.cells[0])]))
+
+
+def test_it_compiles(given, pdflatex):
+    _, table = rows(given(columns=["comet", "closure", "lead", "calls"]))
+    assert "Overfull" not in pdflatex(tables.to_latex(table), landscape=True)
