@@ -9,6 +9,7 @@ from typing import Any
 
 from entropy_valley import errors, files
 from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.lengths import SHORTEST
 from entropy_valley.canvas.predicting import predict
 from entropy_valley.canvas.probe import probe
 from entropy_valley.canvas.selection import choose_canvases, sentences_of, within
@@ -24,7 +25,9 @@ def main() -> None:
     with Job(options) as job:
         selector = _selector(job.spec["method"], job.spec["selector"], options.statistics)
         predicted = _predicted(job, options.length_head)
-        rooms = [job.room(place) for place in range(len(job.rows))]
+        rooms = [
+            max(SHORTEST, job.card.context - len(prompt)) for prompt in job.prompts
+        ]  # what is too long is told below
         sentences = sentences_of(job.rows, job.card.prompt, selector, predicted, rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
