@@ -179,3 +179,23 @@ def test_an_autoregressive_training_knows_nothing_of_masks():
 def test_training_knows_nothing_of_decoding():
     text = jobs.training(PAPER, matrix.Run("en-zh", "llada-8b", 1))
     assert not any(word in text for word in ("ratio", 'steps":32', "schedule", "order", "comet"))
+
+
+def test_eos_padding_of_a_variant_is_in_its_adapters_spec_alone():
+    def training(backbone):
+        return json.loads(jobs.training(PAPER, matrix.Run("en-zh", backbone, 1)))
+
+    plain, padded = training("llada-8b"), training("llada-8b-padded")
+    assert (plain["training"]["loss"]["eos_padding"], padded["training"]["loss"]["eos_padding"]) == (0, 64)
+    loss = padded["training"]["loss"] | {"eos_padding": 0}
+    assert padded | {"backbone": "llada-8b", "training": padded["training"] | {"loss": loss}} == plain
+    run = matrix.Run("en-zh", "llada-8b-padded", 1)
+    assert "eos_padding" not in jobs.decoding(PAPER, run, "daedal_own", 32) + jobs.canvas(PAPER, run, "daedal_own")
+
+
+def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
+    run = matrix.Run("en-de", "llada-8b", 1)
+    start = [json.loads(jobs.canvas(PAPER, run, name))["selector"] for name in ("daedal", "daedal_own")]
+    assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
+    assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
+    assert jobs.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}

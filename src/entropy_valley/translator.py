@@ -13,7 +13,8 @@ from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import Selection, within
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
+from entropy_valley.decoding.growing.runner import grow
+from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
 from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
 from entropy_valley.errors import InputError

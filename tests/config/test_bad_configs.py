@@ -80,6 +80,13 @@ CASES = [
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev", "the name of the development pairs"),
     ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99'", "not defined under `sources`"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False", "predicts the next"),
+    ({"backbones": {"llama3-8b": {"eos_padding": 8}}}, "backbones.llama3-8b.eos_padding = 8", "trained on one EOS"),
+    ({"backbones": {"llada-8b": {"eos_padding": -1}}}, "backbones.llada-8b.eos_padding", "greater than or equal to 0"),
+    (
+        {"matrix": {"methods": ["oracle", "ratio", "ev", "daedal"]}, "length_methods": {"daedal": {"start": 9}}},
+        "length_methods.daedal",
+        "either `ratios` or `start`",
+    ),
     ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "backbones.llama3-8b.zero_shot = True", "remove it"),
     ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]", "no seed in common with llada"),
     ({"autoregressive": {"length_penalty": float("nan")}}, "autoregressive.length_penalty = nan", "finite"),

@@ -13,8 +13,8 @@ from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.canvas.selectors import Sentence, make_selector
 from entropy_valley.decoding import reference_growing
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
-from entropy_valley.decoding.growing.slots import Guess, Revealed
+from entropy_valley.decoding.growing.runner import grow
+from entropy_valley.decoding.growing.slots import GrowingCanvas, Guess, Revealed
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.tasks import Canvas, Queue
 

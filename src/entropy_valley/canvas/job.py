@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.canvas.card import read_card
+from entropy_valley.canvas.lengths import SHORTEST
 from entropy_valley.decoding.ledger import Ledger
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
@@ -91,8 +92,8 @@ class Job:
 
     @property
     def rooms(self) -> list[int]:
-        """The slots that the context leaves behind each row's prompt; none, or fewer, where the prompt is too long."""
-        return [self.card.context - len(prompt) for prompt in self.prompts]
+        """The slots that the context leaves behind each row's prompt; at least two: what is too long, ``check`` says."""
+        return [max(SHORTEST, self.card.context - len(prompt)) for prompt in self.prompts]
 
     @functools.cached_property
     def sourceless(self) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.keys import filling_key, probe_key
 
 if TYPE_CHECKING:
@@ -21,17 +22,15 @@ def fill_growing(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoisin
         for place, length in asked
     ]
 
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
+    def canvas(place: int, length: int) -> GrowingCanvas:
+        start = job.store.get(probe_key(checkpoint, numerics, job.prompts[place], length))
+        most = min(filling.cap, job.room(place))
+        return GrowingCanvas(job.prompts[place], length, most, start and Reading.from_json(start))
 
-        growing = []
-        for index in missing:
-            place, length = asked[index]
-            prompt = job.prompts[place]
-            start = job.store.get(probe_key(checkpoint, numerics, prompt, length))
-            most = min(filling.cap, job.room(place))
-            growing.append((index, GrowingCanvas(prompt, length, most, start and Reading.from_json(start))))
-        for index, result in grow(job.engine, growing, filling):
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.decoding.growing.runner import grow
+
+        for index, result in grow(job.engine, [(index, canvas(*asked[index])) for index in missing], filling):
             yield index, result.to_json()
 
     return job.recall("decode", keys, compute)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +13,13 @@ import torch
 
 from entropy_valley.backbone.packing import Rows, hidden_states, pack
 from entropy_valley.decoding.entropy import slot_values
-from entropy_valley.decoding.growing.slots import Guess
+from entropy_valley.decoding.growing.slots import GrowingCanvas, Guess
 from entropy_valley.decoding.tasks import Filled
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.reading import Reading
     from entropy_valley.decoding.engine import Engine
     from entropy_valley.decoding.growing.slots import Filling, Slots
-
-
-@dataclass(frozen=True)
-class GrowingCanvas:
-    """``length`` masks behind a prompt that may grow to ``most``, and perhaps the known reading of them: the first
-    pass is then not run again."""
-
-    prompt: Sequence[int]
-    length: int
-    most: int
-    start: Reading | None = None
 
 
 @dataclass(frozen=True)

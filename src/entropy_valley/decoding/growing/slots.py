@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from entropy_valley.canvas.reading import Reading
 
 
 class Revealed(NamedTuple):
@@ -28,6 +32,17 @@ class Guess(NamedTuple):
 
 Slots = list[Revealed | None]  # None: a mask
 Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
+
+
+@dataclass(frozen=True)
+class GrowingCanvas:
+    """``length`` masks behind a prompt that may grow to ``most``, and perhaps the known reading of them: the first
+    pass is then not run again."""
+
+    prompt: Sequence[int]
+    length: int
+    most: int
+    start: Reading | None = None
 
 
 class Filling(Protocol):
