@@ -23,6 +23,8 @@ except errors.InputError as error:
 R = EXPERIMENT.results
 TABLE_CELLS = matrix.table_cells(EXPERIMENT)
 MAIN_CELLS = matrix.table_cells(EXPERIMENT, EXPERIMENT.tables.backbone)
+VALLEY_CELLS = matrix.valley_cells(EXPERIMENT)
+SWEPT_CELLS = [cell for cell in VALLEY_CELLS if cell.run.backbone == EXPERIMENT.tables.backbone]
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
 STUDIES = {name: matrix.study_cells(EXPERIMENT, name) for name in EXPERIMENT.tables.studies}
@@ -66,8 +68,10 @@ rule all:
         rules.significance.output,
         rules.hero_figure.output,
         rules.crossbb_figure.output,
+        rules.entropy_valley_figure.output if VALLEY_CELLS else [],
+        rules.selector_checks_figure.output if SWEPT_CELLS else [],
         rules.ar_reference_table.output if AR_CELLS else [],
         rules.dream_instruct_table.output if INSTRUCT_CELLS else [],
-        expand(rules.study_table.output, study=studies_of("systems")),
-        expand(rules.systems_figure.output, study=studies_of("systems", figure=True)),
-        expand(rules.budgets_table.output + rules.budgets_figure.output, study=studies_of("budgets")),
+        expand(rules.study_table.output, study=laid_out("systems")),
+        expand(rules.systems_figure.output, study=laid_out("systems", figure=True)),
+        expand(rules.budgets_table.output + rules.budgets_figure.output, study=laid_out("budgets")),

@@ -167,3 +167,63 @@ def _instruct_signature(cell: Mapping[str, Any], variants: Mapping[str, Any]) ->
     signature = files.read_json(Path(cell["path"]).with_name("decoding.json"))["signature"]
     variant = variants[cell["backbone"]]
     return signature | {"shifted": variant["shifted"]} | ({} if variant["adapter"] else {"adapter_digest": None})
+
+
+GRID = (0.5, 0.75, 1.0)
+SELECTORS = ("ev_sum", "ev_median", "ev_reassigned_1", "ev_reassigned_2", "ev_reassigned_deciles_1")
+
+
+def write_selector_checks(root: Path, *, seeds: Sequence[int] = (1, 2), sentences: int = 40) -> dict[str, Any]:
+    """EV and the systems that its checks compare it with, with its canvases and valleys; return their spec.
+
+    Every source has 12 tokens, and EV takes the grid's ratios in turn.
+    """
+    spec = write(root, backbones={"llada-tiny": seeds}, sentences=sentences)
+    generator = np.random.default_rng(5)
+    for cell in [cell for cell in spec["cells"] if cell["method"] == "ev"]:
+        folder = Path(cell["path"]).parents[1]
+        lengths = [int(GRID[place % len(GRID)] * 12) + 1 for place in range(sentences)]
+        files.write_jsonl(
+            folder / "canvas.jsonl", [{"id": f"t{place}", "length": length} for place, length in enumerate(lengths)]
+        )
+        write_valley(folder.parent / "valley.json", generator, sentences)
+        spec["cells"] += [_rival(cell, method, generator) for method in SELECTORS]
+    return spec | {"grids": dict.fromkeys(DIRECTIONS, GRID)}
+
+
+def write_valley(path: Path, generator: np.random.Generator, sentences: int) -> None:
+    """A valley at offset 0 and at ratio 0.75."""
+
+    def curve(places: Sequence[float], lowest: float, width: float) -> list[dict[str, float]]:
+        depths = [((place - lowest) / width) ** 2 for place in places]
+        return [
+            {"at": at, "mean": 2 + depth + generator.normal(0, 0.01), "standard_error": 0.05, "mean_length": 10 + at}
+            | {"sentences": sentences}
+            for at, depth in zip(places, depths, strict=True)
+        ]
+
+    offsets = curve(range(-2, 3), 0, 2)
+    files.write_json(
+        path,
+        {
+            "offsets": offsets,
+            "offsets_complete": [point | {"lowest": 0.2} for point in offsets],
+            "ratios": curve([0.4, 0.5, 0.75, 1.0, 1.5], 0.75, 0.5),
+            "source_tokens": {f"t{place}": 12 for place in range(sentences)},
+            "signature": {},
+        },
+    )
+
+
+def _rival(ev: Mapping[str, Any], method: str, generator: np.random.Generator) -> dict[str, Any]:
+    """A cell a little below EV's, sentence by sentence."""
+    old = Path(ev["path"]).parent
+    new = old.parents[1] / method / old.name
+    rows = files.read_jsonl(old / "scores.jsonl")
+    files.write_jsonl(
+        new / "scores.jsonl", [row | {"comet22": row["comet22"] - abs(generator.normal(0, 0.02))} for row in rows]
+    )
+    mean = float(np.mean([row["comet22"] for row in files.read_jsonl(new / "scores.jsonl")]))
+    files.write_json(new / "scores.json", files.read_json(ev["path"]) | {"comet22": mean})
+    files.write_json(new / "decoding.json", files.read_json(old / "decoding.json"))
+    return {**ev, "method": method, "path": str(new / "scores.json")}

@@ -69,12 +69,14 @@ def every_spec(experiment):
         yield jobs.training(experiment, run)
         yield jobs.canvas(experiment, run, cell.method)
         yield jobs.length_statistics(experiment, run)
+        yield jobs.valley(experiment, run)
         yield jobs.decoding(experiment, run, cell.order, cell.steps)
         yield jobs.scoring(experiment, run.direction)
     for cell in matrix.autoregressive_cells(experiment):
         yield jobs.generation(experiment, cell.run)
     yield tables.comparison(experiment, matrix.table_cells(experiment))
     yield tables.instruct(experiment)
+    yield tables.selector_checks(experiment, matrix.valley_cells(experiment))
 
 
 def test_a_canvas_knows_its_own_directions_ratios_only():
@@ -110,6 +112,24 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     assert not spec.keys() & {"method", "selector", "seed"}
     fitted = [name for name in PAPER.length_methods.model_dump() if jobs.needs_statistics(PAPER, name)]
     assert fitted == ["cal", "ev_calibrated", "ev_prior"]
+
+
+def test_a_valley_has_its_directions_grid_and_no_methods_settings():
+    spec = json.loads(jobs.valley(PAPER, matrix.Run("en-zh", "llada-8b", 1)))
+    assert (spec["ratios"][0], spec["ratios"][-1], len(spec["ratios"])) == (0.4, 1.5, 23)
+    assert (spec["offset"], spec["sentences"], spec["seed"]) == (6, 500, PAPER.corpus.seed)
+    assert not spec.keys() & {"method", "selector", "ratios_of", "backbones"}
+    assert json.loads(jobs.valley(PAPER, matrix.Run("zh-en", "llada-8b", 1)))["ratios"][-1] == 2.2
+    assert len(matrix.valley_cells(PAPER)) == 27
+    none = PAPER.model_copy(update={"valley": PAPER.valley.model_copy(update={"backbones": []})})
+    assert matrix.valley_cells(none) == []
+
+
+def test_a_reassignment_says_whose_canvases_it_deals_and_how():
+    spec = json.loads(jobs.canvas(PAPER, matrix.Run("en-zh", "llada-8b", 1), "ev_reassigned_deciles_3"))
+    assert spec["selector"] == {"selector": "reassigned", "of": "ev", "seed": 3, "within": "deciles"}
+    dealt = jobs.reassigned_methods(PAPER)
+    assert len(dealt) == 10 and all(name.startswith("ev_reassigned_") for name in dealt)
 
 
 def test_an_orders_settings_change_its_own_decoding_alone():

@@ -66,6 +66,8 @@ def test_methods_of_studies_are_methods_of_the_workflow():
         ({"methods": ["ev"], "columns": ["speed"]}, "Input should be 'order'"),
         ({"methods": ["ev"], "columns": []}, "at least 1 item"),
         ({"methods": ["ev", "ev"]}, "repeats ev"),
+        ({"layout": "orders", "methods": ["ev"]}, "needs the method oracle and the order med; add both"),
+        ({"layout": "categories", "methods": ["oracle"], "orders": ["med"]}, "compares med with one other order"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -97,6 +97,16 @@ def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cel
     ]
 
 
+def valley_cells(experiment: Experiment) -> list[Cell]:
+    """EV's cells of the main tables, for the runs and test sets whose all-mask canvases are shown."""
+    shown = experiment.valley.backbones
+    return [
+        cell
+        for cell in table_cells(experiment)
+        if cell.method == "ev" and (shown is None or cell.run.backbone in shown)
+    ]
+
+
 def autoregressive_cells(experiment: Experiment) -> list[Cell]:
     """The autoregressive systems that the main backbone is compared with."""
     settings = experiment.autoregressive

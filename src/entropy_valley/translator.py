@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley.canvas.card import turn_end_id
 from entropy_valley.canvas.length_head import LengthHead, mean_states
 from entropy_valley.canvas.reading import Reading
-from entropy_valley.canvas.selection import Selection
+from entropy_valley.canvas.selection import Selection, within
 from entropy_valley.canvas.selectors import Selector, Sentence
 from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.growing.runner import GrowingCanvas, grow
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
 from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
 from entropy_valley.errors import InputError
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation, the slots of its canvas, and the score of each canvas that was compared."""
+    """A translation, the slots of its canvas in the end, and the score of each canvas that was compared."""
 
     text: str
     length: int
@@ -32,7 +34,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A frozen backbone with a prompt, a length selector, a reveal order and a step budget T.
+    """A frozen backbone with a prompt, a length selector, a reveal order (or a filling) and a step budget T.
 
     ``length_head`` is for a selector that uses one.
     """
@@ -50,8 +52,8 @@ class Translator:
         """The translations of ``sources``, in their order; all are decoded together."""
         prompts = [self.prompt.encode(source) for source in sources]
         sentences = [
-            Sentence(len(self.prompt.tokens(source)), predicted=lengths)
-            for source, lengths in zip(sources, self._predicted(prompts), strict=True)
+            Sentence(len(self.prompt.tokens(source)), predicted=lengths, room=self.backbone.context - len(prompt))
+            for source, prompt, lengths in zip(sources, prompts, self._predicted(prompts), strict=True)
         ]
         denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
         engine, sourceless = Engine(self.backbone), self.prompt.encode("")
@@ -85,9 +87,11 @@ def decode(
     """(place, (choice, decoded canvas)) of each sentence as soon as it is done.
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
-    the probes of others. ``sourceless`` is the prompt with an empty source, for the orders that look at it. Of several
-    contenders the decoded canvas is the :func:`~entropy_valley.decoding.translation.winner`.
+    the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
+    source, for the orders that look at it. Of several contenders the decoded canvas is the
+    :func:`~entropy_valley.decoding.translation.winner`.
     """
+    filling, growing = denoising.filling, []
     queue, rows = Queue(), {}
     decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
@@ -95,20 +99,28 @@ def decode(
     def go_on(place: int) -> None:
         selection = selections[place]
         for length in selection.proposals():
-            queue.put(place, Canvas(prompts[place], length))
+            queue.put((place, length), Canvas(prompts[place], length))
         if not selection.waits:
-            rows[place] = selection.row()
+            room = sentences[place].room
+            rows[place] = within(selection.row(), lambda length: room is None or length <= room)
             for length in contenders(rows[place]):
-                queue.put(place, denoising.canvas(prompts[place], sourceless, length, selection.probes.get(length)))
+                start = selection.probes.get(length)
+                if filling:
+                    most = min(filling.cap, engine.backbone.context - len(prompts[place]))
+                    growing.append(((place, length), GrowingCanvas(prompts[place], length, most, start)))
+                else:
+                    canvas = denoising.canvas(prompts[place], sourceless, length, start)
+                    queue.put((place, length), canvas)
 
     for place in range(len(sentences)):
         go_on(place)
-    for place, result in engine.run(queue, denoising.reveal_order):
+    filled = engine.run(queue, None if filling else denoising.reveal_order)
+    for (place, length), result in itertools.chain(filled, grow(engine, growing, filling)):
         if isinstance(result, Reading):
-            selections[place].probes[len(result.tokens)] = result
+            selections[place].probes[length] = result
             go_on(place)
             continue
         known = decoded[place]
-        known[len(result.tokens)] = result
+        known[length] = result
         if len(known) == len(contenders(rows[place])):
-            yield place, (rows[place], known[winner({length: one.logprob for length, one in known.items()})])
+            yield place, (rows[place], known[winner({one: filled.logprob for one, filled in known.items()})])

@@ -26,6 +26,7 @@ SETTINGS = {
     "neighbours": {"ratios": [0.5, 1.0]},
     "ev_rerank": {"ratios": [0.5, 1.0]},
     "length_head": {"beam": 2},
+    "daedal": {"ratios": 1.0, "cap": 16},
 }
 
 

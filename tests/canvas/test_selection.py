@@ -86,7 +86,7 @@ def test_what_a_selector_is_given_holds_numbers_of_probes_only():
         sees_reference = False
 
         def propose(self, sentence, probes):
-            assert vars(sentence) == {"source_tokens": 4, "reference_tokens": None, "predicted": None}
+            assert vars(sentence) == {"source_tokens": 4, "reference_tokens": None, "predicted": None, "room": None}
             return [3]
 
         def choose(self, sentence, probes):

@@ -33,6 +33,8 @@ CASES = [
         "length_methods.ratio.ratios.en-zh = 0",
         "greater than 0",
     ),
+    (another(selector="ratio", ratios=0), "length_methods.ev_2.ratios = 0", "greater than 0"),
+    (another(selector="length_head", beam=40), "length_methods.ev_2.beam = 40", "less than or equal to 32"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, -1]}}}}, f"{EV}.en-zh.1 = -1", "greater than 0"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": []}}}}, f"{EV}.en-zh = []", "at least 1 item"),
     ({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, 0.8]}}}}, f"{EV}.en-zh = [0.8, 0.8]", "name each once"),
@@ -104,7 +106,7 @@ CASES = [
     ({"matrix": {"orders": ["med", "sig"]}}, "matrix.orders", "'sig' is no reveal order; there is med"),
     ({"matrix": {"orders": ["med", "hybrid"]}}, "matrix.orders", "missing a required argument: 'p'"),
     ({"reveal_orders": {"mine": {"p": 0.5}}}, "reveal_orders.mine.order is missing", "Field required"),
-    ({"reveal_orders": {"mine": {"order": "sig"}}}, "reveal_orders.mine", "Name one of entropy_weighted_sig"),
+    ({"reveal_orders": {"mine": {"order": "sig"}}}, "reveal_orders.mine", "Name one of daedal, entropy_weighted_sig"),
     ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine", "unexpected keyword argument"),
     ({"reveal_orders": {"hybrid_50": {"p": 1.5}}}, "reveal_orders.hybrid_50", "Give the share of the steps"),
     ({"reveal_orders": {"med": {"order": "random"}}}, "reveal_orders.med", "give the block another one"),
@@ -175,3 +177,14 @@ def test_files_that_are_no_config(tmp_path):
         with pytest.raises(InputError, match=problem) as caught:
             load_files([path])
         assert caught.value.place == str(path)
+
+
+@pytest.mark.parametrize(
+    ("of", "methods"),
+    [("cal", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
+    ids=["of no method of the matrix", "of ratios dealt anew"],
+)
+def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
+    dealt = {"selector": "reassigned", "of": of, "seed": 1}
+    with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
+        load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})

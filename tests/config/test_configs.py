@@ -20,6 +20,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.specs import jobs
 
 ROOT = Path(__file__).parents[2]
+SIZES = ("limit", "challenge")
 OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"]]
 
 
@@ -166,3 +167,24 @@ def test_what_is_laid_over_wins_and_laying_it_twice_changes_nothing(base, over):
 
 def test_mappings_are_merged_and_lists_replaced():
     assert overlay({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [4]}}) == {"a": {"b": [4], "c": 3}}
+
+
+def test_a_challenge_subset_is_drawn_from_what_its_source_has_and_no_larger_than_any_test_set(load):
+    over = {"sources": {"hard": {"name": "wmt22", "challenge": 400}, "harder": {"name": "wmt22", "challenge": 5}}}
+    sizes = [
+        {
+            key: value
+            for key, value in json.loads(jobs.testset(load(over | more), "en-zh", name)).items()
+            if key in SIZES
+        }
+        for more in ({}, {"corpus": {"test_limit": 12}})
+        for name in ("hard", "harder", "wmt22")
+    ]
+    assert sizes == [
+        {"limit": None, "challenge": 400},
+        {"limit": None, "challenge": 5},
+        {"limit": None},
+        {"limit": None, "challenge": 12},
+        {"limit": None, "challenge": 5},
+        {"limit": 12},
+    ]

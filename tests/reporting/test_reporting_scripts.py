@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_results
 import pytest
 from fake_results import change
 
@@ -45,6 +46,22 @@ def test_writes_its_table(request, tmp_path, script, results):
     outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")}
     options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
     result = run(script, json.dumps(request.getfixturevalue(results)), *options)
+    assert result.returncode == 0, result.stderr
+    assert all(path.stat().st_size > 100 for path in outputs.values())
+
+
+@pytest.mark.parametrize(
+    ("script", "suffixes"),
+    [
+        ("entropy_valley_figure", ("pdf", "png", "csv")),
+        ("selector_checks", ("tex", "csv", "md")),
+        ("selector_checks_figure", ("pdf", "png", "csv")),
+    ],
+)
+def test_writes_what_is_seen_of_all_mask_canvases(tmp_path, script, suffixes):
+    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in suffixes}
+    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
+    result = run(script, json.dumps(fake_results.write_selector_checks(tmp_path)), *options)
     assert result.returncode == 0, result.stderr
     assert all(path.stat().st_size > 100 for path in outputs.values())
 

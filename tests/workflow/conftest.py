@@ -11,7 +11,8 @@ MIXED = {
         "seeds": [1, 2],
         "seeds_of": {"dream-7b": [1]},
         "methods": ["oracle", "ratio", "ev", "cal"],
-    }
+    },
+    "valley": {"backbones": []},
 }
 
 

@@ -6,7 +6,8 @@ import time
 from collections import Counter
 
 import pytest
-from workspace import Workspace
+import yaml
+from workspace import ROOT, Workspace
 
 MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
 AGGREGATES = MAIN | {"ar_reference_table"}
@@ -64,7 +65,8 @@ def test_the_papers_matrix(paper):
         **dict.fromkeys(("canvas", "decode"), cells + instruct),
         "generate": autoregressive,
         "score": cells + autoregressive + instruct,
-        **dict.fromkeys(AGGREGATES | {"dream_instruct_table"}, 1),
+        "valley": 27,
+        **dict.fromkeys(AGGREGATES | {"dream_instruct_table", "entropy_valley_figure", "selector_checks_figure"}, 1),
     }
 
 
@@ -111,6 +113,35 @@ def test_ratios_ratio_of_one_direction(finished):
 def test_the_patience_of_a_fitted_method_measures_nothing_anew(finished):
     over = {"length_methods": {"cal": {"patience": 3}}}
     assert finished.planned(over=over).keys() == jobs(RUNS, ["cal"]) | AGGREGATES
+
+
+VALLEY = {"valley": {"backbones": ["llada-tiny"]}}
+
+
+def test_a_valley_reads_finished_runs_for_its_figures_alone(finished):
+    valleys = {f"valley {run}.grammar" for run in of(".llada-tiny.")}
+    figures = {"entropy_valley_figure", "selector_checks_figure", "all"}
+    assert finished.planned(over=VALLEY).keys() == valleys | figures
+
+
+def test_ratios_dealt_anew_need_evs_canvases_and_no_others(finished):
+    methods = [*METHODS, "ev_reassigned_1"]
+    over = {"matrix": {"methods": methods}, "length_methods": {"cal": {"patience": 3}}}
+    run, target = "en-de.llada-tiny.2.grammar.ev_reassigned_1", "en-de/llada-tiny/seed2/grammar/ev_reassigned_1"
+    planned = finished.planned(f"results/demo/{target}/med-T32/scores.json", over=over)
+    assert planned.keys() == {f"reassigned_canvas {run}", f"decode {run}.med.32", f"score {run}/med-T32"}
+    over["length_methods"]["ev"] = {"ratios": {"en-de": [0.9, 1.1]}}
+    planned = finished.planned(f"results/demo/{target}/canvas.jsonl", over=over)
+    assert planned.keys() == {f"reassigned_canvas {run}", "canvas en-de.llada-tiny.2.grammar.ev"}
+
+
+def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(finished):
+    checks = {"layout": "checks", "methods": ["ev", "ev_sum", "ev_reassigned_deciles_1"], "seeds": [1, 2]}
+    over = {"studies": {"selector_checks": checks}, "tables": {"studies": ["selector_checks"]}}
+    planned = by_rule(finished.planned("results/demo/tables/selector_checks.md", over=over))
+    runs = 2 * 2  # directions, seeds
+    made = {"canvas": runs, "reassigned_canvas": runs, "valley": runs, "decode": 2 * runs, "score": 2 * runs}
+    assert planned == made | {"selector_checks": 1}
 
 
 def test_other_length_statistics_touch_no_method_without_them(finished):
@@ -205,6 +236,26 @@ def test_variants_share_a_checkpoint(finished):
     runs = {"en-zh.flat.1", "en-zh.bare.1"}
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
         "dream_instruct_table",
+        "all",
+    }
+
+
+def test_studies_of_orders(finished):
+    """The sweep decodes on the canvases that are there; the challenge subset is a test set of its own."""
+    over = {"tables": {"studies": ["order_sweep", "negative_order"]}}
+    planned = finished.planned(over=over)
+    run, sweep, challenge = "en-zh.llada-tiny.1", "grammar.oracle", "grammar-challenge.oracle"
+    orders = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"]["orders"]
+    assert planned.keys() == {
+        *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
+        *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),
+        "testset en-zh.grammar-challenge",
+        f"sig_concentration {run}.grammar-challenge",
+        f"canvas {run}.{challenge}",
+        *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),
+        *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
+        "order_table order_sweep",
+        "challenge_table negative_order",
         "all",
     }
 

@@ -68,13 +68,18 @@ def rule(comment: str) -> str:
 def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     """The paper's settings, with jobs that only touch their outputs."""
     testset = "results/en-zh/llada-8b/seed1/wmt22"
-    targets = [f"{testset}/oracle/canvas.jsonl", f"{testset}/ev/med-T32/scores.json"]
-    Workspace(tmp_path).run("--profile", "slurm", *targets, *QUICK, environment=cluster)
+    methods = ["oracle", "ratio", "ev", "ratio_0.70"]
+    over = {
+        "matrix": {"methods": methods},
+        "length_methods": {"ratio_0.70": {"selector": "ratio", "ratios": 0.70}},
+    }
+    targets = [*(f"{testset}/{method}/canvas.jsonl" for method in methods), f"{testset}/ev/med-T32/scores.json"]
+    Workspace(tmp_path, "config.yaml", over).run("--profile", "slurm", *targets, *QUICK, environment=cluster)
     assert all((tmp_path / target).is_file() for target in targets)
     assert submitted(cluster) == {
         ("train", "gpu", "gres:gpu:8"): 1,
         ("canvas", "gpu", "gres:gpu:1"): 1,  # EV
-        ("canvas", "cpu", "N/A"): 1,  # Oracle loads no model
+        ("canvas", "cpu", "N/A"): 3,  # Oracle and Ratio, by whatever name, load no model
         ("decode", "gpu", "gres:gpu:1"): 1,
         ("score", "gpu", "gres:gpu:1"): 1,
     }
@@ -86,6 +91,7 @@ def test_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
     workspace.run("--profile", "slurm", "results/smallest/tables/main.tex", *QUICK, environment=cluster)
     assert "Entropy-Valley" in (tmp_path / "results/smallest/tables/main.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
+    assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
     assert jobs == {
         "pretrain": 1,
         "train_comet": 1,

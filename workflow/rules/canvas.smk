@@ -60,6 +60,32 @@ rule length_head:
         f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
 
 
+rule sig_concentration:
+    """Read each test sentence's all-mask canvas of the reference's length with and without its source. For a table."""
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/sig.jsonl"),
+    log:
+        f"{R}/logs/sig_concentration/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.sig_concentration(EXPERIMENT, run_of(w)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
+        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
 rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
@@ -74,6 +100,7 @@ rule canvas:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     wildcard_constraints:
         backbone=MASKED,
+        method="|".join(CHOSEN),
     conda:
         "../../envs/decoding.yaml"
     resources:
@@ -88,4 +115,56 @@ rule canvas:
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
         " {params.statistics} {params.length_head}"
+        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
+rule reassigned_canvas:
+    """A control: the canvas ratios of another method, dealt to other sentences. No model is loaded."""
+    input:
+        testset=rules.testset.output,
+        of=reassigned_from,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
+    log:
+        f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+        method="|".join(REASSIGNED) or "none",
+    conda:
+        "../../envs/decoding.yaml"
+    params:
+        spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/reassigned_canvas.py {params.spec:q} --testset {input.testset:q}"
+        f" --of {{input.of:q}} --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+
+
+rule valley:
+    """Read all-mask canvases around the reference's length and on a dense grid: a diagnostic that sees the reference."""
+    input:
+        testset=rules.testset.output,
+        adapter=adapter_of,
+        backbone=backbone_ready,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/valley.json"),
+    log:
+        f"{R}/logs/valley/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.log",
+    wildcard_constraints:
+        backbone=MASKED,
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: jobs.valley(EXPERIMENT, run_of(w)),
+        backbone=backbone_folder,
+        adapter=adapter_option,
+        options=DEVICE_OPTIONS,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

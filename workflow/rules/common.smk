@@ -1,6 +1,9 @@
 # What several stages say in the same words.
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
+# Length methods whose canvases are another's, dealt anew; and the others.
+REASSIGNED = jobs.reassigned_methods(EXPERIMENT)
+CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
@@ -45,6 +48,12 @@ def statistics_of(wildcards):
 
 def statistics_option(wildcards):
     return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
+
+
+def reassigned_from(wildcards):
+    """The canvases whose ratios a control deals to other sentences."""
+    method = getattr(EXPERIMENT.length_methods, wildcards.method)
+    return f"{run_of(wildcards).folder(R)}/{wildcards.testset}/{method.of}/canvas.jsonl"
 
 
 def length_head_of(wildcards):
@@ -93,10 +102,34 @@ def table_inputs(cells):
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
 
 
-def studies_of(layout, figure=None):
+def valley_inputs(cells):
+    """The all-mask canvases of the runs and test sets of cells."""
+    return unique([f"{cell.run.folder(R)}/{cell.testset}/valley.json" for cell in cells])
+
+
+def test_files(cells):
+    """The test sets of cells."""
+    return unique([f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells])
+
+
+def sig_files(cells):
+    """What each run's checkpoint says of the SIG of the sentences of cells."""
+    return unique([f"{cell.run.folder(R)}/{cell.testset}/sig.jsonl" for cell in cells])
+
+
+def unique(paths):
+    return list(dict.fromkeys(paths))
+
+
+def laid_out(layout, figure=None):
     """The studies of a layout; on request those with a figure, or those without."""
     studies = EXPERIMENT.studies
     return [name for name in STUDIES if studies[name].layout == layout and figure in (None, studies[name].figure)]
+
+
+def studies_of(layout, figure=None):
+    """As :func:`laid_out`, as a wildcard's constraint."""
+    return "|".join(laid_out(layout, figure)) or "none"
 
 
 def timings(study):

@@ -39,6 +39,46 @@ rule crossbb_figure:
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
+rule entropy_valley_figure:
+    """Mean all-mask entropy around the reference's length, by direction and backbone."""
+    input:
+        valley_inputs(VALLEY_CELLS),
+    output:
+        pdf=f"{R}/figures/entropy_valley.pdf",
+        png=report(f"{R}/figures/entropy_valley.png", caption="../report/entropy_valley.rst", category="Figures"),
+        csv=f"{R}/figures/entropy_valley.csv",
+    log:
+        f"{R}/logs/entropy_valley_figure.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.comparison(EXPERIMENT, VALLEY_CELLS),
+    shell:
+        "python workflow/scripts/entropy_valley_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule selector_checks_figure:
+    """Mean all-mask entropy of the main backbone against the canvas ratio."""
+    input:
+        valley_inputs(SWEPT_CELLS),
+    output:
+        pdf=f"{R}/figures/selector_checks.pdf",
+        png=report(
+            f"{R}/figures/selector_checks.png", caption="../report/selector_checks_figure.rst", category="Figures"
+        ),
+        csv=f"{R}/figures/selector_checks.csv",
+    log:
+        f"{R}/logs/selector_checks_figure.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=tables.selector_checks(EXPERIMENT, SWEPT_CELLS),
+    shell:
+        "python workflow/scripts/selector_checks_figure.py {params.spec:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
 rule budgets_figure:
     """A study's scores against the step budget."""
     input:
@@ -50,7 +90,7 @@ rule budgets_figure:
     log:
         f"{R}/logs/budgets_figure/{{study}}.log",
     wildcard_constraints:
-        study="|".join(studies_of("budgets")) or "none",
+        study=studies_of("budgets"),
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -71,7 +111,7 @@ rule systems_figure:
     log:
         f"{R}/logs/systems_figure/{{study}}.log",
     wildcard_constraints:
-        study="|".join(studies_of("systems", figure=True)) or "none",
+        study=studies_of("systems", figure=True),
     conda:
         "../../envs/analysis.yaml"
     params:

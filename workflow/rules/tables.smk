@@ -80,6 +80,31 @@ rule dream_instruct_table:
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
+rule selector_checks:
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+        valley=lambda w: valley_inputs(STUDIES[w.study]),
+        canvas=lambda w: [
+            f"{path.removesuffix('valley.json')}ev/canvas.jsonl" for path in valley_inputs(STUDIES[w.study])
+        ],
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/selector_checks.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/selector_checks.rst", category="Tables"),
+    log:
+        f"{R}/logs/selector_checks/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("checks"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.selector_checks(EXPERIMENT, STUDIES[w.study]),
+    shell:
+        "python workflow/scripts/selector_checks.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
 rule study_table:
     """The systems of a study beside each other."""
     input:
@@ -91,13 +116,57 @@ rule study_table:
     log:
         f"{R}/logs/study_table/{{study}}.log",
     wildcard_constraints:
-        study="|".join(studies_of("systems")) or "none",
+        study=studies_of("systems"),
     conda:
         "../../envs/analysis.yaml"
     params:
         spec=lambda w: tables.study(EXPERIMENT, w.study),
     shell:
         "python workflow/scripts/study_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule order_table:
+    """Reveal orders on canvases of the reference's length, and how far they lie apart."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/order_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/order_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/order_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("orders"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.orders(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/order_table.py {params.spec:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule challenge_table:
+    """Two reveal orders by what the source contains."""
+    input:
+        lambda w: table_inputs(STUDIES[w.study]),
+        testsets=lambda w: test_files(STUDIES[w.study]),
+        sigs=lambda w: sig_files(STUDIES[w.study]),
+    output:
+        tex=f"{R}/tables/{{study}}.tex",
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/challenge_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/challenge_table.rst", category="Tables"),
+    log:
+        f"{R}/logs/challenge_table/{{study}}.log",
+    wildcard_constraints:
+        study=studies_of("categories"),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        spec=lambda w: tables.challenge(EXPERIMENT, w.study),
+    shell:
+        "python workflow/scripts/challenge_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
@@ -112,7 +181,7 @@ rule budgets_table:
     log:
         f"{R}/logs/budgets_table/{{study}}.log",
     wildcard_constraints:
-        study="|".join(studies_of("budgets")) or "none",
+        study=studies_of("budgets"),
     conda:
         "../../envs/analysis.yaml"
     params:

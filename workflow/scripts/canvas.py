@@ -21,7 +21,8 @@ def main() -> None:
     options = parser.parse_args()
     with Job(options) as job:
         selector = read_selector(job.spec["method"], job.spec["selector"], options.statistics)
-        sentences = sentences_of(job.rows, job.card.prompt, selector, _predicted(job, options.length_head))
+        rooms = [job.card.context - len(prompt) for prompt in job.prompts]
+        sentences = sentences_of(job.rows, job.card.prompt, selector, _predicted(job, options.length_head), rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
             job.check(place, canvas["length"])

@@ -60,6 +60,22 @@ def compare_autoregressive(
     return pd.DataFrame(rows)
 
 
+def against_mean(
+    first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22"
+) -> dict[str, object]:
+    """The metric, the test of a system against the sentence-wise mean of others, and its bootstrap's seed.
+
+    Raises :class:`InputError` when two systems were not scored on the same sentences.
+    """
+    scores, rivals = sentences(first, metric), []
+    for other in others:
+        rival = sentences(other, metric)
+        _same_sentences(first, scores, other, rival)
+        rivals.append(rival.loc[scores.index])
+    test = paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
+    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+
+
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
     """:func:`compare_autoregressive` over runs: ``mean`` and ``runs``, a row per pair of systems, direction, test set.
 
@@ -94,9 +110,8 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
 
 
 def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
-    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = paired(first, second, metric=metric, resamples=resamples, seed=seed)
-    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+    """As :func:`against_mean`, of two systems."""
+    return against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
 
 
 def paired(first: ScoredCell, second: ScoredCell, *, resamples: int, seed: int, metric: str = "comet22") -> PairedTest:

@@ -51,6 +51,16 @@ class ScoredCell:
         return Path(self.path).with_name("decoding.json")
 
     @property
+    def canvas(self) -> Path:
+        """``canvas.jsonl``, the method's canvases, above its orders and step budgets."""
+        return Path(self.path).parents[1] / "canvas.jsonl"
+
+    @property
+    def valley(self) -> Path:
+        """``valley.json``, the all-mask canvases of its run and test set, above its methods."""
+        return Path(self.path).parents[2] / "valley.json"
+
+    @property
     def latency(self) -> Path:
         """``latency.json``, how long the system took, where that was measured."""
         return Path(self.path).with_name("latency.json")

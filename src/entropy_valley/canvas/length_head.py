@@ -96,8 +96,8 @@ def fit(
 ) -> LengthHead:
     """Train a head on mean states (pairs, width) and canvas lengths by cross-entropy.
 
-    Lengths beyond ``longest`` count as it. Adam from a layer of zeros; ``seed`` orders the pairs. The layer is trained on standardised states, so that one
-    learning rate suits every backbone, and what it then computes is written for the states as they are.
+    Lengths beyond ``longest`` count as it. Adam from a layer of zeros; ``seed`` orders the pairs. The layer is trained
+    on standardised states, so that one learning rate suits every backbone, and is then written for states as they are.
     """
     classes = (torch.tensor(lengths).clamp(SHORTEST, longest) - SHORTEST).to(states.device)
     mean, std = states.mean(0), states.std(0, correction=0).clamp_min(1e-6)

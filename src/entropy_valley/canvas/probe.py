@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley.canvas.job import Job
 from entropy_valley.canvas.reading import Reading
-from entropy_valley.decoding.keys import probe_key
+from entropy_valley.decoding.keys import probe_key, sig_key
 from entropy_valley.decoding.tasks import Canvas, Queue
 
 
@@ -16,14 +16,27 @@ def probe(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
 
     Raises InputError, before any pass, if one exceeds the context.
     """
+    canvases = [Canvas(job.prompts[place], length) for place, length in asked]
+    keys = [probe_key(job.card.digest, job.numerics, canvas.prompt, canvas.length) for canvas in canvases]
+    return _read(job, "probe", asked, canvases, keys)
+
+
+def probe_sig(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
+    """As :func:`probe`, with the SIG of every slot: a second pass without the source for each canvas."""
+    canvases = [Canvas(job.prompts[place], length, sourceless=job.sourceless) for place, length in asked]
+    keys = [sig_key(job.card.digest, job.numerics, canvas.prompt, job.sourceless, canvas.length) for canvas in canvases]
+    return _read(job, "sig", asked, canvases, keys)
+
+
+def _read(
+    job: Job, what: str, asked: Sequence[tuple[int, int]], canvases: Sequence[Canvas], keys: Sequence[str]
+) -> list[Reading]:
     for place, length in asked:
         job.check(place, length)
-    keys = [probe_key(job.card.digest, job.numerics, job.prompts[place], length) for place, length in asked]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        pairs = ((index, *asked[index]) for index in missing)
-        queue = Queue((index, Canvas(job.prompts[place], length)) for index, place, length in pairs)
+        queue = Queue((index, canvases[index]) for index in missing)
         for index, reading in job.engine.run(queue):
             yield index, reading.to_json()
 
-    return [Reading.from_json(value) for value in job.recall("probe", keys, compute)]
+    return [Reading.from_json(value) for value in job.recall(what, keys, compute)]

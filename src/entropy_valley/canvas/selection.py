@@ -73,18 +73,21 @@ def sentences_of(
     prompt: Prompt,
     selector: Selector,
     predicted: Iterable[Mapping[int, float] | None] = (),
+    rooms: Iterable[int | None] = (),
 ) -> list[Sentence]:
     """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it.
 
-    ``predicted`` is what a length head says of each row, for a selector that uses it.
+    ``predicted`` is what a length head says of each row, for a selector that uses it; ``rooms`` are the slots that the
+    context leaves for each.
     """
     return [
         Sentence(
             len(prompt.tokens(row["source"])),
             len(prompt.tokens(row["target"])) if selector.sees_reference else None,
             lengths,
+            room,
         )
-        for row, lengths in itertools.zip_longest(rows, predicted)
+        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
     ]
 
 

@@ -32,6 +32,7 @@ def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
         ("matrix", "methods", "length_methods"),
         ("autoregressive", "backbones", "backbones"),
         ("instruct", "backbones", "backbones"),
+        ("valley", "backbones", "backbones"),
     ):
         defined = [name for name, value in _section(merged, section).items() if value is not None]
         for name in _list(_section(merged, block).get(key)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from entropy_valley.config.checks import Problem
@@ -57,6 +57,8 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
             yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
     if section.shifted is False:
         yield ("backbones", name, "shifted"), "an autoregressive family predicts the next token; remove this key"
+    if section.eos_padding is not None:
+        yield ("backbones", name, "eos_padding"), "an autoregressive family is trained on one EOS; remove this key"
     if section.zero_shot:
         yield ("backbones", name, "zero_shot"), "the autoregressive systems are trained on the same pairs; remove it"
 
@@ -86,6 +88,22 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         yield "compares nothing in the directions of the matrix; take it out of tables.studies"
     for cell in cells:
         yield from _undefined(experiment, cell)
+    if (layout := experiment.studies[name].layout) in ("orders", "categories"):
+        yield from _of_orders(experiment, layout, cells)
+
+
+def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """What the layouts that compare orders under Oracle's lengths miss."""
+    from entropy_valley.corpus.categories import LANGUAGES
+
+    main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == "oracle"}
+    if main not in orders:
+        yield f"the layout {layout} needs the method oracle and the order {main}; add both"
+    elif layout == "categories" and len(orders) != 2:
+        yield f"the layout categories compares {main} with one other order; name two"
+    for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
+        if layout == "categories":
+            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
@@ -107,9 +125,15 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Selectors that cannot be made."""
     from entropy_valley.canvas.selectors import make_selector
     from entropy_valley.matrix import methods
-    from entropy_valley.specs.jobs import selector_settings
+    from entropy_valley.specs.jobs import reassigned_methods, selector_settings
 
-    for method, directions in methods(experiment).items():
+    dealt, found = reassigned_methods(experiment), methods(experiment)
+    for method, directions in found.items():
+        if method in dealt:
+            of = getattr(experiment.length_methods, method).of
+            if of in dealt or of not in found:
+                yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
+            continue
         for direction in directions:
             try:
                 make_selector(method, selector_settings(experiment, method, direction))

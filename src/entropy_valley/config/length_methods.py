@@ -8,9 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, NonNegativeInt, PositiveInt, Tag
 
-from entropy_valley.config.base import Direction, Rate, Ratios, Section, Share
+from entropy_valley.config.base import Direction, Name, Rate, Ratios, Section, Share
 
 ELSEWHERE = Field(None, description="in a block of another name: this selector, set up as the block says")
+
+OneRatio = Annotated[  # told apart by its kind, so that a bad value is one problem and not two
+    Annotated[dict[Direction, Rate], Tag("by direction")] | Annotated[Rate, Tag("one")],
+    Discriminator(lambda value: "by direction" if isinstance(value, Mapping) else "one"),
+]
 
 
 class Oracle(Section):
@@ -23,7 +28,7 @@ class Ratio(Section):
     """One corpus ratio per direction."""
 
     selector: Literal["ratio"] | None = ELSEWHERE
-    ratios: dict[Direction, Rate] | Rate = Field(description="by direction, or one for all")
+    ratios: OneRatio = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = True
 
 
@@ -105,6 +110,29 @@ class LengthHead(Section):
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
 
+class Daedal(Section):
+    """The first stage of DAEDAL: the canvas grows until the model expects the EOS at its end."""
+
+    selector: Literal["daedal"] | None = ELSEWHERE
+    ratios: dict[Direction, Rate] | None = Field(None, description="where it starts, by direction; or give `start`")
+    start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
+    eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
+    expansion_threshold: Share = Field(0.5, description="below this EOS confidence the canvas grows")
+    step: PositiveInt = Field(8, description="slots that it grows by")
+    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+
+
+class Reassigned(Section):
+    """Another method's canvas ratios, dealt to other sentences: a control, which probes nothing."""
+
+    selector: Literal["reassigned"]
+    of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
+    seed: PositiveInt = Field(description="of the permutation")
+    within: Literal["all", "deciles"] = Field(
+        "all", description="deciles: only between sentences of the same decile of source length"
+    )
+
+
 def _importable(name: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", name):
         raise ValueError(f"give module:Class, or one of {', '.join(LengthMethods.model_fields)}")
@@ -122,7 +150,8 @@ class UserMethod(BaseModel):
 
 def _kind(block: Any) -> str:
     named = block.get("selector") if isinstance(block, Mapping) else getattr(block, "selector", None)
-    return named if isinstance(named, str) and named in LengthMethods.model_fields else "user"
+    known = isinstance(named, str) and (named in LengthMethods.model_fields or named == "reassigned")
+    return named if known else "user"
 
 
 Another = Annotated[
@@ -138,6 +167,8 @@ Another = Annotated[
     | Annotated[Neighbours, Tag("neighbours")]
     | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
     | Annotated[LengthHead, Tag("length_head")]
+    | Annotated[Daedal, Tag("daedal")]
+    | Annotated[Reassigned, Tag("reassigned")]
     | Annotated[UserMethod, Tag("user")],
     Discriminator(_kind),
 ]
@@ -161,6 +192,7 @@ class LengthMethods(BaseModel):
     neighbours: Neighbours | None = None
     ev_rerank: RerankedEntropyValley | None = None
     length_head: LengthHead | None = None
+    daedal: Daedal | None = None
 
 
 class LengthStatistics(Section):

@@ -98,7 +98,7 @@ def _path(location: Sequence[str | int], merged: Any) -> tuple[str | int, ...]:
         known = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and isinstance(key, int))
         if known:
             node = node[key]
-        elif position < len(location) - 1 or key == "[key]":
+        elif position < len(location) - 1 or key == "[key]" or not isinstance(node, Mapping | list):
             continue
         path.append(key)
     return tuple(path)

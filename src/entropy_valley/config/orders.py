@@ -20,18 +20,21 @@ class RevealOrder(BaseModel):
 
 def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """(path, message) of each block and of each asked name that makes no order."""
+    from entropy_valley.decoding.growing import FILLINGS
     from entropy_valley.decoding.orders import ORDERS
+
+    known = {**ORDERS, **FILLINGS}
 
     for name, section in blocks.items():
         settings = dict(section) if isinstance(section, Mapping) else {}
         order = settings.pop("order", None)
-        if name in ORDERS and order != name:
+        if name in known and order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
         elif isinstance(order, str) and (problem := _refused(order, settings)):
             yield ("reveal_orders", name), problem
     for name in asked:
-        if name not in ORDERS and name not in blocks:
-            there = ", ".join(dict.fromkeys([*ORDERS, *blocks]))
+        if name not in known and name not in blocks:
+            there = ", ".join(dict.fromkeys([*known, *blocks]))
             yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {there}"
         elif name not in blocks and (problem := _refused(name, {})):
             yield ("matrix", "orders"), f"{problem} Name a block of `reveal_orders` that says so."

@@ -17,6 +17,7 @@ from entropy_valley.config.base import (
     Names,
     Numbers,
     Plugin,
+    Ratios,
     Section,
     Template,
 )
@@ -85,6 +86,9 @@ class BackboneSection(Section):
     pretraining: Pretraining | None = None
     variant_of: Name | None = Field(
         None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
+    )
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] | None = Field(
+        None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
     )
     chat: bool = Field(False, description="put prompts into the chat template of the family")
     shifted: bool | None = Field(
@@ -182,6 +186,21 @@ class Analysis(Section):
     seed: int
 
 
+class Valley(Section):
+    """All-mask canvases of test sentences, around the reference's length and on a dense grid: what figures show of a
+    backbone, no length method."""
+
+    backbones: AnyNames | None = Field(
+        None, description="of the figure entropy_valley; null: those of the matrix; none: no such figure"
+    )
+    offset: PositiveInt = Field(6, description="slots on either side of the reference's length")
+    ratios: Ratios = Field(
+        [round(0.40 + 0.05 * step, 2) for step in range(23)], description="the dense grid; a canvas of each, as EV's"
+    )
+    ratios_of: dict[Direction, Ratios] = Field({}, description="another grid for a direction")
+    sentences: PositiveInt = Field(500, description="of each test set, drawn by its keyed hash")
+
+
 class Tables(Section):
     """What the main tables and figures show, and which studies are made beside them."""
 
@@ -220,6 +239,7 @@ class Experiment(Section):
     latency: Latency = Latency()
     scoring: Scoring
     analysis: Analysis
+    valley: Valley = Valley()
 
 
 def json_schema() -> str:

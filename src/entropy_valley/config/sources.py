@@ -11,6 +11,10 @@ class _Source(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     limit: PositiveInt | None = Field(None, description="as a test set: its keyed-hash subset of so many sentences")
+    challenge: PositiveInt | None = Field(
+        None,
+        description="as a test set: so many of these whose sources have dates, lists, names or numbers, stratified",
+    )
 
 
 class Embedded(_Source):

@@ -9,6 +9,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.corpus import sampling, sources
+from entropy_valley.corpus.challenge import challenge
 from entropy_valley.corpus.filters import filtered
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.errors import InputError
@@ -39,20 +40,29 @@ def corpus(spec: Mapping[str, Any]) -> tuple[list[Row], list[Row], dict[str, Any
 
 
 def testset(spec: Mapping[str, Any]) -> list[Row]:
-    """The rows of a test set: ``limit`` of lowest rank, or all, in the order of the source.
+    """The rows of a test set: ``limit`` of lowest rank, or all, in the order of the source; of these the ``challenge``
+    subset, where one is asked for (see :mod:`.challenge`).
 
     An id carries the sentence's number in the source, so it is the same under every limit. ``spec`` has direction,
-    seed, source, limit (a number or null) and, if any, filters.
+    seed, source, limit (a number or null) and, if any, filters and challenge (a number).
     """
+    drawn, size = _limited(spec), spec.get("challenge")
+    if size is not None:
+        drawn = challenge(drawn, size, spec["seed"], spec["direction"].split("-")[0])
+    return _rows("test", drawn)
+
+
+def _limited(spec: Mapping[str, Any]) -> list[tuple[int, Pair]]:
+    """The numbered pairs of a test set; of the endless grammar the first."""
     source, counts, limit = sources.make(spec["source"]), Counter(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
     if isinstance(source, sources.Embedded):
-        return _rows("test", enumerate(islice(kept, _endless_limit(limit)), 1))
+        return list(enumerate(islice(kept, _endless_limit(limit)), 1))
     drawn = sampling.subset(kept, limit, spec["seed"])
     if limit is not None and len(drawn) < limit:
         raise sampling.shortage(len(drawn), limit, "test")
-    return _rows("test", drawn)
+    return drawn
 
 
 def _endless_limit(limit: int | None) -> int:

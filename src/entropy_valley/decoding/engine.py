@@ -11,7 +11,7 @@ backbone's here is: below, a CPU's BLAS and its vectors round a row otherwise at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,8 @@ class Engine:
     """
 
     def __init__(self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None) -> None:
-        self._backbone, self.ledger = backbone, ledger or Ledger()
-        self._budget = budget or BUDGET[backbone.device.type]
+        self.backbone, self.ledger = backbone, ledger or Ledger()
+        self.budget = budget or BUDGET[backbone.device.type]
 
     @torch.inference_mode()
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Filled]]:
@@ -49,14 +49,14 @@ class Engine:
 
         What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
         """
-        eos, batch, waiting = self._backbone.eos_id, self._batch(), self._batch()
+        eos, batch, waiting = self.backbone.eos_id, self._batch(), self._batch()
         while queue or batch or waiting:
-            if waiting or batch.cost > self._budget:  # memory ran out
+            if waiting or batch.cost > self.budget:  # memory ran out
                 batch.join(waiting)
-                waiting = batch.take_beyond(self._budget)
+                waiting = batch.take_beyond(self.budget)
             self._enter(batch, queue, order)
             yield from batch.release(eos)  # a known first step may have settled it
-            if batch and (read := self._attempt(batch, order)):
+            if batch and (read := self.attempt(batch, lambda batch: self._read(batch, order))):
                 values, sig = read
                 yield from batch.advance(values, order, sig)
                 yield from batch.release(eos)
@@ -64,7 +64,7 @@ class Engine:
     def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> None:
         """Fill the pass up from the queue, as far as the budget goes; at least one canvas."""
         named, used = [], batch.cost
-        while queue and (used == 0 or used + queue.next_cost() <= self._budget):
+        while queue and (used == 0 or used + queue.next_cost() <= self.budget):
             named.append(queue.take())
             used += named[-1][1].cost
         started = self._batch([entry for entry in named if _starts(entry[1], order)])
@@ -74,22 +74,23 @@ class Engine:
         batch.join(self._batch([entry for entry in named if not _starts(entry[1], order)]))
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
-        return Batch(named, self._backbone.mask_id, self._backbone.device)
+        return Batch(named, self.backbone.mask_id, self.backbone.device)
 
-    def _attempt(self, batch: Batch, order: Order | None) -> tuple[SlotValues, torch.Tensor | None] | None:
-        """What the masked slots say; nothing, and a smaller budget, where the memory did not suffice."""
+    def attempt(self, batch: Any, read: Callable[[Any], Any]) -> Any | None:
+        """What ``read`` makes of a batch, which has a ``cost``; nothing, and a smaller budget, where the memory did not
+        suffice."""
         try:
-            return self._read(batch, order)
+            return read(batch)
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
-            self._budget = batch.cost // 2
+            self.budget = batch.cost // 2
         torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
         return None
 
     def _read(self, batch: Batch, order: Order | None) -> tuple[SlotValues, torch.Tensor | None]:
         """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
-        backbone, wanted = self._backbone, batch.wants_sourceless(order)
+        backbone, wanted = self.backbone, batch.wants_sourceless(order)
         whole = batch.with_sourceless(wanted) if any(wanted) else batch
         masked = whole.masked()
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.

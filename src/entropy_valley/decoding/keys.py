@@ -17,6 +17,11 @@ def probe_key(checkpoint: str, numerics: str, prompt: Sequence[int], length: int
     return files.digest(["probe", DECODING, checkpoint, numerics, list(prompt), length])
 
 
+def sig_key(checkpoint: str, numerics: str, prompt: Sequence[int], sourceless: Sequence[int], length: int) -> str:
+    """Names the reading of an all-mask canvas that has the SIG of its slots too."""
+    return files.digest(["sig", DECODING, checkpoint, numerics, list(prompt), list(sourceless), length])
+
+
 def prediction_key(checkpoint: str, numerics: str, prompt: Sequence[int], head: str) -> str:
     """Names what a length head, known by its digest, says of a prompt."""
     return files.digest(["length head", DECODING, LENGTH_HEAD, checkpoint, numerics, list(prompt), head])
@@ -29,6 +34,14 @@ def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, setti
     """
     parts = [list(canvas.prompt), canvas.sourceless and list(canvas.sourceless), canvas.length, list(canvas.counts)]
     return files.digest(["decode", DECODING, checkpoint, numerics, *parts, order, dict(settings)])
+
+
+def filling_key(
+    checkpoint: str, numerics: str, prompt: Sequence[int], length: int, filling: str, settings: Mapping[str, Any]
+) -> str:
+    """Names a canvas that a filling has changed while it denoised it, from so many masks on."""
+    parts = [list(prompt), length, filling, dict(settings)]
+    return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
 
 
 def beam_key(

@@ -64,7 +64,8 @@ def timing(
     sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a selector that
     asks one, reads the prompts under the clock too.
     """
-    ledger, sentences = Ledger(), sentences_of(job.rows, job.card.prompt, selector)
+    rooms = [job.card.context - len(prompt) for prompt in job.prompts]
+    ledger, sentences = Ledger(), sentences_of(job.rows, job.card.prompt, selector, rooms=rooms)
     engine = Engine(job.backbone, ledger, job.token_budget)
 
     def run(group: Sequence[int]) -> None:

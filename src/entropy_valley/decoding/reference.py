@@ -43,8 +43,8 @@ def decode(
     rank, tokens, step = rank or med(), [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:
-        logits = _slot_logits(backbone, prompt, tokens)
-        without_source = functools.partial(_slot_logits, backbone, sourceless, tokens)
+        logits = slot_logits(backbone, prompt, tokens)
+        without_source = functools.partial(slot_logits, backbone, sourceless, tokens)
         if count:
             scores = rank(Step(prompt, logits, without_source, step, sum(map(bool, counts)))).tolist()
             masked = [slot for slot in range(length) if tokens[slot] == backbone.mask_id]
@@ -58,11 +58,11 @@ def decode(
 @torch.inference_mode()
 def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tuple[list[float], list[int]]:
     """Entropy (nats) and most probable token of every slot, revealed or not, from one whole forward pass."""
-    probability = _slot_logits(backbone, prompt, tokens).softmax(-1)
+    probability = slot_logits(backbone, prompt, tokens).softmax(-1)
     return torch.special.entr(probability).sum(-1).tolist(), probability.argmax(-1).tolist()
 
 
-def _slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
+def slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
     """Float64 logits (slots, vocabulary), the mask token's -inf."""
     logits = _logits(backbone, [*prompt, *tokens]).double()
     logits[:, backbone.mask_id] = float("-inf")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.growing import FILLINGS
+from entropy_valley.decoding.growing.job import fill_growing, growing_cost
 from entropy_valley.decoding.keys import decode_key, probe_key
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.orders.base import needs_sourceless, sourceless_steps
@@ -22,6 +24,7 @@ from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
+    from entropy_valley.decoding.growing.slots import Filling
     from entropy_valley.decoding.orders.base import Order
 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
@@ -29,7 +32,10 @@ TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 
 @dataclass(frozen=True)
 class Denoising:
-    """How canvases are filled: a reveal order and its settings, the step budget T and the schedule rule."""
+    """How canvases are filled: a reveal order and its settings, the step budget T and the schedule rule.
+
+    ``order`` may name a filling that changes the canvas; T and schedule then play no part.
+    """
 
     order: str
     steps: int
@@ -39,6 +45,11 @@ class Denoising:
     @functools.cached_property
     def reveal_order(self) -> Order:
         return make_order(self.order, self.settings)
+
+    @functools.cached_property
+    def filling(self) -> Filling | None:
+        """What changes the canvas while it denoises it; None: a reveal order, which does not."""
+        return make_order(self.order, self.settings) if self.order in FILLINGS else None
 
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""
@@ -112,12 +123,16 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     and again over those of the source-free twin where the order looks at it.
     ``passes``, ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps,
     the probe reused, nothing once all before the EOS is settled. A twin's pass is a pass.
+
+    Where a filling changes the canvas, ``length`` is the final one, and ``calls`` and ``slots`` are the probes and the
+    passes that it really took, each over the slots of its own canvas.
     """
     asked = [(place, length) for place, canvas in enumerate(canvases) for length in contenders(canvas)]
     for place, length in asked:
         job.check(place, length)
     decoded: list[dict[int, dict[str, Any]]] = [{} for _ in canvases]
-    for (place, length), value in zip(asked, _fill(job, asked, denoising), strict=True):
+    filled = fill_growing(job, asked, denoising) if denoising.filling else _fill(job, asked, denoising)
+    for (place, length), value in zip(asked, filled, strict=True):
         decoded[place][length] = value
     return [
         _row(job, row["id"], prompt, canvas, filled, denoising)
@@ -133,13 +148,14 @@ def text_tokens(tokens: Sequence[int], text: int, turn_end: int | None) -> list[
 def summary(
     job: Job, canvases: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], denoising: Denoising
 ) -> dict[str, int | float]:
-    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch.
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a filling
+    all.
 
     ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens and its EOS, six decimals.
     ``contenders``: all canvases that were decoded, where any sentence had more than one.
     """
     totals = {name: sum(row[name] for row in rows) for name in TOTALS}
-    within = sum(row["length"] <= denoising.steps for row in rows)
+    within = sum(bool(denoising.filling) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(canvas)) for canvas in canvases)
     return {
         "sentences": len(rows),
@@ -158,9 +174,10 @@ def _length_error(job: Job, rows: Sequence[Mapping[str, Any]]) -> float:
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    return job.signature(
-        f"engine r{DECODING}", denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule
-    )
+    engine = f"engine r{DECODING}"
+    if denoising.filling:
+        return job.signature(engine, denoising.name, job.precision)
+    return job.signature(engine, denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule)
 
 
 def _fill(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> list[dict[str, Any]]:
@@ -189,14 +206,13 @@ def _row(
     decoded: Mapping[int, Mapping[str, Any]],
     denoising: Denoising,
 ) -> dict[str, Any]:
-    length = winner({one: filled["logprob"] for one, filled in decoded.items()})
-    filled = decoded[length]
+    start = winner({one: filled["logprob"] for one, filled in decoded.items()})
+    filled = decoded[start]
     tokens = text_tokens(filled["tokens"], filled["text"], job.card.turn_end)
-    costs = [
-        _cost(canvas, one, len(prompt), len(job.sourceless), value["passes"], denoising)
-        for one, value in decoded.items()
-    ]
+    costs = [_cost(canvas, one, len(prompt), len(job.sourceless), value, denoising) for one, value in decoded.items()]
     probes = {
+        "calls": canvas["calls"],
+        "slots": canvas["slots"],
         "passes": canvas["calls"],
         "run_tokens": canvas["calls"] * len(prompt) + canvas["slots"],
         "head_rows": canvas["slots"],
@@ -204,27 +220,35 @@ def _row(
     return {
         "id": sentence,
         "hypothesis": job.card.prompt.text(tokens),
-        "length": length,
+        "length": len(filled["tokens"]),
         "tokens": tokens,
         "logprob": filled["logprob"],
-        "calls": canvas["calls"] + denoising.calls * len(decoded),
-        "slots": canvas["slots"] + denoising.calls * sum(decoded),
         **{name: value + sum(cost[name] for cost in costs) for name, value in probes.items()},
     }
 
 
 def _cost(
-    canvas: Mapping[str, Any], length: int, prompt: int, sourceless: int, passes: int, denoising: Denoising
+    canvas: Mapping[str, Any],
+    length: int,
+    prompt: int,
+    sourceless: int,
+    filled: Mapping[str, Any],
+    denoising: Denoising,
 ) -> dict[str, int]:
     """What denoising at one length costs after the probes: the all-mask pass is not run again where that length was
     among the probed and its reading is all that the order looks at; the twins of the steps that look at more are."""
-    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
-    compared = [needs_sourceless(denoising.reveal_order, step, steps) for step in range(passes)]
     # Lengths may have been compared without a probe: a canvas row then has no slots.
     probed = bool(canvas["slots"] and canvas["scores"]) and length in canvas["candidates"]
+    if denoising.filling:
+        return growing_cost(length, prompt, filled, int(probed))
+    passes = filled["passes"]
+    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
+    compared = [needs_sourceless(denoising.reveal_order, step, steps) for step in range(passes)]
     reused = int(probed and not compared[0])
     twins = sum(compared)
     return {
+        "calls": denoising.calls,
+        "slots": denoising.calls * length,
         "passes": passes - reused + twins,
         "run_tokens": (passes - reused) * (prompt + length) + twins * (sourceless + length),
         "head_rows": sum(masked) - reused * length + sum(itertools.compress(masked, compared)),

@@ -13,7 +13,7 @@ _SPECIAL = {
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "→": r"$\to$", "±": r"$\pm$", "−": r"$-$", "–": "--", "×": r"$\times$", "Δ": r"$\Delta$",
     "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "“": "``", "”": "''", "’": "'", "…": r"\dots{}",
-    "†": r"$^{\dagger}$", "*": "{*}", "[": "{[}",  # the last two would belong to a line's end before them
+    "ρ": r"$\rho$", "†": r"$^{\dagger}$", "*": "{*}", "[": "{[}",  # the last two: else of the line before
 }  # fmt: skip
 
 

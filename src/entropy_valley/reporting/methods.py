@@ -34,6 +34,8 @@ METHODS = {
     "ev_rerank": Method("EV, two valleys reranked", "EV rerank"),
     "length_head": Method("Length head", "Length head"),
     "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
+    "daedal": Method("DAEDAL", "DAEDAL"),
+    "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
 }
 
 

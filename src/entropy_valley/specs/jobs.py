@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from entropy_valley import revisions
@@ -30,21 +31,29 @@ def corpus(experiment: Experiment, direction: str) -> str:
 
 
 def testset(experiment: Experiment, direction: str, name: str) -> str:
-    settings = experiment.corpus
     return canonical(
         {
             "direction": direction,
             "revision": revisions.CORPUS,
-            "seed": settings.seed,
+            "seed": experiment.corpus.seed,
             "source": _source(experiment, name),
-            "limit": min(filter(None, (settings.test_limit, experiment.sources[name].limit)), default=None),
+            **_sizes(experiment, name),
         }
     )
 
 
+def _sizes(experiment: Experiment, name: str) -> dict[str, int | None]:
+    """How many sentences a test set takes, never more than the config's limit for all; a challenge subset is drawn
+    from all that the source's own limit gives."""
+    source, most = experiment.sources[name], experiment.corpus.test_limit
+    if source.challenge:
+        return {"limit": source.limit, "challenge": min(filter(None, (most, source.challenge)))}
+    return {"limit": min(filter(None, (most, source.limit)), default=None)}
+
+
 def _source(experiment: Experiment, name: str) -> dict[str, Any]:
     """Where pairs come from; how many of them a test set takes is said beside it."""
-    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit"})
+    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -91,7 +100,10 @@ def training(experiment: Experiment, run: Run) -> str:
     elsewhere = {"processes", "precision"}
     changes_no_number = {"checkpoint_every", "activation_checkpointing"}
     settings = experiment.training.model_dump(mode="json", exclude=elsewhere | changes_no_number)
-    if find_family(experiment.backbones[run.backbone].family).causal:
+    section = experiment.backbones[run.backbone]
+    if section.eos_padding is not None:
+        settings["loss"]["eos_padding"] = section.eos_padding
+    if find_family(section.family).causal:
         settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
     return canonical(
         {
@@ -144,6 +156,22 @@ def length_statistics(experiment: Experiment, run: Run) -> str:
     )
 
 
+def valley(experiment: Experiment, run: Run) -> str:
+    """For the diagnostic of all-mask canvases; the seed draws its sentences as it draws a test set's."""
+    settings = experiment.valley
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.VALLEY],
+            **_numerics(experiment),
+            "offset": settings.offset,
+            "ratios": settings.ratios_of.get(run.direction, settings.ratios),
+            "sentences": settings.sentences,
+            "seed": experiment.corpus.seed,
+        }
+    )
+
+
 def length_head(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
@@ -156,19 +184,35 @@ def length_head(experiment: Experiment, run: Run) -> str:
     )
 
 
+def sig_concentration(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_model(experiment, run),
+            "revision": [revisions.DECODING, revisions.SIG_CONCENTRATION],
+            **_numerics(experiment),
+        }
+    )
+
+
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
-    return uses_statistics(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(uses_statistics, experiment, method)
 
 
 def needs_length_head(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length head of their run."""
-    return uses_length_head(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(uses_length_head, experiment, method)
 
 
 def canvas_needs_model(experiment: Experiment, method: str) -> bool:
     """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
-    return loads_model(method, _dump(getattr(experiment.length_methods, method)))
+    return _asks(loads_model, experiment, method)
+
+
+def _asks(question: Callable[[str, dict[str, Any]], bool], experiment: Experiment, method: str) -> bool:
+    """The answer of a method's selector; one that deals another's canvases has none, and needs nothing."""
+    settings = _dump(getattr(experiment.length_methods, method))
+    return settings.get("selector") != "reassigned" and question(method, settings)
 
 
 def selector_name(experiment: Experiment, method: str) -> str:
@@ -183,6 +227,11 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in _dump(block).items()
     }
+
+
+def reassigned_methods(experiment: Experiment) -> list[str]:
+    """The methods that take another's canvases, dealt anew."""
+    return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:

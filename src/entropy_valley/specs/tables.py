@@ -7,9 +7,11 @@ from typing import Any
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
 from entropy_valley.config import Experiment
+from entropy_valley.decoding.orders import make_order
+from entropy_valley.decoding.orders.base import SourceGuided
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Cell, Run, instruct_cells, study_cells
-from entropy_valley.specs.jobs import selector_name, selector_settings, shifted
+from entropy_valley.specs.jobs import order_settings, selector_name, selector_settings, shifted
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:
@@ -28,6 +30,13 @@ def instruct(experiment: Experiment) -> str:
     )
 
 
+def selector_checks(experiment: Experiment, cells: list[Cell]) -> str:
+    """As :func:`comparison`, and EV's grid in each direction."""
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    grids = {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}
+    return canonical({**_comparison(experiment, cells), "grids": grids})
+
+
 def study(experiment: Experiment, name: str) -> str:
     """As :func:`comparison`, and what the study's table shows."""
     section, cells = experiment.studies[name], study_cells(experiment, name)
@@ -44,6 +53,45 @@ def study(experiment: Experiment, name: str) -> str:
             },
         }
     )
+
+
+def orders(experiment: Experiment, name: str) -> str:
+    """As :func:`comparison`, and what the reveal orders of a study are."""
+    return canonical(_orders(experiment, study_cells(experiment, name)))
+
+
+def challenge(experiment: Experiment, name: str) -> str:
+    """As :func:`orders`, and where the sentences of each cell and their SIG are."""
+    cells, root = study_cells(experiment, name), experiment.results
+    return canonical(
+        {
+            **_orders(experiment, cells),
+            "testsets": {
+                cell.scores(root): f"{root}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells
+            },
+            "sigs": {cell.scores(root): f"{cell.run.folder(root)}/{cell.testset}/sig.jsonl" for cell in cells},
+        }
+    )
+
+
+def _orders(experiment: Experiment, cells: list[Cell]) -> dict[str, Any]:
+    main = experiment.tables.order
+    names = dict.fromkeys([main, *(cell.order for cell in cells)])
+    return {
+        **_comparison(experiment, cells),
+        "main": main,
+        "orders": {name: _order(experiment, name) for name in names},
+    }
+
+
+def _order(experiment: Experiment, name: str) -> dict[str, Any]:
+    found = order_settings(experiment, name)
+    order, settings = found["order"], found["order_settings"]
+    return {
+        "order": order,
+        "settings": settings,
+        "source_guided": isinstance(make_order(order, settings), SourceGuided),
+    }
 
 
 def _swept(experiment: Experiment, cells: list[Cell]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from entropy_valley import plugins
 from entropy_valley.canvas.selectors.adaptive_ev import AdaptiveEntropyValley
 from entropy_valley.canvas.selectors.base import Choice, Selector, Sentence, Unprobed
 from entropy_valley.canvas.selectors.cal import CalibratedConfidence
+from entropy_valley.canvas.selectors.daedal import Daedal
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.ev_calibrated import CalibratedEntropyValley
 from entropy_valley.canvas.selectors.ev_prior import PriorEntropyValley
@@ -34,6 +35,7 @@ SELECTORS: dict[str, type] = {
     "neighbours": Neighbours,
     "ev_rerank": RerankedEntropyValley,
     "length_head": LengthHead,
+    "daedal": Daedal,
 }
 
 __all__ = [

@@ -16,11 +16,13 @@ class Sentence:
 
     ``reference_tokens`` is None unless it declares ``sees_reference``. ``predicted`` is None unless it declares
     ``uses_length_head``: the log-probability of each of the likeliest canvas lengths, from one pass over the prompt.
+    ``room`` is the most slots that the backbone's context leaves; None: nobody has said.
     """
 
     source_tokens: int
     reference_tokens: int | None = None
     predicted: Mapping[int, float] | None = None
+    room: int | None = None
 
 
 @dataclass(frozen=True)

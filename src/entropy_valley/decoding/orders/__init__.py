@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import plugins
+from entropy_valley.decoding.growing import FILLINGS
 from entropy_valley.decoding.orders.entropy_weighted_sig import EntropyWeightedSig
 from entropy_valley.decoding.orders.hybrid import Hybrid
 from entropy_valley.decoding.orders.left_to_right import LeftToRight
@@ -15,6 +16,7 @@ from entropy_valley.decoding.orders.reverse_sig import ReverseSig
 from entropy_valley.decoding.orders.sig_first import SigFirst
 
 if TYPE_CHECKING:
+    from entropy_valley.decoding.growing.slots import Filling
     from entropy_valley.decoding.orders.base import Order
 
 ORDERS: dict[str, type] = {
@@ -28,6 +30,6 @@ ORDERS: dict[str, type] = {
 }
 
 
-def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
-    """The order of that name, built with ``settings`` as keyword arguments."""
-    return plugins.make("order", ORDERS, name, settings or {})
+def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order | Filling:
+    """The order of that name, or the filling that stands in its place, built with ``settings`` as keyword arguments."""
+    return plugins.make("order", ORDERS | FILLINGS, name, settings or {})

@@ -1,0 +1,111 @@
+"""SIG-first against MED on a challenge subset, by category of the source, and where the SIG is concentrated."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import pandas as pd
+from scipy import stats
+
+from entropy_valley import files
+from entropy_valley.analysis.order_sweep import FIXED, RUN, TESTED, OrderSpec, by_run, main_cell
+from entropy_valley.analysis.scores import sentences
+from entropy_valley.analysis.significance import paired_test
+from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.corpus.categories import CATEGORIES, categories
+from entropy_valley.errors import InputError
+
+OVERALL = "overall"
+COLUMNS = [*RUN, "category", "metric", "value"]
+
+
+@dataclass(frozen=True)
+class ChallengeSpec(OrderSpec):
+    """As :class:`OrderSpec`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path."""
+
+    testsets: Mapping[str, str] = field(default_factory=dict)
+    sigs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+        """As :meth:`OrderSpec.parse`; a cell without these files, or other orders than two, is an InputError."""
+        spec = super().parse(text, ("testsets", "sigs", *required))
+        others = [name for name in spec.orders if name != spec.main]
+        if len(others) != 1:
+            raise InputError("SPEC", f"orders {', '.join(spec.orders)}", f"Give {spec.main} and one other.")
+        absent = [c.path for c in spec.cells if c.path not in spec.testsets or c.path not in spec.sigs]
+        if absent:
+            raise InputError("SPEC", f"no testsets or sigs for {absent[0]}", "Give both for each cell.")
+        return dataclasses.replace(spec, cells=tuple(cell for cell in spec.cells if cell.method == FIXED))
+
+    @property
+    def other(self) -> str:
+        """The order that is compared with the main one."""
+        return next(name for name in self.orders if name != self.main)
+
+
+def negative_order(spec: ChallengeSpec) -> pd.DataFrame:
+    """The tidy numbers, :data:`COLUMNS`, by category and for the whole subset (:data:`OVERALL`).
+
+    Of each: ``sentences``, ``other`` and ``main``, the mean sentence COMET of the two orders, and the paired test of
+    their difference; of a category without sentences only that there are none. Of the whole also ``spearman_rho`` and
+    ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
+    is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
+    """
+    rows = []
+    for run, systems in by_run(spec.cells).items():
+        main = main_cell(spec, systems)
+        if (FIXED, spec.other) not in systems:
+            raise InputError(main.path, f"its run has no cell of {FIXED} and {spec.other}", "Add both to the study.")
+        frame = _sentences(spec, systems[FIXED, spec.other], main)
+        found = {name: _compared(spec, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
+        found[OVERALL] = _compared(spec, frame) | _correlation(frame)
+        rows += [(*run, category, *item) for category, numbers in found.items() for item in numbers.items()]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _sentences(spec: ChallengeSpec, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
+    """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
+    testset = files.read_jsonl(spec.testsets[main.path], ("id", "source"))
+    sigs = files.read_jsonl(spec.sigs[main.path], ("id", "concentration"))
+    language = main.direction.split("-")[0]
+    columns = {
+        other.segments: sentences(other, "comet22"),
+        main.segments: sentences(main, "comet22"),
+        spec.sigs[main.path]: pd.Series({row["id"]: row["concentration"] for row in sigs}, dtype=float),
+    }
+    ids = [row["id"] for row in testset]
+    for path, values in columns.items():
+        _same(path, values.index, spec.testsets[main.path], ids)
+    named = zip(("other", "main", "concentration"), columns.values(), strict=True)
+    frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
+    return frame.assign(categories=[categories(row["source"], language) for row in testset])
+
+
+def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> None:
+    different = set(found) ^ set(ids)
+    if different:
+        raise InputError(
+            path,
+            f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}",
+            "Remove the file and run the rule that makes it again.",
+        )
+
+
+def _compared(spec: ChallengeSpec, frame: pd.DataFrame) -> dict[str, float]:
+    if frame.empty:
+        return {"sentences": 0}
+    test = asdict(paired_test(frame["other"], frame["main"], resamples=spec.resamples, seed=spec.seed))
+    means: dict[str, Any] = {name: float(frame[name].mean()) for name in ("other", "main")}
+    return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
+
+
+def _correlation(frame: pd.DataFrame) -> dict[str, float]:
+    benefit = frame["other"] - frame["main"]
+    if len(frame) < 3 or benefit.nunique() < 2 or frame["concentration"].nunique() < 2:
+        return {"spearman_rho": float("nan"), "spearman_p": float("nan")}
+    found = stats.spearmanr(frame["concentration"], benefit)
+    return {"spearman_rho": float(found.statistic), "spearman_p": float(found.pvalue)}

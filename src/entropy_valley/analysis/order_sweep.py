@@ -1,0 +1,111 @@
+"""Reveal orders on the same canvases, run by run: each against the main one, and how far they lie apart."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.scores import METRICS
+from entropy_valley.analysis.spec import ScoredCell, Spec, record
+from entropy_valley.errors import InputError
+
+RUN = ("backbone", "direction", "testset", "steps", "seed")
+COLUMNS = [*RUN, "method", "order", "metric", "value"]
+FIXED = "oracle"  # the length method under which orders are compared
+TOTALS = ("calls", "slots", "passes")  # of decoding.json, here per sentence
+TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
+
+
+@dataclass(frozen=True)
+class RevealOrder:
+    """What a name of the config stands for: an order, its settings, and whether it looks at the SIG."""
+
+    order: str
+    settings: Mapping[str, Any]
+    source_guided: bool
+
+
+@dataclass(frozen=True)
+class OrderSpec(Spec):
+    """As :class:`Spec`; ``main`` is the order that the others are compared with."""
+
+    orders: Mapping[str, RevealOrder] = field(default_factory=dict)
+    main: str = "med"
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+        """As :meth:`Spec.parse`; a cell of an order that ``orders`` does not have is an :class:`InputError`."""
+        spec = super().parse(text, ("orders", *required))
+        names = dict.fromkeys([spec.main, *(cell.order for cell in spec.cells)])
+        orders = {name: record(RevealOrder, f"order {name}", spec.orders.get(name, {})) for name in names}
+        return dataclasses.replace(spec, orders=orders)
+
+
+def by_run(cells: Iterable[ScoredCell]) -> dict[tuple[Any, ...], dict[tuple[str, str], ScoredCell]]:
+    """The cells of each run by (method, order), in the order they come; one that comes twice is an InputError."""
+    runs: dict[tuple[Any, ...], dict[tuple[str, str], ScoredCell]] = {}
+    for cell in cells:
+        systems = runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})
+        if (cell.method, cell.order) in systems:
+            raise InputError(cell.path, "this cell comes twice", "Name each cell of the study once.")
+        systems[cell.method, cell.order] = cell
+    return runs
+
+
+def order_sweep(spec: OrderSpec) -> pd.DataFrame:
+    """The tidy numbers, :data:`COLUMNS`.
+
+    Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
+    lengths also the paired test of its COMET against the main order's. Of each run (method and order ""):
+    ``source_guided_span``, the range of COMET over the main order and those guided by the source, ``span`` over all;
+    and, where their cells are there, ``oracle_ratio`` and ``ev_ratio``, COMET differences under the main order, each
+    also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
+    """
+    rows = []
+    for run, systems in by_run(spec.cells).items():
+        numbers = {system: _numbers(spec, systems, cell) for system, cell in systems.items()}
+        numbers["", ""] = _spans(spec, numbers)
+        rows += [(*run, *system, *item) for system, found in numbers.items() for item in found.items()]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def main_cell(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell]) -> ScoredCell:
+    """A run's cell of the main order under Oracle's lengths."""
+    if (FIXED, spec.main) not in systems:
+        place = next(iter(systems.values())).path
+        raise InputError(place, f"its run has no cell of {FIXED} and {spec.main}", "Add both to the study.")
+    return systems[FIXED, spec.main]
+
+
+def _numbers(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
+    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
+    sentences = decoding["sentences"]
+    found = {metric: float(system[metric]) for metric in METRICS} | {"sentences": sentences}
+    found |= {name: decoding[name] / sentences for name in TOTALS}
+    if cell.method == FIXED and cell.order != spec.main:
+        test = asdict(paired(cell, main_cell(spec, systems), resamples=spec.resamples, seed=spec.seed))
+        found |= {name: test[name] for name in TESTED}
+    return found
+
+
+def _spans(spec: OrderSpec, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
+    comet = {system: found["comet22"] for system, found in numbers.items()}
+    orders = {order: score for (method, order), score in comet.items() if method == FIXED}
+    guided = [score for order, score in orders.items() if order == spec.main or spec.orders[order].source_guided]
+    span = _range(guided)
+    found = {"source_guided_span": span, "span": _range(list(orders.values()))}
+    for method in (FIXED, "ev"):
+        if (method, spec.main) in comet and ("ratio", spec.main) in comet:
+            lead = comet[method, spec.main] - comet["ratio", spec.main]
+            found |= {f"{method}_ratio": lead, f"{method}_ratio_over_span": lead / span if span else float("nan")}
+    return found
+
+
+def _range(scores: Sequence[float]) -> float:
+    return max(scores) - min(scores)

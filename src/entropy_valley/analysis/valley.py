@@ -1,0 +1,70 @@
+"""Curves of all-mask entropy, from the ``valley.json`` of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.analysis.gap_closure import mean, sample_std
+from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.errors import InputError
+
+AXES = ("offsets", "offsets_complete", "ratios")
+PLACE = ["backbone", "direction", "testset"]
+POINT = [*PLACE, "axis", "at"]
+NORMAL = 1.96  # standard errors on either side: 95 % of a mean over many sentences
+OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
+
+
+def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
+
+    Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
+    test set share a file.
+    """
+    runs = {cell.valley: cell for cell in cells}
+    rows = [
+        {key: getattr(cell, key) for key in (*PLACE, "seed")} | {"axis": axis, **point}
+        for path, cell in runs.items()
+        for axis, points in _axes(path).items()
+        for point in points
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.astype({"standard_error": float})
+
+
+def _axes(path: Path) -> dict[str, list[dict[str, float]]]:
+    content = files.read_json(path)
+    if not isinstance(content, dict) or any(axis not in content for axis in AXES):
+        raise InputError(path, f"lacks one of {', '.join(AXES)}", "Remove it and run the rule valley again.")
+    return {axis: content[axis] for axis in AXES}
+
+
+def over_runs(points: pd.DataFrame) -> pd.DataFrame:
+    """:func:`curves` averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the
+    means of ``sentences``, ``mean_length`` and ``lowest``.
+
+    ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
+    single run, 95 % of the mean over its sentences (normal approximation).
+    """
+    rows = [dict(zip(POINT, key, strict=True)) | _average(group) for key, group in points.groupby(POINT, sort=False)]
+    return pd.DataFrame(rows)
+
+
+def _average(group: pd.DataFrame) -> dict[str, object]:
+    centre, several = mean(group["mean"]), len(group) > 1
+    reach = sample_std(group["mean"]) if several else NORMAL * float(group["standard_error"].iloc[0])
+    averages = {name: group[name].mean() for name in ("sentences", "mean_length", "lowest") if name in group}
+    spread = OVER_RUNS if several else OVER_SENTENCES
+    return {
+        "mean": centre,
+        "low": centre - reach,
+        "high": centre + reach,
+        "spread": spread,
+        "runs": len(group),
+        **averages,
+    }

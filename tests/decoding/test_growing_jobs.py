@@ -1,0 +1,85 @@
+"""Fillings that change the canvas, through the scripts: rows, costs, the store and the signature."""
+
+from __future__ import annotations
+
+import pytest
+from bench import SELECTORS, Bench
+
+from entropy_valley import files
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.selectors import make_selector
+from entropy_valley.decoding import reference_growing
+from entropy_valley.revisions import DECODING
+from entropy_valley.translator import Translator
+
+DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
+FILLINGS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset, monkeypatch):
+    monkeypatch.setitem(SELECTORS, "daedal", DAEDAL)
+    files.write_jsonl(testset, files.read_jsonl(testset)[:4])
+    return Bench(tmp_path, checkpoints, testset)
+
+
+@pytest.mark.parametrize(("order", "settings"), FILLINGS)
+@pytest.mark.parametrize("method", ["ratio", "daedal"])
+def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, method, order, settings):
+    canvases = bench.canvas(method)
+    bench.decode(method, order=order, **settings)
+    rows, totals = files.read_jsonl(bench.out), bench.ledgers()
+    for pair, canvas, row in zip(files.read_jsonl(bench.testset), canvases, rows, strict=True):
+        text = bench.spec["prompt"].replace("{src}", pair["source"])
+        prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
+        plain = {"daedal": lambda *case: reference_growing.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
+        tokens, lengths = (plain or reference_growing.rho_eos)(llada, prompt, canvas["length"], 24)
+        end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
+        assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
+        assert row["calls"] == canvas["calls"] + len(lengths)
+        assert row["slots"] == canvas["slots"] + sum(lengths)
+        assert row["passes"] == row["calls"] - (method == "daedal")  # its last probe is the filling's first pass
+    assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
+    assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
+    info = files.read_json(bench.info)
+    assert info["within_steps"] == info["sentences"] == 4
+    name = {"daedal": "daedal(cap=24,eos_window=1)", "rho_eos": "rho_eos(cap=24)"}[order]
+    assert info["signature"]["decoder"] == f"engine r{DECODING}|{name}|float32"
+
+
+def test_a_filling_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_model):
+    bench.canvas("ratio")
+    first = bench.decode("ratio", order="daedal", eos_window=1, cap=24)
+    bench.decode("ratio", order="daedal", eos_window=2, cap=24)
+    bench.decode("ratio", order="rho_eos", cap=24)
+    assert [ledger["computed"] for ledger in bench.ledgers()[1:]] == [4, 4, 4]
+    no_model()
+    assert bench.decode("ratio", order="daedal", eos_window=1, cap=24, steps=2) == first
+
+
+def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench, monkeypatch):
+    monkeypatch.setitem(SELECTORS, "daedal", {"start": 64, "eos_window": 640})
+    for row in bench.canvas("daedal", "--token-budget", "4096"):
+        assert row["candidates"][:2] == [64, 72] and row["candidates"] == sorted(row["candidates"])
+        assert row["length"] == row["candidates"][-1]
+        assert 80 < row["length"] < 128  # of a context of 128 what the prompt leaves
+    bench.decode("daedal", order="daedal", eos_window=640)
+    for canvas, row in zip(files.read_jsonl(bench.canvases), files.read_jsonl(bench.out), strict=True):
+        assert row["length"] == canvas["length"]  # no room to insert anything
+
+
+@pytest.mark.parametrize(("order", "settings"), FILLINGS)
+def test_the_translator_takes_them_as_an_order(llada, order, settings):
+    prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
+    sources = ["Anna sees it", "the cat paints the old red car"]
+    selector = make_selector("daedal", DAEDAL)
+    translations = Translator(llada, prompt, selector, order, order_settings=settings).translate(sources)
+    for source, translation in zip(sources, translations, strict=True):
+        start, encoded = max(translation.scores), prompt.encode(source)
+        if order == "daedal":
+            tokens, _ = reference_growing.daedal(llada, encoded, start, 1, 24)
+        else:
+            tokens, _ = reference_growing.rho_eos(llada, encoded, start, 24)
+        end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
+        assert translation.length == len(tokens)
+        assert translation.text == prompt.text(tokens[:end])

@@ -1,0 +1,53 @@
+"""SIG concentrations of a test set, on a tiny random model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from bench import SCRIPTS, Bench, run
+
+from entropy_valley import files
+from entropy_valley.analysis.sig_concentration import sig_concentration
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.reference_orders import Step
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset):
+    return Bench(tmp_path, checkpoints, testset)
+
+
+def measure(bench):
+    path = bench.root / "sig.jsonl"
+    run([SCRIPTS / "sig_concentration.py", json.dumps(bench.spec), *bench.common, "--out", path])
+    return path
+
+
+def test_it_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, llada):
+    rows, wanted = files.read_jsonl(measure(bench)), files.read_jsonl(bench.testset)
+    assert [row["id"] for row in rows] == [row["id"] for row in wanted]
+    for row, pair in zip(rows[:3], wanted, strict=False):
+        encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
+        masks = [llada.mask_id] * (len(encode(pair["target"])) + 1)
+        own, other = (
+            reference._slot_logits(llada, encode(bench.spec["prompt"].replace("{src}", source)), masks)
+            for source in (pair["source"], "")
+        )
+        sigs = Step([], own, lambda other=other: other, 0, 1).sig(backward=False).tolist()
+        assert row["concentration"] == pytest.approx(sig_concentration(sigs), abs=1e-4)
+        assert row["mean_sig"] == pytest.approx(sum(sigs) / len(sigs), abs=1e-4)
+
+
+def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
+    first = measure(bench).read_bytes()
+    no_model()
+    assert measure(bench).read_bytes() == first
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [12, 0]
+
+
+def test_a_reading_with_the_sig_is_no_selectors_probe(bench):
+    """What is stored for the one is never taken for the other."""
+    measure(bench)
+    bench.canvas("ev")
+    assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]

@@ -1,0 +1,56 @@
+"""Made-up results of reveal orders under Oracle's lengths, on sentences with and without categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+
+ORDERS = {
+    "med": {"order": "med", "settings": {}, "source_guided": False},
+    "sig_first": {"order": "sig_first", "settings": {}, "source_guided": True},
+    "hybrid_25": {"order": "hybrid", "settings": {"p": 0.25}, "source_guided": True},
+    "random": {"order": "random", "settings": {"seed": 1}, "source_guided": False},
+}
+SOURCES = ["Come on Monday.", "Take 5.", "See Anna.", "Take 7, Paul.", "Go."]
+CONCENTRATIONS = [0.5, 0.4, 0.3, 0.2, 0.1]
+
+
+def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: Sequence[int] = (1,)) -> dict[str, Any]:
+    """Files of cells by (method, order), whose sentences have these COMET scores in every seed; return their spec."""
+    testset = root / "test.jsonl"
+    rows = [{"id": f"t{n}", "source": source, "target": "词"} for n, source in enumerate(SOURCES)]
+    files.write_jsonl(testset, rows)
+    cells = [_cell(root, seed, *system, values) for seed in seeds for system, values in scores.items()]
+    sigs = {cell["path"]: str(root / f"seed{cell['seed']}" / "sig.jsonl") for cell in cells}
+    for path in sigs.values():
+        values = zip(rows, CONCENTRATIONS, strict=True)
+        files.write_jsonl(path, [{"id": row["id"], "concentration": value, "mean_sig": 1.0} for row, value in values])
+    return {
+        "cells": cells,
+        "metric_name": "toy COMET",
+        "resamples": 200,
+        "seed": 1,
+        "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
+        "main": "med",
+        "orders": {order: ORDERS[order] for _, order in scores},
+        "testsets": {cell["path"]: str(testset) for cell in cells},
+        "sigs": sigs,
+    }
+
+
+def _cell(root: Path, seed: int, method: str, order: str, values: Sequence[float]) -> dict[str, Any]:
+    folder, count = root / f"seed{seed}" / method / order, len(values)
+    files.write_jsonl(folder / "scores.jsonl", [{"id": f"t{n}", "comet22": value} for n, value in enumerate(values)])
+    names = {"comet22": "comet|signature", "bleu": "bleu|signature"}
+    system = {"comet22": sum(values) / count, "bleu": 30.0, "chrf": 50.0, "signatures": names}
+    files.write_json(folder / "scores.json", system)
+    digests = {"data_digest": "d" * 16, "backbone_digest": "b" * 16, "adapter_digest": "a" * 16}
+    signature = {"decoder": f"engine|{order}", "shifted": False, **digests}
+    twice = 2 if "sig" in order else 1
+    totals = {"calls": 8 * twice * count, "slots": 40 * twice * count, "passes": 6 * twice * count}
+    files.write_json(folder / "decoding.json", {"signature": signature, "sentences": count, **totals})
+    place = {"backbone": "llada-tiny", "direction": "en-zh", "testset": "test", "seed": seed}
+    return {**place, "method": method, "order": order, "steps": 8, "path": str(folder / "scores.json")}

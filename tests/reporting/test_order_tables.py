@@ -1,0 +1,178 @@
+"""The tables of reveal orders, on made-up results small enough to work out."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import fake_orders
+import pytest
+from test_reporting_scripts import run
+
+from entropy_valley import files
+from entropy_valley.analysis.challenge import ChallengeSpec, negative_order
+from entropy_valley.analysis.order_sweep import OrderSpec, order_sweep
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import notes, tables
+from entropy_valley.reporting.challenge_table import challenge_table
+from entropy_valley.reporting.order_table import order_table
+
+MED = [0.5, 0.5, 0.5, 0.5, 0.5]
+SIG = [0.6, 0.7, 0.3, 0.5, 0.45]  # its lead: +.1, +.2, -.2, 0, -.05
+SWEEP = {
+    ("oracle", "med"): MED,
+    ("oracle", "random"): [0.1] * 5,
+    ("oracle", "sig_first"): SIG,
+    ("oracle", "hybrid_25"): [0.45] * 5,
+    ("ratio", "med"): [0.3] * 5,
+    ("ev", "med"): [0.4] * 5,
+}
+CHALLENGE = {system: SWEEP[system] for system in [("oracle", "med"), ("oracle", "sig_first")]}
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    return fake_orders.write(tmp_path, SWEEP, seeds=(1, 2))
+
+
+@pytest.fixture
+def challenge(tmp_path):
+    return fake_orders.write(tmp_path, CHALLENGE)
+
+
+def swept(value):
+    spec = OrderSpec.parse(files.canonical(value))
+    numbers = order_sweep(spec)
+    return order_table(spec, numbers, notes.provenance(spec)), numbers
+
+
+def challenged(value):
+    spec = ChallengeSpec.parse(files.canonical(value))
+    numbers = negative_order(spec)
+    return challenge_table(spec, numbers, notes.provenance(spec)), numbers
+
+
+def rows_of(table):
+    return [
+        (section.heading, {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups})
+        for section in table.sections
+    ]
+
+
+class TestOrderSweep:
+    def test_schedules_then_controls_then_spans_for_each_run(self, sweep):
+        headings, rows = zip(*rows_of(swept(sweep)[0]), strict=True)
+        first, second = (f"LLaDA-tiny, En→Zh, T = 8, training seed {seed}, N = 5" for seed in (1, 2))
+        assert headings == (first, "Additional controls", "", second, "Additional controls", "")
+        assert [list(labels) for labels in rows[:3]] == [
+            ["MED", "SIG-first", "Hybrid MED→SIG, p = 0.25"],
+            ["Random"],
+            ["Source-guided span (max − min)", "Oracle − Ratio", "EV − Ratio"],
+        ]
+        assert rows[:3] == rows[3:]
+
+    def test_a_schedules_row(self, sweep):
+        (_, guided), (_, controls), *_ = rows_of(swept(sweep)[0])
+        assert guided["MED"] == ["0.5000", "30.00", "–", "–", "8.00", "40.00", "6.00"]
+        assert guided["Hybrid MED→SIG, p = 0.25"][:4] == ["0.4500", "30.00", "−0.0500 [−0.0500, −0.0500]", "< 0.005"]
+        assert guided["SIG-first"][2].startswith("+0.0100 [−0.")
+        assert guided["SIG-first"][4:] == ["16.00", "80.00", "12.00"]
+        assert controls["Random"][2] == "−0.4000 [−0.4000, −0.4000]"
+
+    def test_the_span_leaves_controls_out_and_is_set_against_the_length_gaps(self, sweep):
+        """0.51 − 0.45; Oracle leads Ratio by 0.2, and EV by 0.1."""
+        table, numbers = swept(sweep)
+        _, _, (_, spans), *_ = rows_of(table)
+        assert spans["Source-guided span (max − min)"] == ["0.0600", *["–"] * 6]
+        assert spans["Oracle − Ratio"][:3] == ["+0.2000", "–", "3.3× the span"]
+        assert spans["EV − Ratio"][:3] == ["+0.1000", "–", "1.7× the span"]
+        found = numbers[(numbers.order == "") & (numbers.seed == 1)].set_index("metric")["value"]
+        assert found["source_guided_span"] == pytest.approx(0.06)
+        assert found["span"] == pytest.approx(0.41)
+
+    def test_without_other_lengths_there_are_no_gaps(self, sweep):
+        cells = [cell for cell in sweep["cells"] if cell["method"] == "oracle" and cell["order"] in ("med", "random")]
+        assert [list(rows) for _, rows in rows_of(swept(sweep | {"cells": cells})[0])][:3] == [
+            ["MED"],
+            ["Random"],
+            ["Source-guided span (max − min)"],
+        ]
+
+    def test_seeds_are_not_pooled(self, sweep):
+        _, numbers = swept(sweep)
+        assert set(numbers[numbers.metric == "sentences"]["value"]) == {5}
+
+    def test_the_main_order_must_be_there(self, sweep):
+        cells = [cell for cell in sweep["cells"] if (cell["method"], cell["order"]) != ("oracle", "med")]
+        with pytest.raises(InputError, match="no cell of oracle and med"):
+            swept(sweep | {"cells": cells})
+
+    def test_a_cell_that_comes_twice(self, sweep):
+        with pytest.raises(InputError, match="comes twice"):
+            swept(sweep | {"cells": [*sweep["cells"], sweep["cells"][0]]})
+
+    def test_an_order_that_is_not_described(self, sweep):
+        with pytest.raises(InputError, match="order random without order, settings, source_guided"):
+            swept(sweep | {"orders": {name: value for name, value in sweep["orders"].items() if name != "random"}})
+
+    def test_a_users_own_order_goes_by_its_name(self, sweep):
+        mine = {"order": "mine:Order", "settings": {"reach": 2}, "source_guided": True}
+        (_, guided), *_ = rows_of(swept(sweep | {"orders": sweep["orders"] | {"random": mine}})[0])
+        assert "random" in guided
+
+    def test_compiles_in_landscape(self, sweep, pdflatex):
+        assert "Overfull" not in pdflatex(tables.to_latex(swept(sweep)[0]), landscape=True)
+
+
+class TestChallenge:
+    def test_a_row_for_each_category_and_one_for_all(self, challenge):
+        """Two sources have a number (+0.2 and 0), two a name (−0.2 and 0), one a date, and none a list."""
+        (heading, rows), (_, overall) = rows_of(challenged(challenge)[0])
+        assert heading == "LLaDA-tiny, En→Zh, T = 8, training seed 1, N = 5"
+        assert list(rows) == ["Dates", "Enumeration", "Named entities", "Numbers"]
+        assert rows["Dates"] == ["1", "0.6000", "0.5000", "+0.1000 [+0.1000, +0.1000]", "< 0.005"]
+        assert rows["Enumeration"] == ["0", "–", "–", "–", "–"]
+        assert rows["Numbers"][:4] == ["2", "0.6000", "0.5000", "+0.1000 [+0.0000, +0.2000]"]
+        assert rows["Named entities"][:3] == ["2", "0.4000", "0.5000"]
+        assert overall["Overall"][:3] == ["5", "0.5100", "0.5000"]
+
+    def test_spearman_by_hand(self, challenge):
+        """Concentrations fall 5 4 3 2 1 in rank; the leads' ranks are 4 5 1 3 2: ρ = 1 − 6 (1+1+4+1+1) / 120 = 0.6."""
+        table, numbers = challenged(challenge)
+        found = numbers[numbers.category == "overall"].set_index("metric")["value"]
+        assert found["spearman_rho"] == pytest.approx(0.6)
+        assert 0.2 < found["spearman_p"] < 0.4
+        texts = [note.text for note in table.notes]
+        assert any(
+            "SIG-Concentration and its SIG-first − MED: +0.6000, two-sided p = 0.2848, N = 5" in t for t in texts
+        )
+
+    def test_equal_leads_have_no_correlation(self, tmp_path):
+        value = fake_orders.write(tmp_path, {**CHALLENGE, ("oracle", "sig_first"): [0.6] * 5})
+        table, numbers = challenged(value)
+        assert math.isnan(numbers[numbers.metric == "spearman_rho"]["value"].item())
+        assert any("MED: n/a (LLaDA-tiny" in note.text for note in table.notes)
+
+    @pytest.mark.parametrize("which", ["testsets", "sigs"])
+    def test_files_of_other_sentences_are_refused(self, challenge, which):
+        path = next(iter(challenge[which].values()))
+        rows = files.read_jsonl(path, ("id",))
+        files.write_jsonl(path, [*rows[:-1], rows[-1] | {"id": "t9"}])
+        with pytest.raises(InputError, match=r"not the sentences of .*2 ids are in one only, such as 't4'|'t9'"):
+            challenged(challenge)
+
+    def test_it_compares_two_orders(self, sweep):
+        with pytest.raises(InputError, match="Give med and one other"):
+            challenged(sweep)
+
+    def test_compiles(self, challenge, pdflatex):
+        assert "Overfull" not in pdflatex(tables.to_latex(challenged(challenge)[0]), landscape=True)
+
+
+@pytest.mark.parametrize(("script", "results"), [("order_table", "sweep"), ("challenge_table", "challenge")])
+def test_scripts_write_their_tables(request, tmp_path, script, results):
+    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")}
+    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
+    result = run(script, json.dumps(request.getfixturevalue(results)), *options)
+    assert result.returncode == 0, result.stderr
+    assert all(path.stat().st_size > 100 for path in outputs.values())

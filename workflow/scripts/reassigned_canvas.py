@@ -1,0 +1,34 @@
+"""Deal the canvas ratios of another method to other sentences; no model is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from entropy_valley import errors, files
+from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.reassignment import reassign
+from entropy_valley.decoding.translation import read_canvases
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--of", type=Path, required=True, help="the canvas file of the other method, in the same run")
+    options = parser.parse_args()
+    with Job(options) as job:
+        settings = job.spec["selector"]
+        sources = [len(job.card.prompt.tokens(row["source"])) for row in job.rows]
+        given = [canvas["length"] for canvas in read_canvases(options.of, job.rows)]
+        lengths = reassign(given, sources, settings["seed"], settings["within"])
+        for place, length in enumerate(lengths):
+            job.check(place, length)
+        # The ratios are those that other sentences have probed: this method's own probes are none.
+        rows = [
+            {"id": row["id"], "length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
+            for row, length in zip(job.rows, lengths, strict=True)
+        ]
+        files.write_jsonl(options.out, rows)
+        job.report("reassigned canvas")
+
+
+if __name__ == "__main__":
+    errors.run(main)

@@ -1,0 +1,31 @@
+"""Write how much each test sentence's all-mask canvas depends on the source, and how much of that sits in few slots."""
+
+from __future__ import annotations
+
+import statistics
+
+from entropy_valley import errors, files
+from entropy_valley.analysis.sig_concentration import sig_concentration
+from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.probe import probe_sig
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    with Job(options) as job:
+        lengths = [len(job.card.prompt.tokens(row["target"])) + 1 for row in job.rows]  # as Oracle's
+        readings = probe_sig(job, list(enumerate(lengths)))
+        rows = [
+            {
+                "id": row["id"],
+                "concentration": round(sig_concentration(reading.sigs), 6),
+                "mean_sig": round(statistics.fmean(reading.sigs), 6),
+            }
+            for row, reading in zip(job.rows, readings, strict=True)
+        ]
+        files.write_jsonl(options.out, rows)
+        job.report("sig concentration")
+
+
+if __name__ == "__main__":
+    errors.run(main)

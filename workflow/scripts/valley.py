@@ -1,0 +1,42 @@
+"""Read all-mask canvases of test sentences around the reference's length and on a dense grid.
+
+A diagnostic that sees the reference. What a canvas job has probed comes from the store, and the other way round.
+"""
+
+from __future__ import annotations
+
+from entropy_valley import errors, files
+from entropy_valley.canvas import valley
+from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.probe import probe
+from entropy_valley.canvas.selectors.ev import mean_entropy
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    with Job(options) as job:
+        spec, tokens = job.spec, job.card.prompt.tokens
+        sources = [len(tokens(row["source"])) for row in job.rows]
+        targets = [len(tokens(row["target"])) for row in job.rows]
+        rows = valley.draw(job.rows, spec["sentences"], spec["seed"])
+        around = _within(job, valley.around_reference(rows, targets, spec["offset"]))
+        grid = _within(job, valley.on_grid(rows, sources, spec["ratios"]))
+        entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
+        read = {
+            "offsets": valley.curve(around, entropies[: len(around)]),
+            "offsets_complete": valley.complete(around, entropies[: len(around)]),
+            "ratios": valley.curve(grid, entropies[len(around) :]),
+            "source_tokens": {row["id"]: count for row, count in zip(job.rows, sources, strict=True)},
+            "signature": {**job.signature("all-mask"), "data_digest": files.file_digest(options.testset)},
+        }
+        files.write_json(options.out, read)
+        job.report("valley")
+
+
+def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
+    """Those within the context; the curves count their sentences."""
+    return [place for place in places if job.fits(place.row, place.length)]
+
+
+if __name__ == "__main__":
+    errors.run(main)
