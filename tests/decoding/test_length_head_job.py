@@ -99,3 +99,15 @@ def test_the_translator_reads_the_same_head(bench, llada):
     )
     with pytest.raises(InputError, match="needs a length head"):
         Translator(llada, prompt, selector).translate(sources)
+
+
+def test_a_benchmark_reads_the_prompts_under_the_clock(bench):
+    head, path = train(bench) / "head.safetensors", bench.root / "latency.json"
+    denoising = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
+    spec = {**bench.spec, **denoising, "method": "length_head", "selector": SELECTORS["length_head"]}
+    spec |= {"sentences": 100, "repeats": 1, "seed": 1}
+    run([SCRIPTS / "latency.py", json.dumps(spec), *bench.common, "--no-store", "--out", path, "--length-head", head])
+    bench.canvas("length_head", "--length-head", head)
+    bench.decode("length_head")
+    info = files.read_json(bench.info)
+    assert files.read_json(path)["single"]["passes"] == info["passes"] / info["sentences"]
