@@ -25,9 +25,8 @@ def main() -> None:
     with Job(options) as job:
         selector = _selector(job.spec["method"], job.spec["selector"], options.statistics)
         predicted = _predicted(job, options.length_head)
-        rooms = [
-            max(SHORTEST, job.card.context - len(prompt)) for prompt in job.prompts
-        ]  # what is too long is told below
+        # A sentence without room for a canvas is told below, with what its canvas would be.
+        rooms = [max(SHORTEST, job.card.context - len(prompt)) for prompt in job.prompts]
         sentences = sentences_of(job.rows, job.card.prompt, selector, predicted, rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
