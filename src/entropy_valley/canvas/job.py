@@ -92,7 +92,7 @@ class Job:
 
     @property
     def rooms(self) -> list[int]:
-        """The slots that the context leaves behind each row's prompt; at least two: what is too long, ``check`` says."""
+        """The slots that the context leaves behind each row's prompt, at least two; ``check`` says what is too long."""
         return [max(SHORTEST, self.card.context - len(prompt)) for prompt in self.prompts]
 
     @functools.cached_property
