@@ -62,8 +62,8 @@ def compare_autoregressive(
 
 def against_mean(
     first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22"
-) -> dict[str, object]:
-    """The metric, the test of a system against the sentence-wise mean of others, and its bootstrap's seed.
+) -> PairedTest:
+    """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
     """
@@ -72,8 +72,7 @@ def against_mean(
         rival = sentences(other, metric)
         _same_sentences(first, scores, other, rival)
         rivals.append(rival.loc[scores.index])
-    test = paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
-    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+    return paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -110,15 +109,9 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
 
 
 def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
-    """As :func:`against_mean`, of two systems."""
-    return against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
-
-
-def paired(first: ScoredCell, second: ScoredCell, *, resamples: int, seed: int, metric: str = "comet22") -> PairedTest:
-    """The test of two systems of one run; :class:`InputError` if they were not scored on the same sentences."""
-    scores, others = sentences(first, metric), sentences(second, metric)
-    _same_sentences(first, scores, second, others)
-    return paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
+    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    test = against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
+    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

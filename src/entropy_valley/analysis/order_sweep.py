@@ -10,7 +10,8 @@ from typing import Any, Self
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.comparisons import against_mean
+from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.scores import METRICS
 from entropy_valley.analysis.spec import ScoredCell, Spec, record
 from entropy_valley.errors import InputError
@@ -18,7 +19,7 @@ from entropy_valley.errors import InputError
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 COLUMNS = [*RUN, "method", "order", "metric", "value"]
 FIXED = "oracle"  # the length method under which orders are compared
-TOTALS = ("calls", "slots", "passes")  # of decoding.json, here per sentence
+COSTS = ("sentences", "calls", "slots", "passes")  # per sentence, but for their number
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
@@ -84,12 +85,10 @@ def main_cell(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell]) ->
 
 
 def _numbers(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
-    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
-    sentences = decoding["sentences"]
-    found = {metric: float(system[metric]) for metric in METRICS} | {"sentences": sentences}
-    found |= {name: decoding[name] / sentences for name in TOTALS}
+    system, cost = files.read_json(cell.path), per_sentence(cell)
+    found = {metric: float(system[metric]) for metric in METRICS} | {name: cost[name] for name in COSTS}
     if cell.method == FIXED and cell.order != spec.main:
-        test = asdict(paired(cell, main_cell(spec, systems), resamples=spec.resamples, seed=spec.seed))
+        test = asdict(against_mean(cell, [main_cell(spec, systems)], resamples=spec.resamples, seed=spec.seed))
         found |= {name: test[name] for name in TESTED}
     return found
 

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.comparisons import against_mean
+from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import gap_closures
 from entropy_valley.analysis.spec import ScoredCell, Spec
 from entropy_valley.errors import InputError
@@ -18,7 +19,7 @@ RUN = ("backbone", "direction", "testset", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 SCORES = {"comet": "comet22", "bleu": "bleu", "chrf": "chrf"}
-TOTALS = ("calls", "slots", "passes")  # of decoding.json, printed per sentence
+COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
@@ -61,15 +62,14 @@ def study(spec: StudySpec) -> pd.DataFrame:
 
 
 def _row(cell: ScoredCell, timed: bool) -> dict[str, Any]:
-    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
-    sentences = decoding["sentences"]
+    system, cost = files.read_json(cell.path), per_sentence(cell)
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
         **{name: float(system[key]) for name, key in SCORES.items()},
-        "mae": decoding["length_mae"],
-        **{name: decoding[name] / sentences for name in TOTALS},
-        "untouched": decoding["within_steps"] / sentences,
-        "sentences": sentences,
+        "mae": cost["length_mae"],
+        **{name: cost[name] for name in COSTS},
+        "untouched": cost["within_steps"],
+        "sentences": cost["sentences"],
         **(_seconds(cell) if timed else {}),
     }
 
@@ -106,7 +106,7 @@ def _tests(spec: StudySpec) -> pd.DataFrame:
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(paired(first, cell, resamples=spec.resamples, seed=spec.seed))
+            test = asdict(against_mean(first, [cell], resamples=spec.resamples, seed=spec.seed))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)
 
