@@ -145,6 +145,13 @@ def test_the_translator_keeps_the_best_of_all(backbone):
         assert translation.text == prompt.text(text)
 
 
+def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
+    prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+    for selector in (Fixed(500), make_selector("ev", {"ratios": [1.0, 500.0]})):
+        with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
+            Translator(backbone, prompt, selector, steps=4).translate(["Anna sees it"])
+
+
 class Fixed:
     """A canvas of so many slots."""
 
