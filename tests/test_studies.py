@@ -100,3 +100,8 @@ def test_a_method_lacks_the_ratios_of_a_direction():
                 },
             )
         )
+
+
+def test_a_study_is_no_namesake_of_another_table():
+    with pytest.raises(InputError, match=r"studies\.main.*is the name of another table or figure"):
+        load(overlay(BASE, {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}}))

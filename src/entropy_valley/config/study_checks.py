@@ -13,6 +13,10 @@ from entropy_valley.config.studies import Study
 if TYPE_CHECKING:
     from entropy_valley.matrix import Cell
 
+# Files that other rules make: a study's table, or figure, cannot have their names.
+TABLES = ("main", "crossbb", "ar_reference", "dream_instruct", "significance")
+FIGURES = ("hero", "crossbb", "entropy_valley", "selector_checks")
+
 
 def study_problems(experiment: Experiment) -> Iterator[Problem]:
     """Every such problem of the studies that ``tables.studies`` lists."""
@@ -29,6 +33,8 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     from entropy_valley.matrix import study_cells
 
     study = experiment.studies[name]
+    if name in TABLES or (_is_drawn(study) and name in FIGURES):
+        yield "is the name of another table or figure; rename the study"
     backbones = [*_backbones(experiment, study)]
     if backbones:
         yield from backbones
@@ -39,6 +45,10 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         return
     undefined = [problem for cell in cells for problem in _undefined(experiment, cell)]
     yield from undefined or _of_layout(experiment, study, cells)
+
+
+def _is_drawn(study: Study) -> bool:
+    return study.layout == "budgets" or (study.layout == "systems" and study.figure)
 
 
 def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
@@ -71,9 +81,8 @@ def _of_layout(experiment: Experiment, study: Study, cells: Sequence[Cell]) -> I
     layout, backbones = study.layout, {cell.run.backbone for cell in cells}
     if layout in ("orders", "categories"):
         yield from _of_orders(experiment, layout, cells)
-    drawn = layout == "systems" and study.figure
-    if (layout in ("budgets", "checks") or drawn) and len(backbones) > 1:
-        yield f"the layout {layout}{', drawn,' if drawn else ''} is of one backbone; name one"
+    if (layout == "checks" or _is_drawn(study)) and len(backbones) > 1:
+        yield f"the layout {layout}{', drawn,' if layout == 'systems' else ''} is of one backbone; name one"
     if layout == "budgets":
         yield from _of_budgets(cells)
     if layout == "checks" and "ev" not in {cell.method for cell in cells}:
