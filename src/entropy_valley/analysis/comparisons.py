@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +16,6 @@ from entropy_valley.errors import InputError
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
-Runs = dict[tuple[object, ...], dict[str, ScoredCell]]
 
 
 def compare(
@@ -86,14 +87,18 @@ def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(mean="mean", runs="count").reset_index()
 
 
-def by_run(cells: Iterable[ScoredCell]) -> Runs:
-    """The cells of each run by method, in the order they come; a method twice in a run is an :class:`InputError`."""
-    runs: Runs = {}
+def by_run(
+    cells: Iterable[ScoredCell],
+    run: Sequence[str] = RUN,
+    system: Callable[[ScoredCell], Any] = attrgetter("method"),
+) -> dict[tuple[Any, ...], dict[Any, ScoredCell]]:
+    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
+    runs: dict[tuple[Any, ...], dict[Any, ScoredCell]] = {}
     for cell in cells:
-        methods = runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})
-        if cell.method in methods:
-            raise InputError(cell.path, "this cell comes twice", "Name each cell of the matrix once.")
-        methods[cell.method] = cell
+        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
+        if system(cell) in systems:
+            raise InputError(cell.path, "this cell comes twice", "Name each cell once.")
+        systems[system(cell)] = cell
     return runs
 
 
