@@ -13,11 +13,12 @@ from entropy_valley.canvas.lengths import check_context, room_behind
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
+from entropy_valley.decoding.contenders import contenders, winner
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.growing.runner import grow
 from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
-from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
+from entropy_valley.decoding.translation import Denoising, text_tokens
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def decode(
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
     the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
     source, for the orders that look at it. Of several contenders the decoded canvas is the
-    :func:`~entropy_valley.decoding.translation.winner`. Raises InputError for a canvas that exceeds the context.
+    :func:`~entropy_valley.decoding.contenders.winner`. Raises InputError for a canvas that exceeds the context.
     """
     context, filling, growing = engine.backbone.context, denoising.filling, []
     queue, rows = Queue(), {}

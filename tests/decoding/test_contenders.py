@@ -13,7 +13,8 @@ from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.selectors import make_selector
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.translation import read_canvases, winner
+from entropy_valley.decoding.contenders import winner
+from entropy_valley.decoding.translation import read_canvases
 from entropy_valley.errors import InputError
 from entropy_valley.translator import Translator
 

@@ -8,17 +8,19 @@ from entropy_valley import errors, files
 from entropy_valley.canvas.job import Job, method_arguments
 from entropy_valley.canvas.predicting import needed_head
 from entropy_valley.canvas.selection import read_selector
+from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.translation import Denoising, signature
 
 
 def main() -> None:
     options = method_arguments(__doc__).parse_args()
     from entropy_valley.canvas.length_head import LengthHead
-    from entropy_valley.decoding.latency import draw, measure
+    from entropy_valley.decoding.latency import measure
 
     with Job(options) as job:
         spec = job.spec
-        job.rows = draw(job.rows, spec["sentences"], spec["seed"])
+        drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
+        job.rows = [job.rows[place] for place in drawn]
         selector = read_selector(spec["method"], spec["selector"], options.statistics)
         denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
         head = needed_head(spec["method"], spec["selector"], options.length_head)

@@ -12,7 +12,7 @@ import platform
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ import torch
 
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.corpus import sampling
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.ledger import Ledger
 from entropy_valley.translator import decode
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
     from entropy_valley.canvas.selectors import Selector
     from entropy_valley.decoding.translation import Denoising
-
-
-def draw(rows: Sequence[Mapping[str, str]], sentences: int, seed: int) -> list[Mapping[str, str]]:
-    """So many rows of a test set by the keyed hash, the same for all methods; all of them where there are fewer."""
-    pairs = ((row["source"], row["target"]) for row in rows)
-    return [rows[number - 1] for number, _ in sampling.subset(pairs, sentences, seed)]
 
 
 def measure(
