@@ -40,11 +40,11 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         yield from backbones
         return
     cells = study_cells(experiment, name)
-    if not cells:
-        yield "compares nothing in the directions of the matrix; take it out of tables.studies"
-        return
     undefined = [problem for cell in cells for problem in _undefined(experiment, cell)]
-    yield from undefined or _of_layout(experiment, study, cells)
+    if undefined or not cells:
+        yield from undefined
+    else:
+        yield from _of_layout(experiment, study, cells)
 
 
 def _is_drawn(study: Study) -> bool:
@@ -54,7 +54,7 @@ def _is_drawn(study: Study) -> bool:
 def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
     from entropy_valley.backbone.families import find_family
 
-    for name in study.backbones or []:
+    for name in study.backbones if isinstance(study.backbones, list) else []:
         if name not in experiment.backbones:
             yield f"{name!r} is not defined under `backbones`"
         elif find_family(experiment.backbones[name].family).causal:
