@@ -7,7 +7,7 @@ min_version("9.0")
 
 from entropy_valley import audit, config as configuration, errors, matrix
 from entropy_valley.backbone import adapters
-from entropy_valley.specs import jobs, places, tables
+from entropy_valley.specs import jobs, methods, places, tables
 
 
 configfile: "config.yaml"

@@ -50,7 +50,12 @@ def _cell(root: Path, seed: int, method: str, order: str, values: Sequence[float
     digests = {"data_digest": "d" * 16, "backbone_digest": "b" * 16, "adapter_digest": "a" * 16}
     signature = {"decoder": f"engine|{order}", "shifted": False, **digests}
     twice = 2 if "sig" in order else 1
-    totals = {"calls": 8 * twice * count, "slots": 40 * twice * count, "passes": 6 * twice * count}
+    totals = {
+        "calls": 8 * twice * count,
+        "slots": 40 * twice * count,
+        "passes": 6 * twice * count,
+        "within_steps": count,
+    }
     files.write_json(folder / "decoding.json", {"signature": signature, "sentences": count, **totals})
     place = {"backbone": "llada-tiny", "direction": "en-zh", "testset": "test", "seed": seed}
     return {**place, "method": method, "order": order, "steps": 8, "path": str(folder / "scores.json")}

@@ -12,7 +12,7 @@ from entropy_valley import matrix
 from entropy_valley.config import load_files
 from entropy_valley.corpus import sources
 from entropy_valley.files import canonical
-from entropy_valley.specs import jobs, tables
+from entropy_valley.specs import jobs, methods, tables
 
 ROOT = Path(__file__).parents[1]
 PAPER = load_files([ROOT / "config.yaml"])
@@ -113,7 +113,7 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     spec = json.loads(jobs.length_statistics(PAPER, matrix.Run("en-zh", "llada-8b", 1)))
     assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200)
     assert not spec.keys() & {"method", "selector", "seed"}
-    fitted = [name for name in PAPER.length_methods.model_dump() if jobs.needs_statistics(PAPER, name)]
+    fitted = [name for name in PAPER.length_methods.model_dump() if methods.needs_statistics(PAPER, name)]
     assert fitted == ["cal", "ev_calibrated", "ev_prior", "ev_line", "length_line", "ev_line_5"]
 
 
@@ -131,7 +131,7 @@ def test_a_valley_has_its_directions_grid_and_no_methods_settings():
 def test_a_reassignment_says_whose_canvases_it_deals_and_how():
     spec = json.loads(jobs.canvas(PAPER, matrix.Run("en-zh", "llada-8b", 1), "ev_reassigned_deciles_3"))
     assert spec["selector"] == {"selector": "reassigned", "of": "ev", "seed": 3, "within": "deciles"}
-    dealt = jobs.reassigned_methods(PAPER)
+    dealt = methods.reassigned_methods(PAPER)
     assert len(dealt) == 10 and all(name.startswith("ev_reassigned_") for name in dealt)
 
 
@@ -201,4 +201,4 @@ def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
     start = [json.loads(jobs.canvas(PAPER, run, name))["selector"] for name in ("daedal", "daedal_own")]
     assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
     assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
-    assert jobs.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
+    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}

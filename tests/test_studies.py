@@ -78,6 +78,12 @@ def test_methods_of_studies_are_methods_of_the_workflow():
         ({"methods": ["ev", "ev"]}, "repeats ev"),
         ({"layout": "orders", "methods": ["ev"]}, "needs the method oracle and the order med; add both"),
         ({"layout": "categories", "methods": ["oracle"], "orders": ["med"]}, "compares med with one other order"),
+        ({"layout": "budgets", "methods": ["oracle", "ratio"]}, "needs the method ev at every T; add it"),
+        ({"layout": "budgets", "methods": ["ev"], "orders": ["med", "random"]}, "one reveal order, not of med, random"),
+        ({"layout": "checks", "methods": ["ev_sum"]}, "is of the method ev; add it"),
+        ({"methods": ["ev"], "backbones": ["llada-8b", "dream-7b"], "figure": True}, "is of one backbone; name one"),
+        ({"methods": ["ev"], "backbones": ["llama3-8b"]}, "is autoregressive; studies compare masked backbones"),
+        ({"methods": ["ev_reassigned_1"], "columns": ["latency"]}, "takes another's canvases and has no latency"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -104,3 +110,8 @@ def test_a_method_lacks_the_ratios_of_a_direction():
                 },
             )
         )
+
+
+def test_a_study_is_no_namesake_of_another_table():
+    with pytest.raises(InputError, match=r"studies\.main.*is the name of another table or figure"):
+        load(overlay(BASE, {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}}))

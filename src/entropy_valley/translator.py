@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.card import turn_end_id
-from entropy_valley.canvas.length_head import LengthHead, mean_states
+from entropy_valley.canvas.length_head import LengthHead, predictions
+from entropy_valley.canvas.lengths import check_context, room_behind
 from entropy_valley.canvas.reading import Reading
-from entropy_valley.canvas.selection import Selection, within
+from entropy_valley.canvas.selection import Selection
 from entropy_valley.canvas.selectors import Selector, Sentence
+from entropy_valley.decoding.contenders import contenders, winner
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.growing.runner import grow
 from entropy_valley.decoding.growing.slots import GrowingCanvas
 from entropy_valley.decoding.tasks import Canvas, Filled, Queue
-from entropy_valley.decoding.translation import Denoising, contenders, text_tokens, winner
+from entropy_valley.decoding.translation import Denoising, text_tokens
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,10 +52,17 @@ class Translator:
     length_head: LengthHead | None = None
 
     def translate(self, sources: Sequence[str]) -> list[Translation]:
-        """The translations of ``sources``, in their order; all are decoded together."""
+        """The translations of ``sources``, in their order; all are decoded together.
+
+        Raises InputError, before that canvas is read, for one that exceeds the backbone's context.
+        """
         prompts = [self.prompt.encode(source) for source in sources]
         sentences = [
-            Sentence(len(self.prompt.tokens(source)), predicted=lengths, room=self.backbone.context - len(prompt))
+            Sentence(
+                len(self.prompt.tokens(source)),
+                predicted=lengths,
+                room=room_behind(len(prompt), self.backbone.context),
+            )
             for source, prompt, lengths in zip(sources, prompts, self._predicted(prompts), strict=True)
         ]
         denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
@@ -67,9 +76,8 @@ class Translator:
             return [None] * len(prompts)
         if self.length_head is None:
             raise InputError("selector", "needs a length head", "Give the translator one.")
-        context = self.backbone.model.config.max_position_embeddings
-        means = dict(mean_states(self.backbone, prompts))
-        return [self.length_head.likeliest(means[place], context - len(one)) for place, one in enumerate(prompts)]
+        predicted = dict(predictions(self.length_head, self.backbone, prompts))
+        return [predicted[place] for place in range(len(prompts))]
 
     def _translation(self, row: dict[str, Any], filled: Filled) -> Translation:
         turn_end = turn_end_id(self.prompt.tokenizer, self.backbone.family)
@@ -90,28 +98,29 @@ def decode(
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
     the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
     source, for the orders that look at it. Of several contenders the decoded canvas is the
-    :func:`~entropy_valley.decoding.translation.winner`.
+    :func:`~entropy_valley.decoding.contenders.winner`. Raises InputError for a canvas that exceeds the context.
     """
-    filling, growing = denoising.filling, []
+    context, filling, growing = engine.backbone.context, denoising.filling, []
     queue, rows = Queue(), {}
     decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
 
     def go_on(place: int) -> None:
-        selection = selections[place]
+        selection, prompt = selections[place], prompts[place]
         for length in selection.proposals():
-            queue.put((place, length), Canvas(prompts[place], length))
-        if not selection.waits:
-            room = sentences[place].room
-            rows[place] = within(selection.row(), lambda length: room is None or length <= room)
-            for length in contenders(rows[place]):
-                start = selection.probes.get(length)
-                if filling:
-                    most = min(filling.cap, engine.backbone.context - len(prompts[place]))
-                    growing.append(((place, length), GrowingCanvas(prompts[place], length, most, start)))
-                else:
-                    canvas = denoising.canvas(prompts[place], sourceless, length, start)
-                    queue.put((place, length), canvas)
+            check_context("sources", place + 1, len(prompt), length, context)
+            queue.put((place, length), Canvas(prompt, length))
+        if selection.waits:
+            return
+        rows[place] = selection.row()
+        for length in contenders(rows[place]):
+            check_context("sources", place + 1, len(prompt), length, context)
+            start = selection.probes.get(length)
+            if filling:
+                most = min(filling.cap, context - len(prompt))
+                growing.append(((place, length), GrowingCanvas(prompt, length, most, start)))
+            else:
+                queue.put((place, length), denoising.canvas(prompt, sourceless, length, start))
 
     for place in range(len(sentences)):
         go_on(place)

@@ -43,7 +43,7 @@ def flat(length, entropy=1.0, confidence=0.5):
     return Reading((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
 
 
-def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5):
+def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5, room=None):
     """The row of one sentence, and the probed lengths round by round; a canvas says what its length does."""
     rounds = []
 
@@ -51,5 +51,5 @@ def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambd
         rounds.append([length for _, length in asked])
         return [flat(length, entropy(length), confidence(length)) for length in rounds[-1]]
 
-    (row,) = choose_canvases(selector, [Sentence(source_tokens)], probe)
+    (row,) = choose_canvases(selector, [Sentence(source_tokens, room=room)], probe)
     return row, rounds

@@ -10,7 +10,7 @@ from readings import search
 
 from entropy_valley.canvas.selectors import SELECTORS, make_selector
 from entropy_valley.config import load_files
-from entropy_valley.specs import jobs
+from entropy_valley.specs import methods
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -30,14 +30,14 @@ def test_it_is_short():
 
 
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
-    settings = jobs.selector_settings(experiment, "confident", "en-zh")
+    settings = methods.selector_settings(experiment, "confident", "en-zh")
     assert settings == {"selector": "lengths:MostConfident", "ratios": [0.7, 0.8, 0.9]}
     selector = make_selector("confident", settings)
     assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in SELECTORS.values()
     row, rounds = search(selector, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
-    assert not jobs.needs_statistics(experiment, "confident")
+    assert not methods.needs_statistics(experiment, "confident")
 
 
 def test_it_may_ask_for_statistics(experiment, tmp_path, monkeypatch):
@@ -47,4 +47,4 @@ def test_it_may_ask_for_statistics(experiment, tmp_path, monkeypatch):
     assert make_selector("fitted", settings).propose is not None
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([ROOT / "config.yaml", tmp_path / "mine.yaml"])
-    assert jobs.needs_statistics(experiment, "confident") and not jobs.needs_statistics(experiment, "ev")
+    assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")

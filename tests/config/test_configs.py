@@ -17,7 +17,7 @@ from entropy_valley.config.length_methods import LengthMethods
 from entropy_valley.config.loading import overlay
 from entropy_valley.config.schema import json_schema
 from entropy_valley.errors import InputError
-from entropy_valley.specs import jobs
+from entropy_valley.specs import jobs, methods
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
@@ -88,12 +88,12 @@ def test_a_selector_of_ours_under_another_name(load):
         },
     }
     experiment = load(over)
-    names = [jobs.selector_name(experiment, method) for method in experiment.matrix.methods]
+    names = [methods.selector_name(experiment, method) for method in experiment.matrix.methods]
     assert names == ["oracle", "ratio", "ev", "ev", "ratio"]
-    settings = jobs.selector_settings(experiment, "ev_2", "en-zh")
+    settings = methods.selector_settings(experiment, "ev_2", "en-zh")
     assert settings == {"selector": "ev", "ratios": [0.5, 1.5], "score": "mean"}
     assert make_selector("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
-    ratio = make_selector("ratio_0.9", jobs.selector_settings(experiment, "ratio_0.9", "en-zh"))
+    ratio = make_selector("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
     assert ratio.choose(Sentence(10), {}).length == 10
 
 
@@ -104,7 +104,7 @@ def test_one_ratio_for_all_directions(load):
     }
     experiment = load(over)
     for direction in experiment.matrix.directions:
-        settings = jobs.selector_settings(experiment, "ratio_0.70", direction)
+        settings = methods.selector_settings(experiment, "ratio_0.70", direction)
         assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": True}
         assert make_selector("ratio_0.70", settings).choose(Sentence(10), {}).length == 8
 
@@ -122,9 +122,9 @@ def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkey
     }
     experiment = load({"length_methods": blocks})  # in no matrix: a study may still ask for them
     for name in ("oracle", "ratio", "ratio_0.70", "bound", "fixed"):
-        assert not jobs.canvas_needs_model(experiment, name)
+        assert not methods.canvas_needs_model(experiment, name)
     for name in ("ev", "cal", "neighbours", "length_head", "length_head_beam5", "other"):
-        assert jobs.canvas_needs_model(experiment, name)
+        assert methods.canvas_needs_model(experiment, name)
 
 
 def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
@@ -137,9 +137,9 @@ def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypat
     (tmp_path / "own_orders.py").write_text("class Mine:\n    def __init__(self, reach): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
-    assert jobs.order_settings(load(own), "mine") == {"order": "own_orders:Mine", "order_settings": {"reach": 2}}
-    assert jobs.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
-    assert jobs.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
+    assert methods.order_settings(load(own), "mine") == {"order": "own_orders:Mine", "order_settings": {"reach": 2}}
+    assert methods.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
+    assert methods.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
 
 
 @pytest.mark.parametrize("mine", [{"order": "nowhere:Mine"}, {"order": "json:JSONDecoder", "share": 0.5}])

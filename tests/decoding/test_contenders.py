@@ -13,7 +13,8 @@ from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.selectors import make_selector
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.translation import read_canvases, winner
+from entropy_valley.decoding.contenders import winner
+from entropy_valley.decoding.translation import read_canvases
 from entropy_valley.errors import InputError
 from entropy_valley.translator import Translator
 
@@ -143,6 +144,13 @@ def test_the_translator_keeps_the_best_of_all(backbone):
         assert translation.length in fixed and translation.text == fixed[translation.length].text
         _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
         assert translation.text == prompt.text(text)
+
+
+def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
+    prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+    for selector in (Fixed(500), make_selector("ev", {"ratios": [1.0, 500.0]})):
+        with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
+            Translator(backbone, prompt, selector, steps=4).translate(["Anna sees it"])
 
 
 class Fixed:

@@ -10,6 +10,7 @@ import pytest
 from bench import SCRIPTS, SELECTORS, Bench, run
 
 from entropy_valley import files
+from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding import latency
 
 DENOISING = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
@@ -75,8 +76,9 @@ def test_leaves_nothing_in_the_store(bench):
 
 def test_all_methods_are_timed_on_the_same_sentences(bench):
     rows = files.read_jsonl(bench.testset)
-    drawn = latency.draw(rows, 5, seed=1)
+    drawn = [rows[place] for place in draw(rows, 5, seed=1)]
     assert len(drawn) == 5
     assert drawn != rows[:5]  # no run of a file that is in the order of its documents
-    assert latency.draw(rows[::-1], 5, seed=1) == drawn[::-1]
-    assert latency.draw(rows, 3, seed=1) == [row for row in drawn if row in latency.draw(rows, 3, seed=1)]
+    backwards, fewer = rows[::-1], [rows[place] for place in draw(rows, 3, seed=1)]
+    assert [backwards[place] for place in draw(backwards, 5, seed=1)] == drawn[::-1]
+    assert fewer == [row for row in drawn if row in fewer]

@@ -46,7 +46,7 @@ def test_the_curves_are_what_the_reference_reads(bench, llada):
 
 
 def _drawn(bench, row):
-    from entropy_valley.canvas.valley import draw
+    from entropy_valley.corpus.sampling import draw
 
     rows = files.read_jsonl(bench.testset)
     return rows[draw(rows, 1, 1)[0]] == row

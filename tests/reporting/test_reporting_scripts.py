@@ -54,7 +54,7 @@ def test_writes_its_table(request, tmp_path, script, results):
     ("script", "suffixes"),
     [
         ("entropy_valley_figure", ("pdf", "png", "csv")),
-        ("selector_checks", ("tex", "csv", "md")),
+        ("selector_checks_table", ("tex", "csv", "md")),
         ("selector_checks_figure", ("pdf", "png", "csv")),
     ],
 )

@@ -12,8 +12,8 @@ from entropy_valley.analysis.selector_checks import SelectorSpec, measure
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.reporting import style, tables
 from entropy_valley.reporting.entropy_valley_figure import valley_panels
-from entropy_valley.reporting.selector_checks import selector_checks_table
 from entropy_valley.reporting.selector_checks_figure import sweep_panels
+from entropy_valley.reporting.selector_checks_table import selector_checks_table
 
 
 @pytest.fixture

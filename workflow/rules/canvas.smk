@@ -100,7 +100,7 @@ rule canvas:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     wildcard_constraints:
         backbone=MASKED,
-        method="|".join(CHOSEN),
+        method=one_of(CHOSEN),
     conda:
         "../../envs/decoding.yaml"
     resources:
@@ -131,7 +131,7 @@ rule reassigned_canvas:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     wildcard_constraints:
         backbone=MASKED,
-        method="|".join(REASSIGNED) or "none",
+        method=one_of(REASSIGNED),
     conda:
         "../../envs/decoding.yaml"
     params:

@@ -1,11 +1,17 @@
 # What several stages say in the same words.
 
+
+def one_of(names):
+    """A wildcard's constraint; one that nothing meets where there are no names."""
+    return "|".join(names) or "none"
+
+
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # Length methods whose canvases are another's, dealt anew; and the others.
-REASSIGNED = jobs.reassigned_methods(EXPERIMENT)
+REASSIGNED = methods.reassigned_methods(EXPERIMENT)
 CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
-MASKED = "|".join(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
+MASKED = one_of(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
 DEVICE_OPTIONS = places.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
@@ -42,7 +48,7 @@ def adapter_option(wildcards):
 
 def statistics_of(wildcards):
     """The length statistics of a run, for the methods that are fitted to it."""
-    needed = jobs.needs_statistics(EXPERIMENT, wildcards.method)
+    needed = methods.needs_statistics(EXPERIMENT, wildcards.method)
     return f"{run_of(wildcards).folder(R)}/length_statistics.json" if needed else []
 
 
@@ -58,7 +64,7 @@ def reassigned_from(wildcards):
 
 def length_head_of(wildcards):
     """The length head of a run, for the methods that ask it."""
-    needed = jobs.needs_length_head(EXPERIMENT, wildcards.method)
+    needed = methods.needs_length_head(EXPERIMENT, wildcards.method)
     return f"{run_of(wildcards).folder(R)}/length_head.safetensors" if needed else []
 
 
@@ -68,7 +74,7 @@ def length_head_option(wildcards):
 
 def canvas_gpu(wildcards):
     """No GPU for canvases that need no model."""
-    return GPU if jobs.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
+    return GPU if methods.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
 
 
 def backbone_folder(wildcards):
@@ -102,34 +108,20 @@ def table_inputs(cells):
     return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
 
 
-def valley_inputs(cells):
-    """The all-mask canvases of the runs and test sets of cells."""
-    return unique([f"{cell.run.folder(R)}/{cell.testset}/valley.json" for cell in cells])
+def run_files(cells, name):
+    """The file of that name of each run and test set that cells have, each once."""
+    return list(dict.fromkeys(f"{cell.run.folder(R)}/{cell.testset}/{name}" for cell in cells))
 
 
 def test_files(cells):
-    """The test sets of cells."""
-    return unique([f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells])
+    """The test sets of cells, each once."""
+    return list(dict.fromkeys(f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells))
 
 
-def sig_files(cells):
-    """What each run's checkpoint says of the SIG of the sentences of cells."""
-    return unique([f"{cell.run.folder(R)}/{cell.testset}/sig.jsonl" for cell in cells])
-
-
-def unique(paths):
-    return list(dict.fromkeys(paths))
-
-
-def studies_of(layout, figure=None):
-    """The studies of a layout; on request those with a figure, or those without."""
+def studies_of(layout, figure=False):
+    """The studies of a layout; on request only those that want a figure."""
     studies = EXPERIMENT.studies
-    return [name for name in STUDIES if studies[name].layout == layout and figure in (None, studies[name].figure)]
-
-
-def one_of(names):
-    """A wildcard's constraint."""
-    return "|".join(names) or "none"
+    return [name for name in STUDIES if studies[name].layout == layout and (studies[name].figure or not figure)]
 
 
 def timings(study):

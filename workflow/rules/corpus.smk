@@ -36,7 +36,7 @@ rule testset:
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     wildcard_constraints:
-        testset="|".join(EXPERIMENT.sources),
+        testset=one_of(EXPERIMENT.sources),
     conda:
         "../../envs/corpus.yaml"
     params:

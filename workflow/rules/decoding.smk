@@ -83,7 +83,7 @@ rule generate:
     log:
         f"{R}/logs/generate/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.beam{{beams}}.log",
     wildcard_constraints:
-        backbone="|".join(AUTOREGRESSIVE) or "none",
+        backbone=one_of(AUTOREGRESSIVE),
     conda:
         "../../envs/decoding.yaml"
     resources:

@@ -42,7 +42,7 @@ rule crossbb_figure:
 rule entropy_valley_figure:
     """Mean all-mask entropy around the reference's length, by direction and backbone."""
     input:
-        valley_inputs(VALLEY_CELLS),
+        run_files(VALLEY_CELLS, "valley.json"),
     output:
         pdf=f"{R}/figures/entropy_valley.pdf",
         png=report(f"{R}/figures/entropy_valley.png", caption="../report/entropy_valley.rst", category="Figures"),
@@ -61,7 +61,7 @@ rule entropy_valley_figure:
 rule selector_checks_figure:
     """Mean all-mask entropy of the main backbone against the canvas ratio."""
     input:
-        valley_inputs(SWEPT_CELLS),
+        run_files(SWEPT_CELLS, "valley.json"),
     output:
         pdf=f"{R}/figures/selector_checks.pdf",
         png=report(

@@ -84,16 +84,14 @@ rule selector_checks_table:
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
     input:
         lambda w: table_inputs(STUDIES[w.study]),
-        valley=lambda w: valley_inputs(STUDIES[w.study]),
-        canvas=lambda w: [
-            f"{path.removesuffix('valley.json')}ev/canvas.jsonl" for path in valley_inputs(STUDIES[w.study])
-        ],
+        valley=lambda w: run_files(STUDIES[w.study], "valley.json"),
+        canvas=lambda w: run_files(STUDIES[w.study], "ev/canvas.jsonl"),
     output:
         tex=f"{R}/tables/{{study}}.tex",
-        md=report(f"{R}/tables/{{study}}.md", caption="../report/selector_checks.rst", category="Tables"),
-        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/selector_checks.rst", category="Tables"),
+        md=report(f"{R}/tables/{{study}}.md", caption="../report/selector_checks_table.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{study}}.csv", caption="../report/selector_checks_table.rst", category="Tables"),
     log:
-        f"{R}/logs/selector_checks/{{study}}.log",
+        f"{R}/logs/selector_checks_table/{{study}}.log",
     wildcard_constraints:
         study=one_of(studies_of("checks")),
     conda:
@@ -101,7 +99,7 @@ rule selector_checks_table:
     params:
         spec=lambda w: tables.selector_checks(EXPERIMENT, STUDIES[w.study]),
     shell:
-        "python workflow/scripts/selector_checks.py {params.spec:q}"
+        "python workflow/scripts/selector_checks_table.py {params.spec:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
 
 
@@ -152,7 +150,7 @@ rule challenge_table:
     input:
         lambda w: table_inputs(STUDIES[w.study]),
         testsets=lambda w: test_files(STUDIES[w.study]),
-        sigs=lambda w: sig_files(STUDIES[w.study]),
+        sigs=lambda w: run_files(STUDIES[w.study], "sig.jsonl"),
     output:
         tex=f"{R}/tables/{{study}}.tex",
         md=report(f"{R}/tables/{{study}}.md", caption="../report/challenge_table.rst", category="Tables"),

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.canvas.predicting import predict
+from entropy_valley.canvas.job import Job, method_arguments
+from entropy_valley.canvas.predicting import needed_head, predict
 from entropy_valley.canvas.probe import probe
-from entropy_valley.canvas.selection import choose_canvases, read_selector, sentences_of, within
-from entropy_valley.canvas.selectors import uses_length_head
+from entropy_valley.canvas.selection import choose_canvases, read_selector, sentences_of
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
-    parser.add_argument("--length-head", type=Path, help="length head of the run, for a selector that uses it")
-    options = parser.parse_args()
+    options = method_arguments(__doc__).parse_args()
     with Job(options) as job:
-        selector = read_selector(job.spec["method"], job.spec["selector"], options.statistics)
-        predicted = _predicted(job, options.length_head)
+        method, settings = job.spec["method"], job.spec["selector"]
+        selector = read_selector(method, settings, options.statistics)
+        head = needed_head(method, settings, options.length_head)
+        predicted = predict(job, head) if head else ()
         sentences = sentences_of(job.rows, job.card.prompt, selector, predicted, job.rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
             job.check(place, canvas["length"])
-        canvases = [within(canvas, functools.partial(job.fits, place)) for place, canvas in enumerate(canvases)]
         rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
         files.write_jsonl(options.out, rows)
         job.report("canvas")
-
-
-def _predicted(job: Job, head: Path | None) -> Sequence[dict[int, float]]:
-    """What the length head says of each row, where the selector uses it."""
-    method = job.spec["method"]
-    if not uses_length_head(method, job.spec["selector"]):
-        return ()
-    if head is None:
-        raise errors.InputError(f"selector of {method!r}", "needs a length head", "Give it as --length-head.")
-    return predict(job, head)
 
 
 if __name__ == "__main__":

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
+from entropy_valley.canvas.job import Job, method_arguments
+from entropy_valley.canvas.predicting import needed_head
 from entropy_valley.canvas.selection import read_selector
+from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.translation import Denoising, signature
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
-    parser.add_argument("--length-head", type=Path, help="length head of the run, for a selector that uses it")
-    options = parser.parse_args()
+    options = method_arguments(__doc__).parse_args()
     from entropy_valley.canvas.length_head import LengthHead
-    from entropy_valley.decoding.latency import draw, measure
+    from entropy_valley.decoding.latency import measure
 
     with Job(options) as job:
         spec = job.spec
-        job.rows = draw(job.rows, spec["sentences"], spec["seed"])
+        drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
+        job.rows = [job.rows[place] for place in drawn]
         selector = read_selector(spec["method"], spec["selector"], options.statistics)
         denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        head = LengthHead.read(options.length_head, job.backbone.device) if options.length_head else None
-        measured = measure(job, selector, denoising, spec["repeats"], head)
+        head = needed_head(spec["method"], spec["selector"], options.length_head)
+        reader = LengthHead.read(head, job.backbone.device) if head else None
+        measured = measure(job, selector, denoising, spec["repeats"], reader)
         made_by = {**signature(job, denoising), "data_digest": files.file_digest(options.testset)}
         files.write_json(options.out, {**measured, "signature": made_by})
     seconds = {name: measured[name]["seconds_per_sentence"] for name in ("single", "batched")}

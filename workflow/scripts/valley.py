@@ -10,6 +10,7 @@ from entropy_valley.canvas import valley
 from entropy_valley.canvas.job import Job, arguments
 from entropy_valley.canvas.probe import probe
 from entropy_valley.canvas.selectors.ev import mean_entropy
+from entropy_valley.corpus.sampling import draw
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
         spec, tokens = job.spec, job.card.prompt.tokens
         sources = [len(tokens(row["source"])) for row in job.rows]
         targets = [len(tokens(row["target"])) for row in job.rows]
-        rows = valley.draw(job.rows, spec["sentences"], spec["seed"])
+        rows = draw(job.rows, spec["sentences"], spec["seed"])
         around = _within(job, valley.around_reference(rows, targets, spec["offset"]))
         grid = _within(job, valley.on_grid(rows, sources, spec["ratios"]))
         entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]

@@ -11,7 +11,8 @@ import pandas as pd
 from scipy import stats
 
 from entropy_valley import files
-from entropy_valley.analysis.order_sweep import FIXED, RUN, TESTED, OrderSpec, by_run, main_cell
+from entropy_valley.analysis.comparisons import by_run
+from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderSpec, main_cell
 from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.analysis.spec import ScoredCell
@@ -56,7 +57,7 @@ def negative_order(spec: ChallengeSpec) -> pd.DataFrame:
     is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
     """
     rows = []
-    for run, systems in by_run(spec.cells).items():
+    for run, systems in by_run(spec.cells, RUN, SYSTEM).items():
         main = main_cell(spec, systems)
         if (FIXED, spec.other) not in systems:
             raise InputError(main.path, f"its run has no cell of {FIXED} and {spec.other}", "Add both to the study.")

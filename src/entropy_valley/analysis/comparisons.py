@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +16,6 @@ from entropy_valley.errors import InputError
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
-Runs = dict[tuple[object, ...], dict[str, ScoredCell]]
 
 
 def compare(
@@ -62,8 +63,8 @@ def compare_autoregressive(
 
 def against_mean(
     first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22"
-) -> dict[str, object]:
-    """The metric, the test of a system against the sentence-wise mean of others, and its bootstrap's seed.
+) -> PairedTest:
+    """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
     """
@@ -72,8 +73,7 @@ def against_mean(
         rival = sentences(other, metric)
         _same_sentences(first, scores, other, rival)
         rivals.append(rival.loc[scores.index])
-    test = paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
-    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+    return paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -87,14 +87,18 @@ def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(mean="mean", runs="count").reset_index()
 
 
-def by_run(cells: Iterable[ScoredCell]) -> Runs:
-    """The cells of each run by method, in the order they come; a method twice in a run is an :class:`InputError`."""
-    runs: Runs = {}
+def by_run(
+    cells: Iterable[ScoredCell],
+    run: Sequence[str] = RUN,
+    system: Callable[[ScoredCell], Any] = attrgetter("method"),
+) -> dict[tuple[Any, ...], dict[Any, ScoredCell]]:
+    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
+    runs: dict[tuple[Any, ...], dict[Any, ScoredCell]] = {}
     for cell in cells:
-        methods = runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})
-        if cell.method in methods:
-            raise InputError(cell.path, "this cell comes twice", "Name each cell of the matrix once.")
-        methods[cell.method] = cell
+        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
+        if system(cell) in systems:
+            raise InputError(cell.path, "this cell comes twice", "Name each cell once.")
+        systems[system(cell)] = cell
     return runs
 
 
@@ -110,15 +114,9 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
 
 
 def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
-    """As :func:`against_mean`, of two systems."""
-    return against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
-
-
-def paired(first: ScoredCell, second: ScoredCell, *, resamples: int, seed: int, metric: str = "comet22") -> PairedTest:
-    """The test of two systems of one run; :class:`InputError` if they were not scored on the same sentences."""
-    scores, others = sentences(first, metric), sentences(second, metric)
-    _same_sentences(first, scores, second, others)
-    return paired_test(scores, others.loc[scores.index], resamples=resamples, seed=seed)
+    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    test = against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
+    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

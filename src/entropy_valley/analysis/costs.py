@@ -13,7 +13,7 @@ from entropy_valley.analysis.summary import SETTING
 from entropy_valley.errors import InputError
 
 SYSTEM = (*SETTING, "method")
-TOTALS = ("calls", "slots", "passes", "within_steps")
+TOTALS = ("calls", "slots", "passes", "within_steps")  # of decoding.json
 
 
 def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
@@ -23,8 +23,9 @@ def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
     share of canvases that more steps than T leave as they are. ``length_mae`` is the file's own mean, NaN where it
     has none. Raises :class:`InputError` for a file that lacks a total.
     """
-    rows = [{key: getattr(cell, key) for key in SYSTEM} | _of(cell) for cell in cells]
-    return pd.DataFrame(rows).groupby(list(SYSTEM), sort=False, as_index=False).mean()
+    rows = [{key: getattr(cell, key) for key in SYSTEM} | per_sentence(cell) for cell in cells]
+    frame = pd.DataFrame(rows).drop(columns="sentences")
+    return frame.groupby(list(SYSTEM), sort=False, as_index=False).mean()
 
 
 def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
@@ -32,10 +33,11 @@ def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFra
     return summary.merge(costs(cells), on=list(SYSTEM), how="left", validate="many_to_one")
 
 
-def _of(cell: ScoredCell) -> dict[str, float]:
+def per_sentence(cell: ScoredCell) -> dict[str, float]:
+    """What a sentence of one cell takes on average, as :func:`costs` names it, and the number of ``sentences``."""
     info = files.read_json(cell.decoding)
     missing = [name for name in ("sentences", *TOTALS) if name not in info]
     if missing:
         raise InputError(cell.decoding, f"no {', '.join(missing)}", "Remove the file and decode the cell again.")
-    shares = {name: info[name] / info["sentences"] for name in TOTALS}
-    return shares | {"length_mae": float(info.get("length_mae", math.nan))}
+    means = {name: info[name] / info["sentences"] for name in TOTALS}
+    return {"sentences": info["sentences"], **means, "length_mae": float(info.get("length_mae", math.nan))}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any, Self
 
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.comparisons import against_mean, by_run
+from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.scores import METRICS
 from entropy_valley.analysis.spec import ScoredCell, Spec, record
 from entropy_valley.errors import InputError
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 COLUMNS = [*RUN, "method", "order", "metric", "value"]
+SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
-TOTALS = ("calls", "slots", "passes")  # of decoding.json, here per sentence
+COSTS = ("sentences", "calls", "slots", "passes")  # per sentence, but for their number
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
@@ -47,17 +50,6 @@ class OrderSpec(Spec):
         return dataclasses.replace(spec, orders=orders)
 
 
-def by_run(cells: Iterable[ScoredCell]) -> dict[tuple[Any, ...], dict[tuple[str, str], ScoredCell]]:
-    """The cells of each run by (method, order), in the order they come; one that comes twice is an InputError."""
-    runs: dict[tuple[Any, ...], dict[tuple[str, str], ScoredCell]] = {}
-    for cell in cells:
-        systems = runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})
-        if (cell.method, cell.order) in systems:
-            raise InputError(cell.path, "this cell comes twice", "Name each cell of the study once.")
-        systems[cell.method, cell.order] = cell
-    return runs
-
-
 def order_sweep(spec: OrderSpec) -> pd.DataFrame:
     """The tidy numbers, :data:`COLUMNS`.
 
@@ -68,7 +60,7 @@ def order_sweep(spec: OrderSpec) -> pd.DataFrame:
     also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
     """
     rows = []
-    for run, systems in by_run(spec.cells).items():
+    for run, systems in by_run(spec.cells, RUN, SYSTEM).items():
         numbers = {system: _numbers(spec, systems, cell) for system, cell in systems.items()}
         numbers["", ""] = _spans(spec, numbers)
         rows += [(*run, *system, *item) for system, found in numbers.items() for item in found.items()]
@@ -84,12 +76,10 @@ def main_cell(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell]) ->
 
 
 def _numbers(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
-    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
-    sentences = decoding["sentences"]
-    found = {metric: float(system[metric]) for metric in METRICS} | {"sentences": sentences}
-    found |= {name: decoding[name] / sentences for name in TOTALS}
+    system, cost = files.read_json(cell.path), per_sentence(cell)
+    found = {metric: float(system[metric]) for metric in METRICS} | {name: cost[name] for name in COSTS}
     if cell.method == FIXED and cell.order != spec.main:
-        test = asdict(paired(cell, main_cell(spec, systems), resamples=spec.resamples, seed=spec.seed))
+        test = asdict(against_mean(cell, [main_cell(spec, systems)], resamples=spec.resamples, seed=spec.seed))
         found |= {name: test[name] for name in TESTED}
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import pandas as pd
 
@@ -110,6 +110,5 @@ def _tests(spec: SelectorSpec) -> Iterator[tuple[object, ...]]:
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
             test = against_mean(cells[METHOD], others, resamples=spec.resamples, seed=spec.seed)
-            numbers = {metric: value for metric, value in test.items() if metric != "metric"}
-            place = (run["direction"], run["testset"])
-            yield from _rows(place, "test", name, numbers | {"systems": len(others)}, run["seed"])
+            numbers = asdict(test) | {"bootstrap_seed": spec.seed, "systems": len(others)}
+            yield from _rows((run["direction"], run["testset"]), "test", name, numbers, run["seed"])

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import paired
+from entropy_valley.analysis.comparisons import against_mean, by_run
+from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import gap_closures
 from entropy_valley.analysis.spec import ScoredCell, Spec
-from entropy_valley.errors import InputError
 
 RUN = ("backbone", "direction", "testset", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 SCORES = {"comet": "comet22", "bleu": "bleu", "chrf": "chrf"}
-TOTALS = ("calls", "slots", "passes")  # of decoding.json, printed per sentence
+COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
@@ -49,27 +50,24 @@ def study(spec: StudySpec) -> pd.DataFrame:
     runs = pd.concat([runs, _gaps(runs, spec.against), _tests(spec)], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
-    statistics = [groups[numbers].mean(), groups[numbers].std()]
-    for frame, alone in zip(statistics, (False, True), strict=True):
+    statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
+    for frame in statistics.values():
         frame[list(TESTED[1:])] = float("nan")  # limits and p-values are of single runs
-        frame["runs"] = 0 if alone else groups.size()
-    named = [
-        frame.reset_index().assign(statistic=name) for frame, name in zip(statistics, ("mean", "std"), strict=True)
-    ]
+        frame["runs"] = groups.size()
+    named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
     return whole[[*PLACE, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
 
 def _row(cell: ScoredCell, timed: bool) -> dict[str, Any]:
-    system, decoding = files.read_json(cell.path), files.read_json(cell.decoding)
-    sentences = decoding["sentences"]
+    system, cost = files.read_json(cell.path), per_sentence(cell)
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
         **{name: float(system[key]) for name, key in SCORES.items()},
-        "mae": decoding["length_mae"],
-        **{name: decoding[name] / sentences for name in TOTALS},
-        "untouched": decoding["within_steps"] / sentences,
-        "sentences": sentences,
+        "mae": cost["length_mae"],
+        **{name: cost[name] for name in COSTS},
+        "untouched": cost["within_steps"],
+        "sentences": cost["sentences"],
         **(_seconds(cell) if timed else {}),
     }
 
@@ -97,19 +95,13 @@ def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, A
 
 def _tests(spec: StudySpec) -> pd.DataFrame:
     """``spec.against`` minus each cell's system, in the cell's run; NaN for that system itself."""
-    by_key = {(*(getattr(cell, key) for key in RUN), *_system(cell)): cell for cell in spec.cells}
-    if len(by_key) < len(spec.cells):
-        raise InputError("SPEC", "a cell comes twice", "Name each cell of the study once.")
+    runs = by_run(spec.cells, RUN, attrgetter(*SYSTEM))
     rows = []
-    for key, cell in by_key.items():
-        first = by_key.get((*key[: len(RUN)], *spec.against))
+    for cell in spec.cells:
+        first = runs[attrgetter(*RUN)(cell)].get(tuple(spec.against))
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(paired(first, cell, resamples=spec.resamples, seed=spec.seed))
+            test = asdict(against_mean(first, [cell], resamples=spec.resamples, seed=spec.seed))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)
-
-
-def _system(cell: ScoredCell) -> tuple[Any, ...]:
-    return tuple(getattr(cell, key) for key in SYSTEM)

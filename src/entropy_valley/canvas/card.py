@@ -13,6 +13,7 @@ from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer
+from entropy_valley.canvas.lengths import check_context
 from entropy_valley.errors import InputError
 
 
@@ -40,13 +41,7 @@ class Card:
 
     def check(self, place: object, sentence: str, prompt: int, slots: int) -> None:
         """Raise InputError if a prompt of so many tokens and a canvas of so many slots do not fit the context."""
-        if not self.fits(prompt, slots):
-            raise InputError(
-                place,
-                f"sentence {sentence!r}: prompt {prompt} + canvas {slots} = {prompt + slots} tokens, "
-                f"but the backbone's context is {self.context}",
-                "Split or drop the sentence, or choose smaller ratios.",
-            )
+        check_context(place, sentence, prompt, slots, self.context)
 
     def room(self, place: object, sentence: str, prompt: int) -> int:
         """The tokens that a prompt of so many leaves of the context; raise InputError where it leaves none."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.canvas.card import read_card
-from entropy_valley.canvas.lengths import SHORTEST
+from entropy_valley.canvas.lengths import room_behind
 from entropy_valley.decoding.ledger import Ledger
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
@@ -43,6 +43,14 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the model")
     parser.add_argument("--token-budget", type=int, help="most tokens in a forward pass")
+    return parser
+
+
+def method_arguments(description: str) -> argparse.ArgumentParser:
+    """As :func:`arguments`, and the files of the run that some selectors use."""
+    parser = arguments(description)
+    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
+    parser.add_argument("--length-head", type=Path, help="length head of the run, for a selector that uses it")
     return parser
 
 
@@ -92,8 +100,8 @@ class Job:
 
     @property
     def rooms(self) -> list[int]:
-        """The slots that the context leaves behind each row's prompt, at least two; ``check`` says what is too long."""
-        return [max(SHORTEST, self.card.context - len(prompt)) for prompt in self.prompts]
+        """The slots that the context leaves behind each row's prompt; see :func:`room_behind`."""
+        return [room_behind(len(prompt), self.card.context) for prompt in self.prompts]
 
     @functools.cached_property
     def sourceless(self) -> list[int]:

@@ -84,6 +84,18 @@ def mean_states(
         yield from zip(places, means, strict=True)
 
 
+def predictions(
+    head: LengthHead,
+    backbone: Backbone,
+    prompts: Sequence[Sequence[int]],
+    ledger: Ledger | None = None,
+    budget: int | None = None,
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """(place, likeliest canvas lengths with their log-probabilities) of each prompt, by :func:`mean_states`."""
+    for place, state in mean_states(backbone, prompts, ledger, budget):
+        yield place, head.likeliest(state, backbone.context - len(prompts[place]))
+
+
 def fit(
     states: torch.Tensor,
     lengths: Sequence[int],

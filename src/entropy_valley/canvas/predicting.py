@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.canvas.job import Job
+from entropy_valley.canvas.selectors import uses_length_head
 from entropy_valley.decoding.keys import prediction_key
+from entropy_valley.errors import InputError
+
+
+def needed_head(method: str, settings: Mapping[str, Any], path: Path | None) -> Path | None:
+    """The file of the run's length head where the method's selector uses it, else None.
+
+    Raises InputError where it is needed and not given.
+    """
+    if not uses_length_head(method, settings):
+        return None
+    if path is None:
+        raise InputError(f"selector of {method!r}", "needs a length head", "Give it as --length-head.")
+    return path
 
 
 def predict(job: Job, path: Path) -> list[dict[int, float]]:
@@ -20,11 +34,10 @@ def predict(job: Job, path: Path) -> list[dict[int, float]]:
     keys = [prediction_key(job.card.digest, job.numerics, prompt, head_digest) for prompt in job.prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.canvas.length_head import LengthHead, mean_states
+        from entropy_valley.canvas.length_head import LengthHead, predictions
 
         head, prompts = LengthHead.read(path, job.backbone.device), [job.prompts[place] for place in missing]
-        for index, state in mean_states(job.backbone, prompts, job.ledger, job.token_budget):
-            found = head.likeliest(state, job.card.context - len(prompts[index]))
+        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget):
             yield missing[index], [[length, logprob] for length, logprob in found.items()]
 
     return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

@@ -42,10 +42,12 @@ class Selection:
         ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the
         chosen length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots
         in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where
-        there are several: the lengths that are all to be decoded, ascending, ``length`` among them.
+        there are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others
+        those for which there is room.
         """
         choice = self._selector.choose(self._sentence, self.probes)
-        compared, contenders = sorted(choice.scores), sorted({choice.length, *choice.contenders})
+        contenders = sorted({choice.length, *filter(self._has_room, choice.contenders)})
+        compared = sorted(choice.scores)
         return {
             "length": choice.length,
             "candidates": compared or [choice.length],
@@ -54,6 +56,9 @@ class Selection:
             "slots": sum(self.probes),
             **({"contenders": contenders} if len(contenders) > 1 else {}),
         }
+
+    def _has_room(self, length: int) -> bool:
+        return self._sentence.room is None or length <= self._sentence.room
 
 
 def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Probe) -> list[dict[str, Any]]:
@@ -101,12 +106,3 @@ def read_selector(method: str, settings: Mapping[str, Any], statistics: Path | N
     if statistics is None:
         raise InputError(f"selector of {method!r}", "needs length statistics", "Give them as --statistics.")
     return make_selector(method, settings, LengthStatistics.read(statistics))
-
-
-def within(row: Mapping[str, Any], fits: Callable[[int], bool]) -> dict[str, Any]:
-    """A canvas row without the contenders for which there is no room; its own first choice stays."""
-    if "contenders" not in row:
-        return dict(row)
-    kept = [length for length in row["contenders"] if length == row["length"] or fits(length)]
-    rest = {key: value for key, value in row.items() if key != "contenders"}
-    return {**rest, **({"contenders": kept} if len(kept) > 1 else {})}

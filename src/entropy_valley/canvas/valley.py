@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from entropy_valley.canvas.lengths import SHORTEST, candidate_length
-from entropy_valley.corpus.sampling import subset
 
 
 class Place(NamedTuple):
@@ -22,12 +21,6 @@ class Place(NamedTuple):
     row: int
     at: float
     length: int
-
-
-def draw(rows: Sequence[Mapping[str, str]], sentences: int, seed: int) -> list[int]:
-    """The rows of at most so many sentences, by the keyed hash that draws test subsets; ascending."""
-    pairs = ((row["source"], row["target"]) for row in rows)
-    return [number - 1 for number, _ in subset(pairs, sentences, seed)]
 
 
 def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[Place]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from entropy_valley.config.checks import Problem
-from entropy_valley.config.orders import order_problems
 from entropy_valley.config.schema import Experiment
+from entropy_valley.config.study_checks import study_problems
 from entropy_valley.errors import InputError
-
-if TYPE_CHECKING:
-    from entropy_valley.matrix import Cell
 
 
 def infeasible(experiment: Experiment) -> list[Problem]:
     """Every such problem: the path of the key, and what would be right."""
     problems = [*_families(experiment)]
     if not problems:
-        problems = [*_studies(experiment)]
+        problems = [*study_problems(experiment)]
     if not problems:
         problems = [*_methods(experiment), *_adapters(experiment), *_unpaired(experiment)]
     return problems
@@ -63,66 +59,11 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
         yield ("backbones", name, "zero_shot"), "the autoregressive systems are trained on the same pairs; remove it"
 
 
-def _studies(experiment: Experiment) -> Iterator[Problem]:
-    """Studies that name what nothing defines."""
-    for name in experiment.tables.studies:
-        if name in experiment.studies:
-            for problem in dict.fromkeys(_of_study(experiment, name)):
-                yield ("studies", name), problem
-        else:
-            there = ", ".join(experiment.studies) or "none"
-            yield ("tables", "studies"), f"{name!r} is not defined; `studies` has {there}"
-
-
-def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
-    from entropy_valley.matrix import study_cells
-
-    named = experiment.studies[name].backbones
-    backbones = [one for one in named if one not in experiment.backbones] if isinstance(named, list) else []
-    if backbones:
-        yield f"{backbones[0]!r} is not defined under `backbones`"
-        return
-    cells = study_cells(experiment, name)
-    for cell in cells:
-        yield from _undefined(experiment, cell)
-    if cells and (layout := experiment.studies[name].layout) in ("orders", "categories"):
-        yield from _of_orders(experiment, layout, cells)
-
-
-def _of_orders(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> Iterator[str]:
-    """What the layouts that compare orders under Oracle's lengths miss."""
-    from entropy_valley.corpus.categories import LANGUAGES
-
-    main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == "oracle"}
-    if main not in orders:
-        yield f"the layout {layout} needs the method oracle and the order {main}; add both"
-    elif layout == "categories" and len(orders) != 2:
-        yield f"the layout categories compares {main} with one other order; name two"
-    for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
-        if layout == "categories":
-            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
-
-
-def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
-    """What a study's cell names and nothing defines."""
-    from entropy_valley.matrix import DEV
-
-    block = getattr(experiment.length_methods, cell.method, None)
-    if block is None:
-        yield f"method {cell.method!r} is not defined under `length_methods`"
-    elif isinstance(ratios := getattr(block, "ratios", None), dict) and cell.run.direction not in ratios:
-        yield f"method {cell.method!r} has no ratios for {cell.run.direction}; add that key, or list its directions"
-    if cell.testset not in (*experiment.sources, DEV):
-        yield f"test set {cell.testset!r} is not defined under `sources`"
-    blocks = {name: dict(block) for name, block in experiment.reveal_orders.items()}
-    yield from (message for _, message in order_problems(blocks, [cell.order]))
-
-
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Selectors that cannot be made."""
     from entropy_valley.canvas.selectors import make_selector
     from entropy_valley.matrix import methods
-    from entropy_valley.specs.jobs import reassigned_methods, selector_settings
+    from entropy_valley.specs.methods import reassigned_methods, selector_settings
 
     dealt, found = reassigned_methods(experiment), methods(experiment)
     for method, directions in found.items():

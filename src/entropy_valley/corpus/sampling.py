@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappush, heappushpop
 
 from entropy_valley.errors import InputError
@@ -57,6 +57,12 @@ def subset(pairs: Iterable[Pair], limit: int | None, seed: int) -> list[tuple[in
     if limit is None:
         return numbered
     return sorted(sorted(numbered, key=lambda item: (rank(item[1], seed), item[0]))[:limit])
+
+
+def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int) -> list[int]:
+    """The places of at most ``limit`` rows of a test set, drawn as :func:`subset` draws one; ascending."""
+    pairs = ((row["source"], row["target"]) for row in rows)
+    return [number - 1 for number, _ in subset(pairs, limit, seed)]
 
 
 def shortage(found: int, wanted: int, what: str) -> InputError:

@@ -12,15 +12,14 @@ import platform
 import statistics
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley.canvas.length_head import LengthHead, mean_states
+from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.corpus import sampling
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.ledger import Ledger
 from entropy_valley.translator import decode
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
     from entropy_valley.canvas.job import Job
     from entropy_valley.canvas.selectors import Selector
     from entropy_valley.decoding.translation import Denoising
-
-
-def draw(rows: Sequence[Mapping[str, str]], sentences: int, seed: int) -> list[Mapping[str, str]]:
-    """So many rows of a test set by the keyed hash, the same for all methods; all of them where there are fewer."""
-    pairs = ((row["source"], row["target"]) for row in rows)
-    return [rows[number - 1] for number, _ in sampling.subset(pairs, sentences, seed)]
 
 
 def measure(
@@ -70,15 +63,16 @@ def timing(
     def run(group: Sequence[int]) -> None:
         here, prompts = [sentences[place] for place in group], [job.prompts[place] for place in group]
         if head:
-            means = dict(mean_states(job.backbone, prompts, ledger, job.token_budget))
-            lengths = [head.likeliest(means[place], job.card.context - len(one)) for place, one in enumerate(prompts)]
-            here = [dataclasses.replace(one, predicted=found) for one, found in zip(here, lengths, strict=True)]
+            found = dict(predictions(head, job.backbone, prompts, ledger, job.token_budget))
+            here = [dataclasses.replace(one, predicted=found[place]) for place, one in enumerate(here)]
         deque(decode(engine, selector, here, prompts, denoising, job.sourceless), maxlen=0)
 
-    rounds = [_seconds(lambda: [run(group) for group in groups], job.backbone.device.type)]
+    def once() -> float:
+        return _seconds(lambda: deque(map(run, groups), maxlen=0), job.backbone.device.type) / len(sentences)
+
+    once()  # warms up
     ran = {name: getattr(ledger, name) / len(sentences) for name in ("passes", "tokens", "rows")}
-    rounds += [_seconds(lambda: [run(group) for group in groups], job.backbone.device.type) for _ in range(repeats)]
-    seconds = [spent / len(sentences) for spent in rounds[1:]]
+    seconds = [once() for _ in range(repeats)]
     return {"seconds_per_sentence": statistics.median(seconds), "repeats": seconds, **ran}
 
 
@@ -105,7 +99,7 @@ def device_name(device: str) -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _seconds(task: Any, device: str) -> float:
+def _seconds(task: Callable[[], object], device: str) -> float:
     """Wall-clock seconds of a task, its kernels included."""
     _synchronise(device)
     start = time.perf_counter()

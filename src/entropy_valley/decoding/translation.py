@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.canvas.reading import Reading
+from entropy_valley.decoding.contenders import contenders, winner
 from entropy_valley.decoding.growing import FILLINGS
 from entropy_valley.decoding.growing.job import fill_growing, growing_cost
 from entropy_valley.decoding.keys import decode_key, probe_key
@@ -99,19 +100,6 @@ def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[st
             problem = f"contenders {lengths} of a canvas of {canvas['length']} slots"
             raise InputError(f"{path}:{number}", problem, "Name each once, ascending, that length among them.")
     return canvases
-
-
-def contenders(canvas: Mapping[str, Any]) -> list[int]:
-    """The lengths that are decoded for a canvas row: its own, unless it names several."""
-    return canvas.get("contenders") or [canvas["length"]]
-
-
-def winner(logprobs: Mapping[int, float | None]) -> int:
-    """Of decoded lengths that of the largest mean log-probability at reveal time.
-
-    The shorter one on a tie in the four decimals of :class:`Filled`; an empty text, which has none, comes last.
-    """
-    return min(logprobs, key=lambda length: (logprobs[length] is None, -(logprobs[length] or 0.0), length))
 
 
 def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denoising) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from entropy_valley.analysis.spec import Spec
 from entropy_valley.analysis.summary import SETTING
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.methods import RISING, method
-from entropy_valley.reporting.results import Place, Results, by_kind, is_best
+from entropy_valley.reporting.results import Place, Results, by_kind, is_best, require_one_backbone
 from entropy_valley.reporting.significance import printed
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -64,7 +64,7 @@ def ar_reference_table(
 def systems(spec: Spec, summary: pd.DataFrame) -> tuple[list[System], list[System]]:
     """The rows of the two sections of scores."""
     results, beams = map(Results, by_kind(spec, summary))
-    results.require_one_backbone()
+    require_one_backbone(results.backbones)
     return (
         [System(results.backbones[0], name, results) for name in RISING],
         [System(backbone, name, beams) for backbone in beams.backbones for name in beams.methods],

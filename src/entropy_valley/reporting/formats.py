@@ -44,6 +44,11 @@ def p_value(p: float, resamples: int) -> str:
     return f"{p:.4f}" if p else f"< {1 / resamples:g}"
 
 
+def p_statement(p: float, resamples: int) -> str:
+    """``p = 0.0910``, or ``p < 1/resamples``."""
+    return f"p {'= ' if p else ''}{p_value(p, resamples)}"
+
+
 def minus(text: str) -> str:
     """The hyphens of numbers as minus signs."""
     return text.replace("-", "−")

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from entropy_valley.analysis.spec import Spec
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.methods import RISING, method
-from entropy_valley.reporting.results import Place, Results, by_kind
+from entropy_valley.reporting.results import Place, Results, by_kind, require_one_backbone
 from entropy_valley.reporting.style import (
     BACKBONE_COLOURS,
     BACKBONE_MARKERS,
@@ -39,7 +39,7 @@ class Series(NamedTuple):
 def length_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     results = Results(summary)
-    results.require_one_backbone()
+    require_one_backbone(results.backbones)
     series = [_method(results, name) for name in RISING]
 
     def panel(axes: Axes) -> None:
@@ -55,7 +55,7 @@ def length_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
 def reference_panel(spec: Spec, summary: pd.DataFrame) -> Panel:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     results, beams = map(Results, by_kind(spec, summary))
-    results.require_one_backbone()
+    require_one_backbone(results.backbones)
     ratio, ev, oracle = (_method(results, name) for name in RISING)
     series = [_behind(ratio), ev, _behind(oracle)]
     series += [_backbone(spec, results, beams, backbone) for backbone in beams.backbones]

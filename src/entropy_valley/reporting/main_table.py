@@ -9,7 +9,7 @@ import pandas as pd
 from entropy_valley.analysis.spec import Spec
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.methods import method
-from entropy_valley.reporting.results import Place, Results
+from entropy_valley.reporting.results import Place, Results, require_one_backbone
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 METRICS = ("comet22", "bleu")
@@ -21,7 +21,7 @@ def main_table(spec: Spec, summary: pd.DataFrame, provenance: Sequence[Note] = (
     Bold is the best method that could be deployed; EV's rows are shaded.
     """
     results = Results(summary)
-    results.require_one_backbone()
+    require_one_backbone(results.backbones)
     groups = tuple(
         Group(
             spec.place(place.direction, place.testset),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -32,11 +32,17 @@ def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
     """The results of a sweep at each of its step budgets, ascending; of one reveal order and one backbone."""
     found = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
     for results in found.values():
-        results.require_one_backbone()
+        require_one_backbone(results.backbones)
     orders = sorted({results.order for results in found.values()})
     if len(orders) > 1:
         raise InputError("SPEC", f"cells of several orders: {', '.join(orders)}", "Give one order.")
     return found
+
+
+def require_one_backbone(names: Collection[str]) -> None:
+    """Raise :class:`InputError` for several backbones, where nothing printed would tell them apart."""
+    if len(names) > 1:
+        raise InputError("SPEC", f"cells of {', '.join(names)}", "Give the cells of one backbone.")
 
 
 def is_best(row: Any, rivals: Iterable[Any]) -> bool:
@@ -63,11 +69,6 @@ class Results:
         self.methods = ordered(summary["method"])
         self.places = list(dict.fromkeys(place for place, _, _ in self._rows))
         self.backbones = list(dict.fromkeys(place.backbone for place in self.places))
-
-    def require_one_backbone(self) -> None:
-        """Raise :class:`InputError` for several backbones, where nothing printed would tell them apart."""
-        if len(self.backbones) > 1:
-            raise InputError("SPEC", f"cells of {', '.join(self.backbones)}", "Give the cells of one backbone.")
 
     def row(self, place: Place, name: str, metric: str) -> Any:
         """The summary's row of a method, fields as in ``summarise``; :class:`InputError` if it has none."""

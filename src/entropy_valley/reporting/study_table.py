@@ -55,10 +55,13 @@ class System:
         if len(self.runs) == 1:
             (run,) = self.runs
             interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], 4)
-            p = formats.p_value(run["p_two_sided"], self.spec.resamples)
-            return f"{interval}, p {p if p.startswith('<') else f'= {p}'}"
+            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.spec.resamples)}"
         above = sum(run["ci_low"] > 0 for run in self.runs)
         return f"{formats.signed(self.mean['lead'], 4)} ({above} of {len(self.runs)} runs above 0)"
+
+    def cost(self) -> str:
+        text = self.number("cost", 2)
+        return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
     def closure(self) -> str:
         counted = sum(not pd.isna(run["closure"]) for run in self.runs)
@@ -90,7 +93,7 @@ def columns_of(spec: StudySpec) -> dict[str, tuple[Column, Cells]]:
         "comet": (Column(spec.metric_name), lambda system: system.number("comet", 4)),
         "closure": (Column("Gap closure", align="r"), System.closure),
         "lead": (Column(f"{rival} − system [95 % CI], p"), System.lead),
-        "cost": (Column("Cost", align="r"), lambda system: f"{system.number('cost', 2)}×"),
+        "cost": (Column("Cost", align="r"), System.cost),
         "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
         "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
         "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
@@ -136,12 +139,15 @@ def _group(system: System, rivals: Sequence[System], columns: Mapping[str, tuple
 
 
 def _label(system: System) -> str:
-    """The method; the order where it is not the main one and has no column, as for a method's own filling."""
-    named, order = method(system.key["method"]).label, system.key["order"]
-    ratio = system.grid() if system.key["method"] == "ratio" else []
-    label = system.spec.labels.get("methods", {}).get(system.key["method"])
-    label = label or (f"{named} {ratio[0]:g}" if ratio else named)
-    return label if order == system.spec.against[1] or "order" in system.spec.columns else f"{label}, {order}"
+    """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
+    spec, key = system.spec, system.key
+    named = method(key["method"]).label
+    ratio = system.grid() if key["method"] == "ratio" else []
+    label = spec.labels.get("methods", {}).get(key["method"]) or (f"{named} {ratio[0]:g}" if ratio else named)
+    _, order, steps = spec.against
+    unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
+    others = [own for name, (main, own) in unsaid.items() if name not in spec.columns and own != main]
+    return ", ".join([label, *others])
 
 
 def _is_best(system: System, rivals: Sequence[System], name: str) -> bool:

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
 from entropy_valley.analysis.spec import Spec
-from entropy_valley.errors import InputError
 from entropy_valley.reporting.methods import method, ordered
+from entropy_valley.reporting.results import require_one_backbone
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 
 WIDTH = 4.4  # inches of a panel, names included
@@ -32,9 +32,7 @@ class Point(NamedTuple):
 
 def system_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
     """A point for each system of a COMET summary with costs (:func:`costs.with_costs`), Oracle a dashed line."""
-    backbones = summary["backbone"].unique()
-    if len(backbones) > 1:
-        raise InputError("SPEC", f"cells of {', '.join(backbones)}", "Give the cells of one backbone.")
+    require_one_backbone(summary["backbone"].unique())
     places = summary.groupby(PLACE, sort=False)
     return [_panel(spec, spec.place(*key[1:]), rows, panel_height(summary)) for key, rows in places]
 

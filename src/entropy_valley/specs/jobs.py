@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.canvas.selectors import loads_model, uses_length_head, uses_statistics
 from entropy_valley.config import Experiment
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Run
+from entropy_valley.specs.methods import order_settings, selector_settings
+from entropy_valley.specs.parts import dump, model, numerics, prompt
 from entropy_valley.specs.places import released_adapter
 
 
@@ -25,7 +25,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
             "source": _source(experiment, experiment.directions[direction].train),
             "train": settings.train,
             "dev": settings.dev,
-            "filters": {code: _dump(settings.filters[code]) for code in languages},
+            "filters": {code: dump(settings.filters[code]) for code in languages},
         }
     )
 
@@ -107,7 +107,7 @@ def training(experiment: Experiment, run: Run) -> str:
         settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
     return canonical(
         {
-            **_model(experiment, run),
+            **model(experiment, run),
             "revision": revisions.TRAINING,
             "seed": run.seed,
             "precision": experiment.training.precision,
@@ -136,9 +136,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": revisions.DECODING,
-            **_numerics(experiment),
+            **_passes(experiment, run, revisions.DECODING),
             "method": method,
             "selector": selector_settings(experiment, method, run.direction),
         }
@@ -148,10 +146,8 @@ def canvas(experiment: Experiment, run: Run, method: str) -> str:
 def length_statistics(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": [revisions.DECODING, revisions.LENGTH_STATISTICS],
-            **_numerics(experiment),
-            **_dump(experiment.length_statistics),
+            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
+            **dump(experiment.length_statistics),
         }
     )
 
@@ -161,9 +157,7 @@ def valley(experiment: Experiment, run: Run) -> str:
     settings = experiment.valley
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": [revisions.DECODING, revisions.VALLEY],
-            **_numerics(experiment),
+            **_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
             "offset": settings.offset,
             "ratios": settings.ratios_of.get(run.direction, settings.ratios),
             "sentences": settings.sentences,
@@ -175,11 +169,9 @@ def valley(experiment: Experiment, run: Run) -> str:
 def length_head(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": [revisions.DECODING, revisions.LENGTH_HEAD],
-            **_numerics(experiment),
+            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
             "seed": run.seed,
-            "training": _dump(experiment.length_head_training),
+            "training": dump(experiment.length_head_training),
         }
     )
 
@@ -187,60 +179,16 @@ def length_head(experiment: Experiment, run: Run) -> str:
 def sig_concentration(experiment: Experiment, run: Run) -> str:
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": [revisions.DECODING, revisions.SIG_CONCENTRATION],
-            **_numerics(experiment),
+            **_passes(experiment, run, [revisions.DECODING, revisions.SIG_CONCENTRATION]),
         }
     )
-
-
-def needs_statistics(experiment: Experiment, method: str) -> bool:
-    """Whether a method's canvases depend on the length statistics of their run."""
-    return _asks(uses_statistics, experiment, method)
-
-
-def needs_length_head(experiment: Experiment, method: str) -> bool:
-    """Whether a method's canvases depend on the length head of their run."""
-    return _asks(uses_length_head, experiment, method)
-
-
-def canvas_needs_model(experiment: Experiment, method: str) -> bool:
-    """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
-    return _asks(loads_model, experiment, method)
-
-
-def _asks(question: Callable[[str, dict[str, Any]], bool], experiment: Experiment, method: str) -> bool:
-    """The answer of a method's selector; one that deals another's canvases has none, and needs nothing."""
-    settings = _dump(getattr(experiment.length_methods, method))
-    return settings.get("selector") != "reassigned" and question(method, settings)
-
-
-def selector_name(experiment: Experiment, method: str) -> str:
-    """The selector that a method sets up: its own name, unless its block says another."""
-    return getattr(experiment.length_methods, method).selector or method
-
-
-def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
-    """A method's own block, with what it says by direction narrowed to this one."""
-    block = getattr(experiment.length_methods, method)
-    return {
-        key: value[direction] if isinstance(value, dict) and direction in value else value
-        for key, value in _dump(block).items()
-    }
-
-
-def reassigned_methods(experiment: Experiment) -> list[str]:
-    """The methods that take another's canvases, dealt anew."""
-    return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     settings = experiment.decoding
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": revisions.DECODING,
-            **_numerics(experiment),
+            **_passes(experiment, run, revisions.DECODING),
             "schedule": settings.schedule,
             **order_settings(experiment, order),
             "steps": steps,
@@ -252,34 +200,23 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
     """A benchmark: the same spec twice gives other seconds."""
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": revisions.DECODING,
-            **_numerics(experiment),
+            **_passes(experiment, run, revisions.DECODING),
             "method": method,
             "selector": selector_settings(experiment, method, run.direction),
             "schedule": experiment.decoding.schedule,
             **order_settings(experiment, order),
             "steps": steps,
             "seed": experiment.corpus.seed,
-            **_dump(experiment.latency),
+            **dump(experiment.latency),
         }
     )
-
-
-def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
-    """The reveal order that a name of the config stands for, and its settings."""
-    block = experiment.reveal_orders.get(name)
-    settings = {"order": name} if block is None else _dump(block)
-    return {"order": settings.pop("order"), "order_settings": settings}
 
 
 def generation(experiment: Experiment, run: Run) -> str:
     settings = experiment.autoregressive
     return canonical(
         {
-            **_model(experiment, run),
-            "revision": revisions.GENERATION,
-            **_numerics(experiment),
+            **_passes(experiment, run, revisions.GENERATION),
             "beams": settings.beams,
             "length_penalty": settings.length_penalty,
             "max_new_tokens": settings.max_new_tokens,
@@ -301,38 +238,9 @@ def scoring(experiment: Experiment, direction: str) -> str:
 
 
 def comet_training(experiment: Experiment) -> str:
-    return canonical({"revision": revisions.SCORING, **_dump(experiment.scoring.comet.training)})
+    return canonical({"revision": revisions.SCORING, **dump(experiment.scoring.comet.training)})
 
 
-def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
-    """The template of a direction as a backbone gets it: in the chat template where it wants one."""
-    section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
-    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
-
-
-def shifted(experiment: Experiment, backbone: str) -> bool:
-    """Whether slot i is read from row i - 1: as the config says, else as the family was trained."""
-    section = experiment.backbones[backbone]
-    return find_family(section.family).shifted if section.shifted is None else section.shifted
-
-
-def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
-    section = experiment.backbones[run.backbone]
-    return {
-        "backbone": run.backbone,
-        "family": section.family,
-        "bos": section.bos,
-        "shifted": shifted(experiment, run.backbone),
-        "direction": run.direction,
-        "prompt": prompt(experiment, run.backbone, run.direction),
-    }
-
-
-def _numerics(experiment: Experiment) -> dict[str, Any]:
-    """How the model computes. The usual way to run an adapter goes unsaid: jobs done before there was another stay."""
-    settings = experiment.decoding
-    return {"precision": settings.precision, **({} if settings.merge_adapter else {"merge_adapter": False})}
-
-
-def _dump(model: Any) -> dict[str, Any]:
-    return model.model_dump(mode="json", exclude_none=True)
+def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
+    """What every job has that runs a run's model."""
+    return {**model(experiment, run), "revision": revision, **numerics(experiment)}

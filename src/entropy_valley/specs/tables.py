@@ -11,7 +11,8 @@ from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.orders.base import SourceGuided
 from entropy_valley.files import canonical
 from entropy_valley.matrix import Cell, Run, instruct_cells, study_cells
-from entropy_valley.specs.jobs import order_settings, selector_name, selector_settings, shifted
+from entropy_valley.specs.methods import order_settings, selector_name, selector_settings
+from entropy_valley.specs.parts import shifted
 
 
 def comparison(experiment: Experiment, cells: list[Cell]) -> str:

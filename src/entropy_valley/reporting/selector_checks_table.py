@@ -87,7 +87,7 @@ def _score(values: Numbers) -> str:
 
 def _test(values: Numbers) -> str:
     lead = formats.interval(*(values[name] for name in ("delta", "ci_low", "ci_high")), formats.DECIMALS["comet22"])
-    return f"{lead}, p = {formats.p_value(values['p_two_sided'], int(values['resamples']))}".replace("= <", "<")
+    return f"{lead}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
 
 
 def _notes(spec: SelectorSpec, tests: pd.DataFrame) -> tuple[Note, ...]:

@@ -1,11 +1,11 @@
-"""Write the table of selector checks: selector_checks.py SPEC --tex T --csv C --md M."""
+"""Write the table of selector checks: selector_checks_table.py SPEC --tex T --csv C --md M."""
 
 from __future__ import annotations
 
 from entropy_valley import errors
 from entropy_valley.analysis.selector_checks import SelectorSpec, measure
 from entropy_valley.reporting import command, notes
-from entropy_valley.reporting.selector_checks import selector_checks_table
+from entropy_valley.reporting.selector_checks_table import selector_checks_table
 from entropy_valley.reporting.tables import write
 
 
