@@ -27,7 +27,7 @@ VALLEY_CELLS = matrix.valley_cells(EXPERIMENT)
 SWEPT_CELLS = [cell for cell in VALLEY_CELLS if cell.run.backbone == EXPERIMENT.tables.backbone]
 AR_CELLS = matrix.autoregressive_cells(EXPERIMENT)
 INSTRUCT_CELLS = matrix.instruct_cells(EXPERIMENT)
-STUDIES = {name: matrix.study_cells(EXPERIMENT, name) for name in EXPERIMENT.tables.studies}
+STUDIES = {name: cells for name in EXPERIMENT.tables.studies if (cells := matrix.study_cells(EXPERIMENT, name))}
 ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 

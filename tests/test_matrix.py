@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def test_the_papers_cells_are_its_whole_product():
     cells = matrix.cells(PAPER)
     assert len(cells) == len(set(cells)) == 3 * 3 * 3 * 3
     assert len(matrix.runs(PAPER)) == 27
-    assert len(matrix.all_cells(PAPER)) == 81 + 9 + 6 * 3  # three autoregressive runs a direction, six variants
+    # Three autoregressive runs a direction, six variants, and what the studies have that nothing else has.
+    studies = set(itertools.chain.from_iterable(matrix.study_cells(PAPER, name) for name in PAPER.tables.studies))
+    assert len(matrix.all_cells(PAPER)) == 81 + 9 + 6 * 3 + len(studies - set(cells))
     assert {cell.run.backbone for cell in cells} == {"llada-8b", "dream-7b", "diffullama-7b"}
 
 
@@ -111,7 +114,7 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200)
     assert not spec.keys() & {"method", "selector", "seed"}
     fitted = [name for name in PAPER.length_methods.model_dump() if jobs.needs_statistics(PAPER, name)]
-    assert fitted == ["cal", "ev_calibrated", "ev_prior"]
+    assert fitted == ["cal", "ev_calibrated", "ev_prior", "ev_line", "length_line", "ev_line_5"]
 
 
 def test_a_valley_has_its_directions_grid_and_no_methods_settings():

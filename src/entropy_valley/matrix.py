@@ -130,7 +130,8 @@ def instruct_cells(experiment: Experiment) -> list[Cell]:
 
 
 def study_cells(experiment: Experiment, name: str) -> list[Cell]:
-    """The cells of a study, each once; none where ``tables.studies`` does not list it."""
+    """The cells of a study, each once; none where ``tables.studies`` does not list it, or the matrix has none of its
+    directions."""
     if name not in experiment.tables.studies:
         return []
     study, tables = experiment.studies[name], experiment.tables
@@ -150,13 +151,18 @@ def study_cells(experiment: Experiment, name: str) -> list[Cell]:
 def study_runs(experiment: Experiment, study: Study) -> list[Run]:
     """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
     matrix, directions = experiment.matrix, study.directions
+    main = [experiment.tables.backbone]
     return [
         Run(direction, backbone, seed)
-        for backbone in study.backbones or [experiment.tables.backbone]
+        for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
         for direction in matrix.directions
         if directions is None or direction in directions
-        for seed in study.seeds or matrix.seeds_of.get(backbone, matrix.seeds)[:1]
+        for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
     ]
+
+
+def _seeds(study: Study, given: list[int]) -> list[int]:
+    return given if study.seeds == "all" else study.seeds or given[:1]
 
 
 def all_cells(experiment: Experiment) -> list[Cell]:

@@ -7,10 +7,12 @@ import math
 from entropy_valley.canvas.reading import Reading
 from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.canvas.selectors import Sentence
-from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.canvas.statistics import LengthLine, LengthStatistics
 
-# Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias.
-STATISTICS = LengthStatistics(1.0, 0.25, 3, [1.0, 2.0, 4.0, 4.0], (0.0, 0.0, 0.0, 0.0, 1.0))
+# Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line
+# 2 + x/2 with a variance of x/4.
+LINE = LengthLine(2.0, 0.5, 0.25)
+STATISTICS = LengthStatistics(1.0, 0.25, 3, [1.0, 2.0, 4.0, 4.0], (0.0, 0.0, 0.0, 0.0, 1.0), LINE)
 
 # What each of our selectors is built with.
 SETTINGS = {
@@ -23,6 +25,8 @@ SETTINGS = {
     "cal": {"ratios": 1.0},
     "ev_calibrated": {"ratios": [0.5, 1.0]},
     "ev_prior": {},
+    "ev_line": {},
+    "length_line": {},
     "neighbours": {"ratios": [0.5, 1.0]},
     "ev_rerank": {"ratios": [0.5, 1.0]},
     "length_head": {"beam": 2},

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from readings import STATISTICS, flat, search
+from readings import LINE, STATISTICS, flat, search
 
 from entropy_valley.canvas.selectors import Sentence, make_selector
 from entropy_valley.canvas.statistics import LengthStatistics
@@ -71,7 +71,7 @@ class TestCalibratedEv:
         assert [STATISTICS.expected_entropy(length) for length in (1, 2, 3, 6, 7, 99)] == [1.0, 1.0, 1.0, 4.0, 4.0, 4.0]
 
     def test_a_model_without_doubt_divides_by_no_zero(self):
-        assert LengthStatistics(1.0, 0.2, 3, [0.0], ()).expected_entropy(3) > 0
+        assert LengthStatistics(1.0, 0.2, 3, [0.0], (), LINE).expected_entropy(3) > 0
 
     @given(st.floats(0.1, 9), st.lists(st.floats(0.01, 9), min_size=3, max_size=3))
     def test_under_a_flat_curve_it_is_ev(self, level, entropies):
@@ -121,3 +121,47 @@ class TestPriorEv:
             assert candidates[0] - 1 < max(2, low + slack) and candidates[-1] + 1 > high - slack
         else:
             assert candidates[0] == 2 or abs(candidates[0] - tokens * mean) <= 1
+
+
+def line(source_tokens, entropy, statistics=STATISTICS, **settings):
+    return search(make_selector("ev_line", settings, statistics), source_tokens, entropy=entropy)
+
+
+class TestLineEv:
+    def test_the_nearest_lengths_at_the_price_of_the_prior(self):
+        # 16 tokens: the line is at 10 slots, z = (L - 10)/2. With λ = 1 and the centre at z = 1, L = 12, the prices of
+        # 8 … 12 are 2, 1.125, 0.5, 0.125, 0.
+        table = {8: 0.0, 9: 0.5, 10: 1.0, 11: 1.5, 12: 1.75}
+        row, rounds = line(16, table.__getitem__, candidates=5, weight=1.0, shift=1.0)
+        assert rounds == [[8, 9, 10, 11, 12]]
+        assert row["scores"] == [2.0, 1.625, 1.5, 1.625, 1.75]
+        assert row["length"] == 10
+
+    def test_without_a_weight_it_is_the_valley_alone(self):
+        assert line(16, lambda length: float(length), weight=0.0)[0]["length"] == 7  # seven lengths about 10
+
+    def test_a_length_halfway_goes_to_the_shorter(self):
+        assert line(17, lambda length: 1.0, candidates=1)[1] == [[10]]  # the line is at 10.5
+        assert line(17, lambda length: 1.0, candidates=2)[1] == [[10, 11]]
+
+    def test_pairs_that_lie_on_the_line_are_no_division_by_zero(self):
+        exact = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, variance=0.0))
+        assert set(line(16, lambda length: 1.0, exact)[0]["scores"]) == {1.05}
+
+    @given(st.integers(0, 80), st.floats(-9, 9), st.floats(0.1, 3), st.integers(1, 9))
+    def test_candidates_are_neighbours_and_none_left_out_is_nearer(self, source_tokens, intercept, slope, count):
+        statistics = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=intercept, slope=slope))
+        candidates = line(source_tokens, lambda length: 1.0, statistics, candidates=count)[0]["candidates"]
+        assert candidates == list(range(candidates[0], candidates[0] + count)) and candidates[0] >= 2
+        expected = statistics.line.expected(source_tokens)
+        farthest = max(abs(length - expected) for length in candidates)
+        beyond = [length for length in (candidates[0] - 1, candidates[-1] + 1) if length >= 2]
+        assert all(abs(length - expected) >= farthest - 1e-9 for length in beyond)
+
+
+def test_the_line_alone_asks_nothing():
+    selector = make_selector("length_line", {}, STATISTICS)
+    row, rounds = search(selector, 16)
+    assert (row["length"], row["calls"], rounds) == (10, 0, [])
+    low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
+    assert search(make_selector("length_line", {}, low), 3)[0]["length"] == 2

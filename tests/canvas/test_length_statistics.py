@@ -18,6 +18,31 @@ def test_ratios_are_of_canvas_and_source():
         fitting.ratio_moments([(0, 1)])
 
 
+def test_the_line_is_found_again():
+    """|y| + 1 = 2 + |x|/2: exact pairs leave no variance."""
+    line = fitting.length_line([(x, 1 + x // 2) for x in (2, 4, 10, 20)])
+    assert (line["intercept"], line["slope"]) == pytest.approx((2.0, 0.5))
+    assert line["variance"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_longer_pair_counts_less_and_its_variance_too():
+    # By hand: weights 1/|x| at (1, 2), (1, 4), (4, 8): the line through the mean 3 at 1 and 8 at 4; squares 1 + 1 + 0.
+    line = fitting.length_line([(1, 1), (1, 3), (4, 7), (0, 9)])
+    assert (line["intercept"], line["slope"]) == pytest.approx((4 / 3, 5 / 3))
+    assert (line["variance"], line["pairs"]) == (pytest.approx(2.0), 3)
+
+
+def test_sources_of_one_length_have_a_ratio_and_no_line():
+    assert fitting.length_line([(4, 3), (4, 5)]) | {"variance": 0} == {
+        "intercept": 0.0,
+        "slope": 1.25,
+        "variance": 0,
+        "pairs": 2,
+    }
+    with pytest.raises(InputError, match="no training pair"):
+        fitting.length_line([(0, 1)])
+
+
 def test_the_smoother_is_a_weighted_mean_of_its_neighbours():
     # Lengths 10 and 11 lie log(1.1) = 0.0953 apart: weight exp(-(0.0953/0.15)²/2) = 0.8172 of the one at the other.
     curve = fitting.expected_entropies([(10, 1.0), (11, 2.0)])
@@ -74,6 +99,7 @@ def test_from_file_to_statistics(tmp_path):
     path = tmp_path / "length_statistics.json"
     parts = {
         "ratio": fitting.ratio_moments([(4, 3), (4, 5)]),
+        "line": fitting.length_line([(4, 3), (4, 5)]),
         "expected_entropy": fitting.expected_entropies([(4, 2.0)]),
         "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
     }

@@ -188,7 +188,7 @@ def test_files_that_are_no_config(tmp_path):
 
 @pytest.mark.parametrize(
     ("of", "methods"),
-    [("cal", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
+    [("daedal_own", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
     ids=["of no method of the matrix", "of ratios dealt anew"],
 )
 def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):

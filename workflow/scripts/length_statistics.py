@@ -22,6 +22,7 @@ def main() -> None:
         job.rows = job.rows[: max(job.spec["pairs"], job.spec["bias_pairs"])]
         statistics = {
             "ratio": fitting.ratio_moments(pairs),
+            "line": fitting.length_line(pairs),
             "expected_entropy": fitting.expected_entropies(_entropies(job, lengths)),
             "confidence_bias": fitting.confidence_bias(_confidences(job, lengths)),
             "signature": {**job.signature("length statistics"), "data_digest": files.file_digest(options.testset)},

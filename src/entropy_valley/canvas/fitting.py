@@ -24,6 +24,27 @@ def ratio_moments(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     return {"mean": mean, "std": math.sqrt(squares / max(1, len(ratios) - 1)), "pairs": len(ratios)}
 
 
+def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """|y| + 1 = ``intercept`` + ``slope``·|x| and the residuals' variance over |x|, from pairs of counts (|x|, |y|).
+
+    Least squares weighted by 1/|x|: a longer sentence's length varies more. Where all sources are equally long the line
+    goes through the origin.
+    """
+    points = [(source, target + 1) for source, target in pairs if source]
+    if not points:
+        raise InputError("length statistics", "no training pair has a source", "Give a corpus of sentence pairs.")
+    count, inverse = len(points), math.fsum(1 / x for x, _ in points)
+    sources, lengths, ratios = (math.fsum(column) for column in zip(*((x, y, y / x) for x, y in points), strict=True))
+    determinant = inverse * sources - count**2
+    if determinant > 1e-9 * count**2:
+        intercept = (ratios * sources - count * lengths) / determinant
+        slope = (inverse * lengths - count * ratios) / determinant
+    else:
+        intercept, slope = 0.0, lengths / sources
+    squares = math.fsum((y - intercept - slope * x) ** 2 / x for x, y in points)
+    return {"intercept": intercept, "slope": slope, "variance": squares / max(1, count - 2), "pairs": count}
+
+
 def expected_entropies(points: Sequence[tuple[int, float]]) -> dict[str, Any]:
     """Ē at every integer length between the shortest and the longest of the (length, mean entropy) points.
 

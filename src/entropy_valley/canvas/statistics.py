@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
@@ -15,11 +15,29 @@ FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
 
 
 @dataclass(frozen=True)
+class LengthLine:
+    """|y| + 1 as a line in |x|: ``intercept`` + ``slope``·|x| slots, with a variance of ``variance``·|x|."""
+
+    intercept: float
+    slope: float
+    variance: float
+
+    def expected(self, source_tokens: int) -> float:
+        """The canvas length on the line, in slots."""
+        return self.intercept + self.slope * source_tokens
+
+    def z(self, length: int, source_tokens: int) -> float:
+        """How many standard deviations a canvas lies beyond the line; 0 where all pairs lie on it."""
+        spread = math.sqrt(self.variance * max(1, source_tokens))
+        return (length - self.expected(source_tokens)) / spread if spread else 0.0
+
+
+@dataclass(frozen=True)
 class LengthStatistics:
     """``length_statistics.json``: measured on training pairs by one run's checkpoint.
 
     ``ratio_mean``, ``ratio_std``: of (|y| + 1)/|x|. ``entropies``: Ē at ``shortest``, ``shortest`` + 1, … slots (nats).
-    ``bias``: a, b, c, d, e of :func:`confidence_curve`.
+    ``bias``: a, b, c, d, e of :func:`confidence_curve`. ``line``: of |y| + 1 on |x|.
     """
 
     ratio_mean: float
@@ -27,6 +45,7 @@ class LengthStatistics:
     shortest: int
     entropies: Sequence[float]
     bias: Sequence[float]
+    line: LengthLine
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -35,7 +54,8 @@ class LengthStatistics:
         try:
             ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
             curve = [bias[name] for name in "abcde"]
-            return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve)
+            line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
+            return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
         except (KeyError, TypeError) as error:
             raise InputError(path, f"no length statistics ({error!r})", "Remove it and run the rule again.") from None
 

@@ -77,18 +77,15 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
 def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     from entropy_valley.matrix import study_cells
 
-    backbones = [
-        backbone for backbone in experiment.studies[name].backbones or [] if backbone not in experiment.backbones
-    ]
+    named = experiment.studies[name].backbones
+    backbones = [one for one in named if one not in experiment.backbones] if isinstance(named, list) else []
     if backbones:
         yield f"{backbones[0]!r} is not defined under `backbones`"
         return
     cells = study_cells(experiment, name)
-    if not cells:
-        yield "compares nothing in the directions of the matrix; take it out of tables.studies"
     for cell in cells:
         yield from _undefined(experiment, cell)
-    if (layout := experiment.studies[name].layout) in ("orders", "categories"):
+    if cells and (layout := experiment.studies[name].layout) in ("orders", "categories"):
         yield from _of_orders(experiment, layout, cells)
 
 

@@ -89,6 +89,21 @@ class PriorEntropyValley(Section):
     window: Rate = Field(3.0, description="candidates have |z| at most this")
 
 
+class LineEntropyValley(Section):
+    """EV over the lengths nearest to the line of expected ones, with a prior about it."""
+
+    selector: Literal["ev_line"] | None = ELSEWHERE
+    candidates: PositiveInt = Field(7, description="lengths that are probed")
+    weight: float = Field(0.1, ge=0, allow_inf_nan=False, description="λ of mean entropy + λ·(z − shift)²/2")
+    shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
+
+
+class LengthLine(Section):
+    """The expected length by itself: no probe."""
+
+    selector: Literal["length_line"] | None = ELSEWHERE
+
+
 class Neighbours(OnGrid):
     """EV's choice and its neighbours, all decoded."""
 
@@ -164,6 +179,8 @@ Another = Annotated[
     | Annotated[CalibratedConfidence, Tag("cal")]
     | Annotated[CalibratedEntropyValley, Tag("ev_calibrated")]
     | Annotated[PriorEntropyValley, Tag("ev_prior")]
+    | Annotated[LineEntropyValley, Tag("ev_line")]
+    | Annotated[LengthLine, Tag("length_line")]
     | Annotated[Neighbours, Tag("neighbours")]
     | Annotated[RerankedEntropyValley, Tag("ev_rerank")]
     | Annotated[LengthHead, Tag("length_head")]
@@ -189,6 +206,8 @@ class LengthMethods(BaseModel):
     cal: CalibratedConfidence | None = None
     ev_calibrated: CalibratedEntropyValley | None = None
     ev_prior: PriorEntropyValley | None = None
+    ev_line: LineEntropyValley | None = None
+    length_line: LengthLine | None = None
     neighbours: Neighbours | None = None
     ev_rerank: RerankedEntropyValley | None = None
     length_head: LengthHead | None = None

@@ -31,9 +31,15 @@ class Study(Section):
         description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
         "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
     )
-    backbones: Names | None = Field(None, description="keys of `backbones`; null: that of `tables`")
-    directions: Directions | None = Field(None, description="those of them that the matrix has; null: the matrix's")
-    seeds: Numbers | None = Field(None, description="null: the first that the matrix gives the backbone")
+    backbones: Names | Literal["all"] | None = Field(
+        None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"
+    )
+    directions: Directions | None = Field(
+        None, description="those of them that the matrix has (none: no such table); null: the matrix's"
+    )
+    seeds: Numbers | Literal["all"] | None = Field(
+        None, description="all: those that the matrix gives the backbone; null: the first of them"
+    )
     testset: Name | dict[Direction, Name] | None = Field(
         None, description="null: the first of each direction; dev: its development pairs"
     )

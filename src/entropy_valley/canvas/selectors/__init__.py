@@ -12,9 +12,11 @@ from entropy_valley.canvas.selectors.cal import CalibratedConfidence
 from entropy_valley.canvas.selectors.daedal import Daedal
 from entropy_valley.canvas.selectors.ev import EntropyValley
 from entropy_valley.canvas.selectors.ev_calibrated import CalibratedEntropyValley
+from entropy_valley.canvas.selectors.ev_line import LineEntropyValley
 from entropy_valley.canvas.selectors.ev_prior import PriorEntropyValley
 from entropy_valley.canvas.selectors.ev_rerank import RerankedEntropyValley
 from entropy_valley.canvas.selectors.length_head import LengthHead
+from entropy_valley.canvas.selectors.length_line import LengthLine
 from entropy_valley.canvas.selectors.lr_style import LengthRegularisedStyle
 from entropy_valley.canvas.selectors.neighbours import Neighbours
 from entropy_valley.canvas.selectors.oracle import Oracle
@@ -32,6 +34,8 @@ SELECTORS: dict[str, type] = {
     "cal": CalibratedConfidence,
     "ev_calibrated": CalibratedEntropyValley,
     "ev_prior": PriorEntropyValley,
+    "ev_line": LineEntropyValley,
+    "length_line": LengthLine,
     "neighbours": Neighbours,
     "ev_rerank": RerankedEntropyValley,
     "length_head": LengthHead,
