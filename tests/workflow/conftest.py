@@ -13,6 +13,7 @@ MIXED = {
         "methods": ["oracle", "ratio", "ev", "cal"],
     },
     "valley": {"backbones": []},
+    "tables": {"studies": []},
 }
 
 

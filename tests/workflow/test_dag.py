@@ -52,7 +52,7 @@ def by_rule(planned):
 
 def test_the_papers_matrix(paper):
     start = time.monotonic()
-    planned = paper.planned()
+    planned = paper.planned(over={"tables": {"studies": []}})
     assert time.monotonic() - start < 15
     cells = 3 * 3 * 3 * 3  # backbones, directions, seeds, methods
     autoregressive, instruct = 3 * 3, 6 * 3  # directions, seeds; variants, methods
@@ -264,6 +264,7 @@ RELEASED = {
     "adapters": "released",
     "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
     "instruct": {"backbones": []},
+    "tables": {"studies": []},
     "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
 }
 
