@@ -9,6 +9,9 @@ import pytest
 import yaml
 from workspace import ROOT, Workspace
 
+from entropy_valley import matrix
+from entropy_valley.config import load_files
+
 MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
 AGGREGATES = MAIN | {"ar_reference_table"}
 RUNS = {
@@ -68,6 +71,22 @@ def test_the_papers_matrix(paper):
         "valley": 27,
         **dict.fromkeys(AGGREGATES | {"dream_instruct_table", "entropy_valley_figure", "selector_checks_figure"}, 1),
     }
+
+
+def test_the_papers_studies(paper):
+    """Every table and figure, and each system once, however many studies have it."""
+    start = time.monotonic()
+    planned = paper.planned()
+    assert time.monotonic() - start < 20
+    systems = {"direct_length_baselines", "multi_candidate", "candidate_range", "ratio_sweep", "fwdcount_control"}
+    tables = {f"study_table {name}" for name in systems | {"selector_comparison", "ev_line"}}
+    tables |= {"order_table order_sweep", "challenge_table negative_order", "selector_checks_table selector_checks"}
+    tables |= {"budgets_table pareto", "budgets_figure pareto", "systems_figure selector_comparison"}
+    assert tables <= planned.keys()
+    assert set(planned.values()) == {1}
+    counts, cells = by_rule(planned), matrix.all_cells(load_files([ROOT / "config.yaml"]))
+    assert (counts["score"], counts["decode"]) == (len(cells), len([cell for cell in cells if cell.order]))
+    assert counts["train"] == 27 + 9 + 4  # no study trains anything
 
 
 def test_the_main_table_alone_needs_one_backbone(paper):
