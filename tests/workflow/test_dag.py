@@ -156,8 +156,8 @@ def test_ratios_dealt_anew_need_evs_canvases_and_no_others(finished):
 
 def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(finished):
     checks = {"layout": "checks", "methods": ["ev", "ev_sum", "ev_reassigned_deciles_1"], "seeds": [1, 2]}
-    over = {"studies": {"selector_checks": checks}, "tables": {"studies": ["selector_checks"]}}
-    planned = by_rule(finished.planned("results/demo/tables/selector_checks.md", over=over))
+    over = {"studies": {"mine": checks}, "tables": {"studies": ["mine"]}}
+    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
     runs = 2 * 2  # directions, seeds
     made = {"canvas": runs, "reassigned_canvas": runs, "valley": runs, "decode": 2 * runs, "score": 2 * runs}
     assert planned == made | {"selector_checks_table": 1}
