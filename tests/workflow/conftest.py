@@ -13,7 +13,6 @@ MIXED = {
         "methods": ["oracle", "ratio", "ev", "cal"],
     },
     "valley": {"backbones": []},
-    "tables": {"studies": []},
 }
 
 
