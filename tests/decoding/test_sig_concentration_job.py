@@ -31,7 +31,7 @@ def test_it_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, lla
         encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
         masks = [llada.mask_id] * (len(encode(pair["target"])) + 1)
         own, other = (
-            reference._slot_logits(llada, encode(bench.spec["prompt"].replace("{src}", source)), masks)
+            reference.slot_logits(llada, encode(bench.spec["prompt"].replace("{src}", source)), masks)
             for source in (pair["source"], "")
         )
         sigs = Step([], own, lambda other=other: other, 0, 1).sig(backward=False).tolist()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
-import subprocess
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_results
 import pytest
@@ -14,8 +17,16 @@ SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
 
 def run(script, spec, *arguments):
-    command = [sys.executable, SCRIPTS / f"{script}.py", spec, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    """The exit status and the error output of a script, run in this process: a new one imports for seconds."""
+    command = [str(SCRIPTS / f"{script}.py"), spec, *map(str, arguments)]
+    status, said = 0, io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
+        patch.setattr(sys, "argv", command)
+        try:
+            runpy.run_path(command[0], run_name="__main__")
+        except SystemExit as ended:
+            status = ended.code
+    return SimpleNamespace(returncode=status, stderr=said.getvalue())
 
 
 def one_backbone(spec):

@@ -283,6 +283,7 @@ RELEASED = {
     "adapters": "released",
     "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
     "instruct": {"backbones": []},
+    "tables": {"studies": []},
     "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
 }
 

@@ -37,6 +37,7 @@ def environment(stage: str) -> dict[str, str]:
 
 LOCK = pins((ROOT / "requirements.lock").read_text())
 PROJECT = pins((ROOT / "pyproject.toml").read_text())
+DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
 
 def test_every_environment_belongs_to_a_stage():
@@ -65,7 +66,7 @@ def third_party(path: Path) -> set[str]:
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     names = {module.split(".")[0] for module in modules} - sys.stdlib_module_names - {"entropy_valley"}
-    return {canonical(metadata.packages_distributions()[name][0]) for name in names}
+    return {canonical(DISTRIBUTIONS[name][0]) for name in names}
 
 
 def test_the_lock_holds_the_projects_pins_and_no_torch():

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import forked_snakemake
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -49,19 +50,28 @@ class Workspace:
         self, *arguments: str, over: dict[str, Any] | None = None, environment: dict[str, str] | None = None
     ) -> str:
         """Snakemake's own words; ``over`` is laid over the workspace's configs."""
-        configs = [*self.configs, *([over] if over else [])]
-        names = [self._written(index, config) for index, config in enumerate(configs)]
+        command = [sys.executable, "-m", "snakemake", *arguments, *self._options(over)]
         variables = {**os.environ, **(environment or {})}
-        variables["PATH"] = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{variables['PATH']}"
-        finished = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments, *(["--configfile", *names] if names else [])],
-            cwd=self.folder,
-            env=variables,
-            capture_output=True,
-            text=True,
-        )
+        variables["PATH"] = self._path(variables["PATH"])
+        finished = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True)
         assert finished.returncode == 0, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
+
+    def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
+        """What Snakemake says that it would run."""
+        options = ["--dry-run", *arguments, *self._options(over)]
+        status, said = forked_snakemake.run(self.folder, options, self._path(os.environ["PATH"]))
+        assert status == 0, said
+        return said
+
+    def _path(self, path: str) -> str:
+        """Where programs are searched: stubs first, then beside this Python."""
+        return f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{path}"
+
+    def _options(self, over: dict[str, Any] | None) -> list[str]:
+        configs = [*self.configs, *([over] if over else [])]
+        names = [self._written(index, config) for index, config in enumerate(configs)]
+        return ["--configfile", *names] if names else []
 
     def _written(self, index: int, config: str | dict[str, Any]) -> str:
         if isinstance(config, str):
@@ -72,7 +82,7 @@ class Workspace:
 
     def planned(self, *arguments: str, over: dict[str, Any] | None = None) -> Counter[str]:
         """The jobs that a dry run names, as ``rule wildcard.wildcard…``."""
-        text = self.run("--dry-run", *arguments, over=over)
+        text = self.dry_run(*arguments, over=over)
         blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
         return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
 
