@@ -48,5 +48,8 @@ def _grid(axes: Axes, ratios: list[float]) -> None:
 def _lowest(axes: Axes, point: pd.Series) -> None:
     text = minus(f"{point['mean']:.2f} at {point['at']:.2f}")
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    below = {"textcoords": "offset points", "ha": "center", "va": "top"}
+    left, right = axes.get_xlim()
+    place = (point["at"] - left) / (right - left)
+    side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
+    below = {"textcoords": "offset points", "ha": side, "va": "top"}
     axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=box, **below)
