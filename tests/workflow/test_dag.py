@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 import pytest
-import yaml
-from workspace import ROOT, Workspace
-
-from entropy_valley import matrix
-from entropy_valley.config import load_files
+from workspace import COMPARED, METHODS, by_rule, jobs
 
 MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
 AGGREGATES = MAIN | {"ar_reference_table"}
@@ -18,15 +13,6 @@ RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
 }
 AR_RUNS = {f"{direction}.llama3-tiny.1" for direction in ("en-zh", "en-de")}
-COMPARED = ("oracle", "ratio", "ev")
-METHODS = (*COMPARED, "cal")
-ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
-
-
-def jobs(runs, methods=METHODS):
-    """The jobs of these runs and methods, by the name that `planned` gives them."""
-    names = {f"{run}.grammar.{method}" for run in runs for method in methods}
-    return {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
 
 
 def generated(runs):
@@ -49,10 +35,6 @@ def of(part, among=RUNS):
     return {run for run in among if part in run}
 
 
-def by_rule(planned):
-    return Counter(job.split()[0] for job in planned)
-
-
 def test_the_papers_matrix(paper):
     start = time.monotonic()
     planned = paper.planned(over={"tables": {"studies": []}})
@@ -71,22 +53,6 @@ def test_the_papers_matrix(paper):
         "valley": 27,
         **dict.fromkeys(AGGREGATES | {"dream_instruct_table", "entropy_valley_figure", "selector_checks_figure"}, 1),
     }
-
-
-def test_the_papers_studies(paper):
-    """Every table and figure, and each system once, however many studies have it."""
-    start = time.monotonic()
-    planned = paper.planned()
-    assert time.monotonic() - start < 20
-    systems = {"direct_length_baselines", "multi_candidate", "candidate_range", "ratio_sweep", "fwdcount_control"}
-    tables = {f"study_table {name}" for name in systems | {"selector_comparison", "ev_line"}}
-    tables |= {"order_table order_sweep", "challenge_table negative_order", "selector_checks_table selector_checks"}
-    tables |= {"budgets_table pareto", "budgets_figure pareto", "systems_figure selector_comparison"}
-    assert tables <= planned.keys()
-    assert set(planned.values()) == {1}
-    counts, cells = by_rule(planned), matrix.all_cells(load_files([ROOT / "config.yaml"]))
-    assert (counts["score"], counts["decode"]) == (len(cells), len([cell for cell in cells if cell.order]))
-    assert counts["train"] == 27 + 9 + 4  # no study trains anything
 
 
 def test_the_main_table_alone_needs_one_backbone(paper):
@@ -141,26 +107,6 @@ def test_a_valley_reads_finished_runs_for_its_figures_alone(finished):
     valleys = {f"valley {run}.grammar" for run in of(".llada-tiny.")}
     figures = {"entropy_valley_figure", "selector_checks_figure", "all"}
     assert finished.planned(over=VALLEY).keys() == valleys | figures
-
-
-def test_ratios_dealt_anew_need_evs_canvases_and_no_others(finished):
-    methods = [*METHODS, "ev_reassigned_1"]
-    over = {"matrix": {"methods": methods}, "length_methods": {"cal": {"patience": 3}}}
-    run, target = "en-de.llada-tiny.2.grammar.ev_reassigned_1", "en-de/llada-tiny/seed2/grammar/ev_reassigned_1"
-    planned = finished.planned(f"results/demo/{target}/med-T32/scores.json", over=over)
-    assert planned.keys() == {f"reassigned_canvas {run}", f"decode {run}.med.32", f"score {run}/med-T32"}
-    over["length_methods"]["ev"] = {"ratios": {"en-de": [0.9, 1.1]}}
-    planned = finished.planned(f"results/demo/{target}/canvas.jsonl", over=over)
-    assert planned.keys() == {f"reassigned_canvas {run}", "canvas en-de.llada-tiny.2.grammar.ev"}
-
-
-def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(finished):
-    checks = {"layout": "checks", "methods": ["ev", "ev_sum", "ev_reassigned_deciles_1"], "seeds": [1, 2]}
-    over = {"studies": {"mine": checks}, "tables": {"studies": ["mine"]}}
-    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
-    runs = 2 * 2  # directions, seeds
-    made = {"canvas": runs, "reassigned_canvas": runs, "valley": runs, "decode": 2 * runs, "score": 2 * runs}
-    assert planned == made | {"selector_checks_table": 1}
 
 
 def test_other_length_statistics_touch_no_method_without_them(finished):
@@ -256,96 +202,4 @@ def test_variants_share_a_checkpoint(finished):
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
         "dream_instruct_table",
         "all",
-    }
-
-
-def test_studies_of_orders(finished):
-    """The sweep decodes on the canvases that are there; the challenge subset is a test set of its own."""
-    over = {"tables": {"studies": ["order_sweep", "negative_order"]}}
-    planned = finished.planned(over=over)
-    run, sweep, challenge = "en-zh.llada-tiny.1", "grammar.oracle", "grammar-challenge.oracle"
-    orders = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"]["orders"]
-    assert planned.keys() == {
-        *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
-        *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),
-        "testset en-zh.grammar-challenge",
-        f"sig_concentration {run}.grammar-challenge",
-        f"canvas {run}.{challenge}",
-        *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),
-        *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
-        "order_table order_sweep",
-        "challenge_table negative_order",
-        "all",
-    }
-
-
-RELEASED = {
-    "adapters": "released",
-    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
-    "instruct": {"backbones": []},
-    "tables": {"studies": []},
-    "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
-}
-
-
-@pytest.fixture(scope="module")
-def adopted(tmp_path_factory):
-    """Every job done from given adapters."""
-    folder = tmp_path_factory.mktemp("adopted")
-    (folder / "given").mkdir()
-    (folder / "given/adapter_config.json").touch()
-    workspace = Workspace(folder, "config.yaml", RELEASED)
-    workspace.run("--cores", "2")
-    return workspace
-
-
-class TestReleasedAdapters:
-    def test_nothing_is_trained(self, adopted):
-        planned = by_rule(adopted.planned("--forceall"))
-        assert planned["adopt_adapter"] == 2
-        assert not planned.keys() & {"train", "corpus"}
-        assert planned["score"] == 4
-
-    @pytest.mark.parametrize("over", [{}, {"models": "elsewhere"}, {"device": "cpu"}], ids=str)
-    def test_a_second_run_does_nothing(self, adopted, over):
-        assert not adopted.planned(over=over)
-
-    def test_another_adapter_repeats_its_run_alone(self, adopted):
-        over = {"released": {"llama3-8b": {"en-zh": {1: {"folder": None, "repository": "someone/adapter"}}}}}
-        planned = adopted.planned(over=over)
-        assert planned["adopt_adapter en-zh.llama3-8b.1"]
-        assert not [job for job in planned if "llada-8b" in job]
-
-    def test_new_files_in_the_folder_are_taken(self, adopted):
-        (adopted.folder / "given/adapter_model.safetensors").touch()
-        assert by_rule(adopted.planned())["adopt_adapter"] == 2
-        (adopted.folder / "given/adapter_model.safetensors").unlink()
-
-
-STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}
-
-
-def test_a_study_plans_what_it_compares_and_its_table(finished):
-    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": STUDY}}
-    name = "en-zh.llada-tiny.1.grammar.ev"
-    assert finished.planned(over=over).keys() == jobs({"en-zh.llada-tiny.1"}, ["lr_style"]) | {
-        f"decode {name}.med.16",
-        f"score {name}/med-T16",
-        "study_table mine",
-        "all",
-    }
-
-
-def test_a_study_that_is_not_listed_plans_nothing(finished):
-    assert not finished.planned(over={"studies": {"mine": STUDY}})
-
-
-def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
-    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": {**STUDY, "testset": "dev", "others": []}}}
-    planned = by_rule(finished.planned(over=over))
-    assert planned == {
-        "dev_as_testset": 1,
-        **dict.fromkeys(("canvas", "decode", "score"), 2),
-        "study_table": 1,
-        "all": 1,
     }

@@ -15,6 +15,9 @@ import forked_snakemake
 import yaml
 
 ROOT = Path(__file__).parents[2]
+COMPARED = ("oracle", "ratio", "ev")
+METHODS = (*COMPARED, "cal")
+ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
 
 # Stands for every `python workflow/scripts/X.py SPEC --option path …`: makes the paths that are not there yet.
 # Inputs always are; Snakemake has removed the outputs of a job that it repeats.
@@ -90,3 +93,13 @@ class Workspace:
 def _wildcards(body: str) -> list[str]:
     line = re.search(r"^    wildcards: (.*)$", body, flags=re.MULTILINE)
     return [".".join(part.split("=")[1] for part in line[1].split(", "))] if line else []
+
+
+def jobs(runs, methods=METHODS):
+    """The jobs of these runs and methods, by the name that `planned` gives them."""
+    names = {f"{run}.grammar.{method}" for run in runs for method in methods}
+    return {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
+
+
+def by_rule(planned):
+    return Counter(job.split()[0] for job in planned)
