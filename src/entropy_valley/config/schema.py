@@ -146,9 +146,7 @@ class Instruct(Section):
 class Decoding(Section):
     """Denoising."""
 
-    precision: Literal["float32", "bfloat16"] = Field(
-        description="of the model, in canvases, decoding and beam search; softmax and entropies are in float32"
-    )
+    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
     schedule: Literal["llada"] = Field(
         "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
     )
@@ -187,7 +185,7 @@ class Analysis(Section):
     """Statistics."""
 
     resamples: PositiveInt = Field(description="of the paired bootstrap")
-    seed: int = Field(description="of the paired bootstrap")
+    seed: int = Field(description="of its draws")
 
 
 class Valley(Section):
@@ -227,7 +225,7 @@ class Experiment(Section):
     studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
     sources: dict[Name, Source] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
-    backbones: dict[Name, BackboneSection] = Field(description="those that may be named elsewhere; none runs by itself")
+    backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
     released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
