@@ -63,6 +63,18 @@ def test_a_variant_takes_over_what_it_does_not_say(load):
     assert (mine.label, mine.shifted, base.shifted) == ("Mine", True, None)
 
 
+def test_the_schema_describes_every_key():
+    schema = json.loads(json_schema())
+    kinds = {"Experiment": schema, **schema["$defs"]}
+    keys = [(kind, key, said) for kind, one in kinds.items() for key, said in one.get("properties", {}).items()]
+    assert not [(kind, key) for kind, key, said in keys if not _is_described(said)]
+
+
+def _is_described(said):
+    """By itself, or, for a block of its own, by that block's description."""
+    return "description" in said or any("$ref" in one for one in [said, *said.get("anyOf", [])])
+
+
 METHODS = ["oracle", "ratio", "ev", "mine"]
 
 

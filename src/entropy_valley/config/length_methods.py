@@ -29,7 +29,7 @@ class Ratio(Section):
 
     selector: Literal["ratio"] | None = ELSEWHERE
     ratios: OneRatio = Field(description="by direction, or one for all")
-    reserve_eos_slot: bool = True
+    reserve_eos_slot: bool = Field(True, description="one slot more than ratio · |x|, for the EOS; false: none")
 
 
 class OnGrid(Section):
@@ -112,7 +112,7 @@ class Neighbours(OnGrid):
 
 
 class RerankedEntropyValley(OnGrid):
-    """The deepest valleys of EV's grid, all decoded."""
+    """The candidates of lowest entropy on EV's grid, all decoded."""
 
     selector: Literal["ev_rerank"] | None = ELSEWHERE
     k: PositiveInt = Field(2, description="how many are decoded")
@@ -140,7 +140,7 @@ class Daedal(Section):
 class Reassigned(Section):
     """Another method's canvas ratios, dealt to other sentences: a control, which probes nothing."""
 
-    selector: Literal["reassigned"]
+    selector: Literal["reassigned"] = Field(description="names this control")
     of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
     seed: PositiveInt = Field(description="of the permutation")
     within: Literal["all", "deciles"] = Field(
@@ -215,7 +215,8 @@ class LengthMethods(BaseModel):
 
 
 class LengthStatistics(Section):
-    """What cal, ev_calibrated and ev_prior measure on training pairs, the first of the corpus: a random sample."""
+    """What methods that are fitted to training pairs measure by all-mask canvases of the first ones of the corpus, a
+    random sample. Ratios and the length line count tokens of all pairs."""
 
     pairs: PositiveInt = Field(1000, description="all-mask canvases at their true length: the entropy expected there")
     bias_pairs: PositiveInt = Field(200, description="pairs probed at each of twelve lengths: CAL's bias curve")
@@ -224,8 +225,8 @@ class LengthStatistics(Section):
 class LengthHeadTraining(Section):
     """How length_head's layer is trained on training pairs, the first of the corpus: a random sample."""
 
-    pairs: PositiveInt = 50_000
-    epochs: PositiveInt = 10
+    pairs: PositiveInt = Field(50_000, description="most training pairs")
+    epochs: PositiveInt = Field(10, description="passes over them")
     learning_rate: Rate = Field(1.0e-3, description="of Adam, on standardised states")
-    batch: PositiveInt = 256
+    batch: PositiveInt = Field(256, description="pairs per step")
     longest: int = Field(256, ge=2, description="slots; pairs with longer targets count as this length")

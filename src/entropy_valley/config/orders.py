@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from entropy_valley.config.base import Plugin
 from entropy_valley.errors import InputError
@@ -15,7 +15,7 @@ class RevealOrder(BaseModel):
     """A reveal order, one of ours or a user's own ``module:Class``; the other keys are handed to it."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    order: Plugin
+    order: Plugin = Field(description="one of ours, of orders or of fillings that change the canvas, or module:Class")
 
 
 def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -43,7 +43,7 @@ class Matrix(Section):
 class DirectionSection(Section):
     """One translation direction: its prompt and its data; its name gives its languages."""
 
-    prompt: Template
+    prompt: Template = Field(description="the text before the target, as it is; {src} is where the source stands")
     train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
     tests: Names = Field(description="test sets, keys of `sources`")
 
@@ -51,14 +51,14 @@ class DirectionSection(Section):
 class LengthFilter(Section):
     """Monolingual length limits, both ends included; words are split at white space."""
 
-    words: Limits | None = None
-    characters: Limits | None = None
+    words: Limits | None = Field(None, description="fewest and most words; null: no limit")
+    characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
 
 
 class Corpus(Section):
     """How many pairs are sampled, and which are let in."""
 
-    seed: int
+    seed: int = Field(description="of the keyed hash that draws pairs, test subsets and the sentences of diagnostics")
     train: PositiveInt = Field(description="training pairs per direction")
     dev: PositiveInt = Field(description="development pairs per direction")
     filters: dict[str, LengthFilter] = Field(description="by language code")
@@ -68,7 +68,7 @@ class Corpus(Section):
 class Hub(Section):
     """A repository of the Hugging Face hub."""
 
-    repository: str
+    repository: str = Field(description="owner/name")
     revision: Commit | None = Field(
         None, description="null: the family's pinned one, else the newest, written to the results"
     )
@@ -108,8 +108,8 @@ class BackboneSection(Section):
 class Adapter(Section):
     """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
 
-    folder: str | None = None
-    repository: str | None = None
+    folder: str | None = Field(None, description="has adapter_config.json and adapter_model.safetensors")
+    repository: str | None = Field(None, description="owner/name on the Hugging Face hub")
     revision: Commit | None = Field(None, description="null is resolved once and written to the results")
     subfolder: str | None = Field(None, description="of the repository")
 
@@ -124,7 +124,7 @@ class Autoregressive(Section):
     """Backbones that write from left to right: same pairs, same prompts, beam search until EOS."""
 
     backbones: AnyNames = Field(description="keys of `backbones`, of a causal family; none: no such systems")
-    beams: PositiveInt
+    beams: PositiveInt = Field(description="beams of the search")
     length_penalty: Annotated[float, Field(allow_inf_nan=False)] = Field(
         description="log-probability / tokens ** penalty ranks finished beams"
     )
@@ -138,16 +138,18 @@ class Instruct(Section):
     """
 
     backbones: AnyNames = Field(description="keys of `backbones`; none: no such table")
-    direction: Direction
+    direction: Direction = Field(description="a key of `directions`")
     testset: Name = Field(description="a key of `sources`")
-    seed: PositiveInt
+    seed: PositiveInt = Field(description="the training run of each variant")
 
 
 class Decoding(Section):
     """Denoising."""
 
-    precision: Literal["float32", "bfloat16"]
-    schedule: Literal["llada"] = "llada"
+    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
+    schedule: Literal["llada"] = Field(
+        "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
+    )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
 
 
@@ -162,8 +164,8 @@ class Comet(Section):
     """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
 
     label: str = Field(description="as tables print it")
-    checkpoint: str | None = None
-    batch_size: PositiveInt
+    checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
+    batch_size: PositiveInt = Field(description="sentences per pass; with 1 no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the embedded estimator (demo only)")
 
     @model_validator(mode="after")
@@ -182,8 +184,8 @@ class Scoring(Section):
 class Analysis(Section):
     """Statistics."""
 
-    resamples: PositiveInt
-    seed: int
+    resamples: PositiveInt = Field(description="of the paired bootstrap")
+    seed: int = Field(description="of its draws")
 
 
 class Valley(Section):
@@ -204,26 +206,26 @@ class Valley(Section):
 class Tables(Section):
     """What the main tables and figures show, and which studies are made beside them."""
 
-    backbone: Name
-    order: Name
-    steps: PositiveInt
+    backbone: Name = Field(description="the main backbone, one of `matrix.backbones`")
+    order: Name = Field(description="the reveal order of the main tables, one of `matrix.orders`")
+    steps: PositiveInt = Field(description="the step budget T of the main tables, one of `matrix.steps`")
     studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
 
 
 class Experiment(Section):
     """The whole config."""
 
-    results: str = "results"
-    models: str = "models"
-    device: Literal["cpu", "cuda"]
-    store: bool = True
+    results: str = Field("results", description="the folder of everything that is computed")
+    models: str = Field("models", description="the folder that released checkpoints are downloaded into")
+    device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
+    store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix
     tables: Tables
     studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
-    sources: dict[Name, Source]
-    directions: dict[Direction, DirectionSection]
-    backbones: dict[Name, BackboneSection]
+    sources: dict[Name, Source] = Field(description="where training pairs and test sets come from")
+    directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
+    backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
     released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )

@@ -18,7 +18,7 @@ Column = Literal[
 class System(Section):
     """A way to decode that is not of the product."""
 
-    method: Name
+    method: Name = Field(description="a key of `length_methods`")
     order: Name | None = Field(None, description="null: that of `tables`")
     steps: PositiveInt | None = Field(None, description="null: that of `tables`")
 
@@ -35,7 +35,7 @@ class Study(Section):
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"
     )
     directions: Directions | None = Field(
-        None, description="those of them that the matrix has (none: no such table); null: the matrix's"
+        None, description="of these, those that the matrix has (where it has none, no table); null: the matrix's"
     )
     seeds: Numbers | Literal["all"] | None = Field(
         None, description="all: those that the matrix gives the backbone; null: the first of them"
@@ -47,10 +47,13 @@ class Study(Section):
     orders: Names | None = Field(None, description="null: that of `tables`")
     steps: Numbers | None = Field(None, description="null: that of `tables`")
     others: list[System] = Field([], description="systems beside the product")
-    against: Name = Field("ev", description="the method whose lead over each system is tested")
+    against: Name = Field(
+        "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
+    )
     figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
     columns: Annotated[list[Column], Field(min_length=1), AfterValidator(unique)] = Field(
-        ["comet", "bleu", "closure", "lead", "calls", "passes"], description="of the layout `systems`"
+        ["comet", "bleu", "closure", "lead", "calls", "passes"],
+        description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
     )
 
     def methods_of(self, direction: str) -> list[str]:

@@ -12,48 +12,56 @@ from entropy_valley.config.base import Directions, Section, Share
 class Lora(Section):
     """The low-rank adapters."""
 
-    rank: PositiveInt
-    alpha: PositiveInt
-    dropout: Share
+    rank: PositiveInt = Field(description="of each update")
+    alpha: PositiveInt = Field(description="updates are scaled by alpha / rank")
+    dropout: Share = Field(description="on the input of the adapters")
 
 
 class Loss(Section):
     """The readings of the masked-diffusion loss."""
 
-    weight: Literal["1/t", "none"] = "1/t"
-    normaliser: Literal["token", "sequence", "masked"] = "token"
-    time: Literal["sequence", "minibatch"] = "sequence"
-    eps: Annotated[float, Field(gt=0, lt=1)] = 1e-3
-    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = 0
+    weight: Literal["1/t", "none"] = Field("1/t", description="of a masked slot's cross-entropy")
+    normaliser: Literal["token", "sequence", "masked"] = Field(
+        "token",
+        description="token: the target tokens of the global batch; sequence: those of each sequence, then the mean "
+        "over sequences; masked: the masked slots of the global batch",
+    )
+    time: Literal["sequence", "minibatch"] = Field(
+        "sequence", description="one masking rate t for each sequence, or for each micro-batch"
+    )
+    eps: float = Field(1e-3, gt=0, lt=1, description="the smallest masking rate: t ~ U(eps, 1)")
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = Field(
+        0, description="EOS targets behind the first; batch: up to the longest sequence of the micro-batch"
+    )
 
 
 class Pretraining(Section):
     """A tiny backbone made from nothing on the train splits (demo only)."""
 
-    seed: int
-    steps: PositiveInt
+    seed: int = Field(description="of weights, order and masks")
+    steps: PositiveInt = Field(description="optimiser steps")
     batch: PositiveInt = Field(description="sequences per step")
-    learning_rate: PositiveFloat
-    warmup: Share
-    weight_decay: Annotated[float, Field(ge=0)]
+    learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
+    warmup: Share = Field(description="share of the steps; then the rate falls as a half cosine")
+    weight_decay: float = Field(ge=0, description="of AdamW")
     all_mask_share: Share = Field(description="share of canvases that are wholly masked")
     eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = Field(
         0, description="EOS targets behind the first, as instruction tuning has them"
     )
-    vocabulary: PositiveInt
-    width: PositiveInt
-    layers: PositiveInt
-    heads: PositiveInt
-    kv_heads: PositiveInt
-    ffn: PositiveInt
-    context: PositiveInt
+    vocabulary: PositiveInt = Field(description="tokens of the tokenizer, which is trained too")
+    width: PositiveInt = Field(description="of the residual stream")
+    layers: PositiveInt = Field(description="transformer blocks")
+    heads: PositiveInt = Field(description="of attention")
+    kv_heads: PositiveInt = Field(description="key and value heads")
+    ffn: PositiveInt = Field(description="width of the feed-forward layers")
+    context: PositiveInt = Field(description="most tokens of prompt and canvas")
     directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
 
 
 class Training(Section):
     """LoRA-SFT."""
 
-    epochs: PositiveInt | None = None
+    epochs: PositiveInt | None = Field(None, description="passes over the training pairs; null with max_steps")
     max_steps: PositiveInt | None = Field(None, description="instead of epochs")
     limit: PositiveInt | None = Field(None, description="use only so many training pairs")
     processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
@@ -62,13 +70,13 @@ class Training(Section):
     activation_checkpointing: bool = Field(
         False, description="compute each layer once more in the backward pass: less memory, the same numbers"
     )
-    learning_rate: PositiveFloat
-    warmup: Share
-    weight_decay: Annotated[float, Field(ge=0)]
-    betas: tuple[Share, Share]
-    clip: PositiveFloat
+    learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
+    warmup: Share = Field(description="share of the steps; then the rate falls as a half cosine")
+    weight_decay: float = Field(ge=0, description="of AdamW")
+    betas: tuple[Share, Share] = Field(description="of AdamW")
+    clip: PositiveFloat = Field(description="the gradient's largest norm")
     max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
-    precision: Literal["float32", "bfloat16"]
+    precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
     checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
     lora: Lora
     loss: Loss = Loss()
@@ -88,15 +96,17 @@ class Estimator(Section):
     is refused.
     """
 
-    seed: int
-    steps: PositiveInt
-    width: PositiveInt = 96
-    layers: PositiveInt = 1
-    heads: PositiveInt = 4
-    vocabulary: PositiveInt = 4000
+    seed: int = Field(description="of weights, pairs and corruptions")
+    steps: PositiveInt = Field(description="optimiser steps")
+    width: PositiveInt = Field(96, description="of the encoder")
+    layers: PositiveInt = Field(1, description="of the encoder")
+    heads: PositiveInt = Field(4, description="of the encoder")
+    vocabulary: PositiveInt = Field(4000, description="tokens of its tokenizer")
     context: PositiveInt = Field(256, description="tokens of a sentence with its two special ones")
-    pairs: PositiveInt = 16
-    corruptions: PositiveInt = 6
-    learning_rate: PositiveFloat = 3e-3
+    pairs: PositiveInt = Field(16, description="sentence pairs per step")
+    corruptions: PositiveInt = Field(6, description="spoiled copies of each reference")
+    learning_rate: PositiveFloat = Field(3e-3, description="of AdamW, at its highest")
     warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps")
-    minimum_spearman: Annotated[float, Field(ge=-1, le=1)] = 0.75
+    minimum_spearman: float = Field(
+        0.75, ge=-1, le=1, description="below it, on held-out drops, repeats or replacements, the estimator is refused"
+    )
