@@ -19,7 +19,8 @@ pytestmark = [
 SMALL = {
     "results": "results",
     "matrix": {"seeds": [1], "steps": [8]},
-    "tables": {"steps": 8},
+    "tables": {"steps": 8, "studies": []},
+    "valley": {"backbones": []},
     "sources": {"tatoeba": {"folder": f"{DATA}/tatoeba"}, "wmt22": {"folder": f"{DATA}/wmt22"}},
     "corpus": {"train": 400, "dev": 40, "test_limit": 50},
     "backbones": {

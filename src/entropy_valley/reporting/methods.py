@@ -34,7 +34,7 @@ METHODS = {
     "ev_line_5": Method("EV along the length line, K = 5", "EV line 5"),
     "length_line": Method("Length line alone", "Line"),
     "neighbours": Method("Decode five neighbours", "Neighbours"),
-    "ev_rerank": Method("EV, two valleys reranked", "EV rerank"),
+    "ev_rerank": Method("EV, two candidates reranked", "EV rerank"),
     "length_head": Method("Length head", "Length head"),
     "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
     "daedal": Method("DAEDAL", "DAEDAL"),
