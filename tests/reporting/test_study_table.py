@@ -59,7 +59,7 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
 def test_runs_are_averaged_and_never_pooled(given):
     spec = given(seeds=(1, 2, 3))
     texts, _ = rows(spec)
-    assert texts["Fixed ratio 0.8"][6].endswith("(3 of 3 runs above 0)")
+    assert texts["Fixed ratio 0.8"][6].endswith("(3 above, 0 below 0 of 3 runs)")
     assert " ± " in texts["Entropy-Valley"][4]
     frame = study(spec)
     ev = frame[frame.method == "ev"].set_index("statistic")

@@ -34,6 +34,6 @@ def _panel(spec: Spec, sweep: Mapping[int, Results], place: Place) -> Panel:
         axes.set_ylabel(spec.metric_name)
         axes.set_title(spec.place(place.direction, place.testset))
         handles, labels = axes.get_legend_handles_labels()
-        axes.legend(handles[::-1], labels[::-1], loc="lower right")  # the highest line first
+        axes.legend(handles[::-1], labels[::-1], loc="best")  # the highest line first
 
     return panel

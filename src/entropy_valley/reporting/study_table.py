@@ -49,15 +49,15 @@ class System:
         return formats.NOT_AVAILABLE if pd.isna(value) else formats.minus(f"{value:.{decimals}f}")
 
     def lead(self) -> str:
-        """The lead with its interval and p; of several runs the mean, and in how many the interval is above zero."""
+        """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
         if self.is_tested or pd.isna(self.mean["lead"]):
             return formats.NONE
         if len(self.runs) == 1:
             (run,) = self.runs
             interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], 4)
             return f"{interval}, {formats.p_statement(run['p_two_sided'], self.spec.resamples)}"
-        above = sum(run["ci_low"] > 0 for run in self.runs)
-        return f"{formats.signed(self.mean['lead'], 4)} ({above} of {len(self.runs)} runs above 0)"
+        above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
+        return f"{formats.signed(self.mean['lead'], 4)} ({above} above, {below} below 0 of {len(self.runs)} runs)"
 
     def cost(self) -> str:
         text = self.number("cost", 2)
@@ -170,5 +170,7 @@ def _notes(spec: StudySpec) -> tuple[Note, ...]:
         *(NOTES[name] for name in spec.columns if name in NOTES),
     ]
     if "lead" in spec.columns:
-        lines.append("Leads: sentence by sentence, percentile bootstrap in each run, two-sided p.")
+        lines.append(
+            "Leads: sentence by sentence, percentile bootstrap in each run, two-sided p; above, below: whole intervals."
+        )
     return tuple(Note(line) for line in lines)
