@@ -16,10 +16,11 @@ from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 def budget_panels(spec: Spec, summary: pd.DataFrame) -> list[Panel]:
     """Lines of means with deviations over runs, T on a logarithmic axis; one backbone, one reveal order."""
     sweep = by_steps(summary)
-    return [_panel(spec, sweep, place) for place in next(iter(sweep.values())).places]
+    places = next(iter(sweep.values())).places
+    return [_panel(spec, sweep, place, last=place == places[-1]) for place in places]
 
 
-def _panel(spec: Spec, sweep: Mapping[int, Results], place: Place) -> Panel:
+def _panel(spec: Spec, sweep: Mapping[int, Results], place: Place, last: bool) -> Panel:
     lines = {name: [results.row(place, name, "comet22") for results in sweep.values()] for name in RISING}
 
     def panel(axes: Axes) -> None:
@@ -33,7 +34,10 @@ def _panel(spec: Spec, sweep: Mapping[int, Results], place: Place) -> Panel:
         axes.set_xlabel("Denoising steps T")
         axes.set_ylabel(spec.metric_name)
         axes.set_title(spec.place(place.direction, place.testset))
-        handles, labels = axes.get_legend_handles_labels()
-        axes.legend(handles[::-1], labels[::-1], loc="best")  # the highest line first
+        if last:  # beside the panels: within one it would lie over a line
+            handles, labels = axes.get_legend_handles_labels()
+            axes.legend(
+                handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5)
+            )  # the highest line first
 
     return panel
