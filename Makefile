@@ -34,9 +34,8 @@ printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \
 	entropy-valley show results/demo/tables/main.md && entropy-valley ledger results/demo | tail -n 1
 endef
 
-# Three workers also where there are two cores: Snakemake's and SLURM's waits leave room for one more.
 test: install
-	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --timeout 540
 
 lint: install
 	ruff check .
