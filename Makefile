@@ -40,6 +40,7 @@ test: install
 lint: install
 	ruff check .
 	ruff format --check .
+	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 

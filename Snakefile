@@ -5,9 +5,11 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import audit, config as configuration, errors, matrix
+from entropy_valley import errors, experiment as configuration
 from entropy_valley.backbone import adapters
-from entropy_valley.specs import jobs, methods, places, tables
+from entropy_valley.experiment import audit, matrix, paths
+from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.reporting import params as tables
 
 
 configfile: "config.yaml"

@@ -27,11 +27,11 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
-from entropy_valley.canvas.selectors import make_selector
-from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.ledger import Ledger
-from entropy_valley.decoding.translation import Denoising
-from entropy_valley.translator import decode
+from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.decoding.decode_job import Denoising
+from entropy_valley.decoding.translator import decode
+from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.ledger import Ledger
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}

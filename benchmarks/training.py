@@ -28,12 +28,12 @@ from torch.nn.utils.rnn import pad_sequence
 from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_lengths
 
 from entropy_valley.backbone.attention import using_attention
-from entropy_valley.config.training import Lora, Loss
 from entropy_valley.training import data, lora
 from entropy_valley.training.canvases import Canvases
 from entropy_valley.training.kernels import fast_kernels
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.passes import Passes
+from entropy_valley.training.settings import Lora, Loss
 
 FOUR = 4  # sequences of a padded micro-batch, as in the paper
 SETTINGS = ("shape", "device", "rank", "threads", "batch", "micro_tokens", "rounds")  # what the table repeats

@@ -13,7 +13,7 @@ import torch
 
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import Backbone, empty_model
-from entropy_valley.canvas.selectors import Sentence
+from entropy_valley.canvas.length_methods import Sentence
 
 LENGTHS = Path(__file__).with_name("wmt22-en-zh.lengths")
 TEMPLATE = 12  # tokens that the paper's prompt puts around a source

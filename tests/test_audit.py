@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import audit
-from entropy_valley.config import load_files
-from entropy_valley.matrix import all_cells
+from entropy_valley.experiment import audit, load_files
+from entropy_valley.experiment.matrix import all_cells
 
 ROOT = Path(__file__).parents[1]
 

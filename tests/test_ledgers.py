@@ -8,9 +8,10 @@ import time
 
 import pytest
 
-from entropy_valley import cli, files, ledgers
+from entropy_valley import cli, files
 from entropy_valley.errors import InputError
-from entropy_valley.ledgers import Kind
+from entropy_valley.reporting import work_report as ledgers
+from entropy_valley.reporting.work_report import Kind
 
 RUN, OTHER, LEFT = "en-zh/llada-8b/seed2", "en-zh/llada-8b/seed10", "en-de/llama3-8b/seed1"
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import matrix
-from entropy_valley.config import load_files
 from entropy_valley.corpus import sources
+from entropy_valley.demo.source import SOURCES
+from entropy_valley.experiment import load_files, matrix
+from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
-from entropy_valley.specs import jobs, methods, tables
+from entropy_valley.reporting import params as tables
 
 ROOT = Path(__file__).parents[1]
 PAPER = load_files([ROOT / "config.yaml"])
@@ -163,7 +164,7 @@ def test_a_test_set_is_as_small_as_the_smaller_of_its_limits():
 @pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
 def test_every_source_can_be_made(experiment):
     for name in experiment.sources:
-        sources.make(json.loads(jobs.testset(experiment, "en-zh", name))["source"])
+        sources.make(json.loads(jobs.testset(experiment, "en-zh", name))["source"], SOURCES)
 
 
 def test_a_limit_is_no_part_of_what_is_trained_on():

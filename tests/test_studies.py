@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import matrix
-from entropy_valley.config import load_files
-from entropy_valley.config.loading import load, overlay, read_yaml
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import load_files, matrix
+from entropy_valley.experiment.loading import load, overlay, read_yaml
 
 ROOT = Path(__file__).parents[1]
 BASE = read_yaml(ROOT / "config.yaml")

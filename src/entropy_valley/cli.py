@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.config import load_files
+from entropy_valley.experiment import load_files
 
 
 def main() -> None:
@@ -69,14 +69,14 @@ def _add_export(commands: Any) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
-    from entropy_valley import audit
+    from entropy_valley.experiment import audit
 
     base = [path for path in ("config.yaml",) if Path(path).exists()]
     audit.report(load_files(dict.fromkeys([*base, *arguments.configfile])), arguments.out)
 
 
 def _schema(arguments: argparse.Namespace) -> None:
-    from entropy_valley.config.schema import json_schema
+    from entropy_valley.experiment.schema import json_schema
 
     print(json_schema(), end="")
 
@@ -88,7 +88,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _ledger(arguments: argparse.Namespace) -> None:
-    from entropy_valley import ledgers
+    from entropy_valley.reporting import work_report as ledgers
 
     ledgers.report(arguments.results, arguments.csv)
 

@@ -19,7 +19,7 @@ from entropy_valley.backbone.adapters import adapter_digest, export, read_adapte
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import empty_model, load_backbone
 from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
-from entropy_valley.canvas.card import read_card
+from entropy_valley.engine.identity import read_identity
 from entropy_valley.errors import InputError
 
 
@@ -227,7 +227,7 @@ class TestForeignAdapters:
 
     def test_its_digest_is_that_of_its_tensors(self, made, family, both):
         folder, (adapter, *given) = made[family.name][1], both
-        cards = {read_card(folder, place, family.name, "{src}", False).digest for place in (None, *given)}
+        cards = {read_identity(folder, place, family.name, "{src}", False).digest for place in (None, *given)}
         assert len(cards) == 2
         assert {adapter_digest(place, family, "any") for place in given} == {adapter.digest}
 

@@ -15,7 +15,7 @@ from entropy_valley.backbone import attention
 from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import Packed, Rows, hidden_states, pack
-from entropy_valley.decoding import entropy
+from entropy_valley.engine import entropy
 
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
 

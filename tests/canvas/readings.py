@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from entropy_valley.canvas.reading import Reading
+from entropy_valley.canvas.length_methods import Sentence
 from entropy_valley.canvas.selection import choose_canvases
-from entropy_valley.canvas.selectors import Sentence
 from entropy_valley.canvas.statistics import LengthLine, LengthStatistics
+from entropy_valley.engine.reading import Reading
 
 # Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line
 # 2 + x/2 with a variance of x/4.

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import search
 
+from entropy_valley.canvas.length_methods import make_selector
 from entropy_valley.canvas.lengths import candidate_length
-from entropy_valley.canvas.selectors import make_selector
 
 RATIOS = [0.8, 1.0, 1.1]  # for 20 tokens 17, 21, 23 slots; a step below is 0.2, one above 0.1
 

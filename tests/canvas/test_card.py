@@ -8,7 +8,7 @@ from entropy_valley import files
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.tokenizer import load_tokenizer, train_tokenizer
-from entropy_valley.canvas.card import RustTokenizer, read_card, read_tokenizer, turn_end_id
+from entropy_valley.engine.identity import RustTokenizer, read_identity, read_tokenizer, turn_end_id
 from entropy_valley.errors import InputError
 
 TEMPLATE = "English: {src}\nGerman: "
@@ -42,8 +42,8 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint,
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):
-    card = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    bare = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=False)
+    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
     assert card.context == 40 and card.turn_end is None
     assert card.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
     assert card.prompt.encode("cat")[0] == card.prompt.tokenizer.get_vocab()["<s>"]
@@ -57,18 +57,18 @@ def adapter(folder, backbone_digest):
 
 
 def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tmp_path):
-    bare = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    card = read_card(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
+    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    card = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
     assert card.adapter_digest == "a1" and card.digest != bare.digest
 
 
 def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
     with pytest.raises(InputError, match="trained on backbone other"):
-        read_card(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
+        read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
 
 
 def test_a_sentence_beyond_the_context_is_named_with_its_numbers(checkpoint):
-    card = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     card.check("test.jsonl", "s7", 30, 10)
     with pytest.raises(
         InputError, match=r"test\.jsonl: sentence 's7': prompt 30 \+ canvas 11 = 41 tokens.*context is 40"
@@ -77,7 +77,7 @@ def test_a_sentence_beyond_the_context_is_named_with_its_numbers(checkpoint):
 
 
 def test_a_prompt_that_fills_the_context_is_named_with_its_numbers(checkpoint):
-    card = read_card(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     assert card.room("test.jsonl", "s7", 39) == 1
     with pytest.raises(InputError, match=r"test\.jsonl: sentence 's7': prompt of 40 tokens.*context is 40"):
         card.room("test.jsonl", "s7", 40)

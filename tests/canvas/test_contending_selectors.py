@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from readings import reading, search
 
-from entropy_valley.canvas.selectors import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_selector
 
 # Mean entropies 1.0, 0.5, 0.75, 0.5 at 6, 8, 9, 11 slots: the valley is at 8, the shorter of a tie.
 ENTROPIES = {6: 1.0, 8: 0.5, 9: 0.75, 11: 0.5}

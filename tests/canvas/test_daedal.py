@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from entropy_valley.canvas.reading import Reading
+from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods.daedal import eos_confidence
 from entropy_valley.canvas.selection import choose_canvases
-from entropy_valley.canvas.selectors import Sentence, make_selector
-from entropy_valley.canvas.selectors.daedal import eos_confidence
+from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import LINE, STATISTICS, flat, search
 
-from entropy_valley.canvas.selectors import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_selector
 from entropy_valley.canvas.statistics import LengthStatistics
 
 

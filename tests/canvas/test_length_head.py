@@ -9,8 +9,8 @@ from safetensors.torch import save_file
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.canvas.length_head import LengthHead, fit, mean_states, report
-from entropy_valley.canvas.selectors import Sentence, make_selector, uses_length_head
-from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.canvas.length_methods import Sentence, make_selector, uses_length_head
+from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
 
 # Of states (a, b) the logits of 2, 3 and 4 slots are a, b and 0.

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS
 
-from entropy_valley.canvas.reading import Reading
+from entropy_valley.canvas.length_methods import SELECTORS, Sentence, make_selector, uses_length_head
+from entropy_valley.canvas.length_methods.base import Choice
 from entropy_valley.canvas.selection import choose_canvases, sentences_of
-from entropy_valley.canvas.selectors import SELECTORS, Sentence, make_selector, uses_length_head
-from entropy_valley.canvas.selectors.base import Choice
+from entropy_valley.engine.reading import Reading
 
 
 class Words:

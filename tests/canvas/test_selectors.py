@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import STATISTICS, reading
 
-from entropy_valley.canvas.selectors import Sentence, make_selector, uses_statistics
+from entropy_valley.canvas.length_methods import Sentence, make_selector, uses_statistics
 from entropy_valley.errors import InputError
 
 
@@ -84,7 +84,7 @@ def test_ev_proposes_each_length_once():
 
 def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
     (tmp_path / "my_lengths.py").write_text(
-        "from entropy_valley.canvas.selectors.base import Choice, Unprobed\n"
+        "from entropy_valley.canvas.length_methods.base import Choice, Unprobed\n"
         "class Fixed(Unprobed):\n"
         "    def __init__(self, slots): self.slots = slots\n"
         "    def choose(self, sentence, probes): return Choice(self.slots)\n"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import flat, search
 
-from entropy_valley.canvas.reading import Reading
-from entropy_valley.canvas.selectors import Sentence, make_selector
-from entropy_valley.canvas.selectors.smartcrop_style import quantile
+from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods.smartcrop_style import quantile
+from entropy_valley.engine.reading import Reading
 
 
 def crop(*chances):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from readings import search
 
-from entropy_valley.canvas.selectors import SELECTORS, make_selector
-from entropy_valley.config import load_files
-from entropy_valley.specs import methods
+from entropy_valley.canvas.length_methods import SELECTORS, make_selector
+from entropy_valley.experiment import load_files
+from entropy_valley.experiment.params import methods
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

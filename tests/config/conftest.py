@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from entropy_valley.config import load_files
+from entropy_valley.experiment import load_files
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.config import load_files
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import load_files
 
 EV = "length_methods.ev.ratios"
 

@@ -11,13 +11,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.canvas.selectors import SELECTORS, Sentence, make_selector
-from entropy_valley.config import load_files
-from entropy_valley.config.length_methods import LengthMethods
-from entropy_valley.config.loading import overlay
-from entropy_valley.config.schema import json_schema
+from entropy_valley.canvas.length_methods import SELECTORS, Sentence, make_selector
 from entropy_valley.errors import InputError
-from entropy_valley.specs import jobs, methods
+from entropy_valley.experiment import load_files
+from entropy_valley.experiment.length_methods import LengthMethods
+from entropy_valley.experiment.loading import overlay
+from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
@@ -123,7 +123,8 @@ def test_one_ratio_for_all_directions(load):
 
 def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):
     (tmp_path / "own_lengths.py").write_text(
-        "from entropy_valley.canvas.selectors.base import Unprobed\nclass Fixed(Unprobed): pass\nclass Other: pass\n"
+        "from entropy_valley.canvas.length_methods.base import Unprobed\n"
+        "class Fixed(Unprobed): pass\nclass Other: pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     blocks = {

@@ -6,6 +6,7 @@ import pytest
 
 from entropy_valley.corpus import build, challenge, sampling
 from entropy_valley.corpus.categories import CATEGORIES, categories
+from entropy_valley.demo.source import SOURCES
 from entropy_valley.errors import InputError
 
 DATES, LIST, NAMES, NUMBERS = CATEGORIES
@@ -103,12 +104,12 @@ SPEC = {"direction": "en-zh", "seed": 1, "source": {"name": "embedded", "seed": 
 
 
 def test_it_is_part_of_its_test_set_and_hashed_by_the_corpus_seed():
-    whole, part = build.testset(SPEC), build.testset({**SPEC, "challenge": 20})
+    whole, part = build.testset(SPEC, SOURCES), build.testset({**SPEC, "challenge": 20}, SOURCES)
     assert len(part) == 20
     assert [row for row in whole if row in part] == part
     assert all(categories(row["source"], "en") for row in part)
-    assert part == build.testset({**SPEC, "challenge": 20})
-    assert part != build.testset({**SPEC, "challenge": 20, "seed": 2})
+    assert part == build.testset({**SPEC, "challenge": 20}, SOURCES)
+    assert part != build.testset({**SPEC, "challenge": 20, "seed": 2}, SOURCES)
 
 
 def test_equal_sentences_count_apart():

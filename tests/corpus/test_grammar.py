@@ -5,9 +5,10 @@ from dataclasses import astuple
 
 import pytest
 
-from entropy_valley.corpus import embedded, grammar
-from entropy_valley.corpus.grammar import chinese, english, french, german
-from entropy_valley.corpus.grammar.meaning import (
+from entropy_valley.demo import grammar
+from entropy_valley.demo import source as embedded
+from entropy_valley.demo.grammar import chinese, english, french, german
+from entropy_valley.demo.grammar.meaning import (
     ME,
     SUBJECTS,
     Action,
@@ -21,7 +22,7 @@ from entropy_valley.corpus.grammar.meaning import (
     Statement,
     Tap,
 )
-from entropy_valley.corpus.grammar.modifiers import (
+from entropy_valley.demo.grammar.modifiers import (
     ADJECTIVES,
     CONJUNCTIONS,
     LABELS,
@@ -31,8 +32,8 @@ from entropy_valley.corpus.grammar.modifiers import (
     QUESTIONS,
     TIMES,
 )
-from entropy_valley.corpus.grammar.nouns import CITIES, NOUNS, PEOPLE
-from entropy_valley.corpus.grammar.verbs import DITRANSITIVE, VERBS
+from entropy_valley.demo.grammar.nouns import CITIES, NOUNS, PEOPLE
+from entropy_valley.demo.grammar.verbs import DITRANSITIVE, VERBS
 
 NOUN = {noun.en: noun for noun in NOUNS}
 VERB = {f"{verb.en.base} {verb.en.particle}".strip(): verb for verb in VERBS + DITRANSITIVE}

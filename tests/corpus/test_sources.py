@@ -7,6 +7,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.corpus import build, sources
+from entropy_valley.demo.source import SOURCES
 from entropy_valley.errors import InputError
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
@@ -41,9 +42,9 @@ def tatoeba(tmp_path):
 
 def test_embedded_corpus_is_deterministic_and_disjoint():
     source = {"name": "embedded", "seed": 4}
-    train, dev, report = build.corpus(spec(source))
-    test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10})
-    assert build.corpus(spec(source)) == (train, dev, report)
+    train, dev, report = build.corpus(spec(source), SOURCES)
+    test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10}, SOURCES)
+    assert build.corpus(spec(source), SOURCES) == (train, dev, report)
     assert report["counts"] == {"read": 25, "filtered": 0, "train": 20, "dev": 5}
     assert report["digest"]["train"] == files.digest(train)
     assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
@@ -53,16 +54,16 @@ def test_embedded_corpus_is_deterministic_and_disjoint():
 
 def test_filters_apply_to_both_sides_and_are_counted():
     limits = {"en": {"words": [5, 6]}, "zh": {"characters": [8, 12]}}
-    train, _, report = build.corpus(spec({"name": "embedded"}, filters=limits))
+    train, _, report = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
     assert all(5 <= len(row["source"].split()) <= 6 and 8 <= len(row["target"]) <= 12 for row in train)
     assert report["counts"]["read"] == report["counts"]["filtered"] + 25
 
 
 def test_embedded_needs_a_limit_and_a_language_it_speaks():
     with pytest.raises(InputError, match="never ends"):
-        build.testset({"direction": "en-zh", "seed": 1, "source": {"name": "embedded"}, "limit": None})
+        build.testset({"direction": "en-zh", "seed": 1, "source": {"name": "embedded"}, "limit": None}, SOURCES)
     with pytest.raises(InputError, match="does not speak ru"):
-        build.corpus(spec({"name": "embedded"}, direction="en-ru"))
+        build.corpus(spec({"name": "embedded"}, direction="en-ru"), SOURCES)
 
 
 def test_files_give_train_and_dev(parallel):
@@ -93,7 +94,7 @@ def test_missing_file(parallel):
     source = parallel(b"a\n", b"b\n")
     Path(source["target"]).unlink()
     with pytest.raises(InputError, match=r"in.zh: file not found"):
-        build.corpus(spec(source))
+        build.corpus(spec(source), SOURCES)
 
 
 @pytest.mark.parametrize("source", [{"name": "wmt23"}, {}, {"name": "files"}, {"name": "embedded", "sede": 1}])

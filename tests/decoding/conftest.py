@@ -8,7 +8,7 @@ from tiny_checkpoints import SOURCES
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.canvas.job import Job
+from entropy_valley.engine.job import Job
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -36,10 +36,10 @@ from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.tasks import Canvas, Queue
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.progress import progress
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)

@@ -10,8 +10,8 @@ import torch
 from entropy_valley.backbone.loading import Backbone
 from entropy_valley.backbone.packing import Rows, hidden_states, pack
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.entropy import slot_values
 from entropy_valley.decoding.schedule import reveal_counts
+from entropy_valley.engine.entropy import slot_values
 
 
 @torch.inference_mode()

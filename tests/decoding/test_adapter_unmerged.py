@@ -16,10 +16,10 @@ from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import Rows, hidden_states, pack
 from entropy_valley.backbone.peft_format import Adapter
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.tasks import Canvas, Queue
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.queue import Canvas, Queue
 
 PACKED, READ = pack([[5, 6, 7, 8], [9, 10, 11]]), Rows(torch.tensor([1, 3, 5]), (2, 1))
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.selectors import make_selector
+from entropy_valley.canvas.length_methods import make_selector
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.contenders import winner
-from entropy_valley.decoding.translation import read_canvases
+from entropy_valley.decoding.decode_job import read_canvases
+from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
-from entropy_valley.translator import Translator
 
 RATIOS = SELECTORS["ev"]["ratios"]
 
@@ -165,6 +165,6 @@ class Fixed:
         return ()
 
     def choose(self, sentence, probes):
-        from entropy_valley.canvas.selectors import Choice
+        from entropy_valley.canvas.length_methods import Choice
 
         return Choice(self.length)

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from entropy_valley.backbone.packing import hidden_states
-from entropy_valley.canvas.reading import Reading
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.tasks import Canvas, Queue
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.engine.reading import Reading
 
 LENGTHS, STEPS = (1, 2, 3, 5, 7, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 
@@ -151,7 +151,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, mo
 
     expected, _ = fill(backbone, canvases)
     with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+        patch.setattr("entropy_valley.engine.engine.hidden_states", scarce)
         filled, ledger = fill(backbone, canvases, budget=1000)
     assert filled == expected
     failed = [size for size in sizes if size > 100]
@@ -162,7 +162,7 @@ def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
     def none(model, packed, rows=None):
         raise torch.OutOfMemoryError("no memory at all")
 
-    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", none)
+    monkeypatch.setattr("entropy_valley.engine.engine.hidden_states", none)
     rng = random.Random(4)
     with pytest.raises(torch.OutOfMemoryError, match="no memory at all"):
         fill(llada, [canvas(llada, rng, 9, 4) for _ in range(8)])

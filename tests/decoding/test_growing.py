@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from entropy_valley.backbone.packing import hidden_states
+from entropy_valley.canvas.length_methods import Sentence, make_selector
 from entropy_valley.canvas.selection import choose_canvases
-from entropy_valley.canvas.selectors import Sentence, make_selector
-from entropy_valley.decoding import reference_growing
-from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.growing.runner import grow
-from entropy_valley.decoding.growing.slots import GrowingCanvas, Guess, Revealed
+from entropy_valley.decoding import reference_variable_length as reference_growing
 from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.tasks import Canvas, Queue
+from entropy_valley.decoding.variable_length.base import GrowingCanvas, Guess, Revealed
+from entropy_valley.decoding.variable_length.runner import grow
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.queue import Canvas, Queue
 
 EOS = 1
 
@@ -190,7 +190,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
 
     expected, _ = fill(llada, some, FILLINGS[0])
     with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.decoding.growing.runner.hidden_states", scarce)
+        patch.setattr("entropy_valley.decoding.variable_length.runner.hidden_states", scarce)
         filled, ledger = fill(llada, some, FILLINGS[0], budget=1000)
     assert filled == expected
     assert len(sizes) == ledger.passes + sum(size > 100 for size in sizes)

@@ -7,10 +7,10 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.selectors import make_selector
-from entropy_valley.decoding import reference_growing
+from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.decoding import reference_variable_length as reference_growing
+from entropy_valley.decoding.translator import Translator
 from entropy_valley.revisions import DECODING
-from entropy_valley.translator import Translator
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
 FILLINGS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]

@@ -10,9 +10,9 @@ from bench import SCRIPTS, SELECTORS, Bench, run
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_head import LengthHead
-from entropy_valley.canvas.selectors import make_selector
+from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
-from entropy_valley.translator import Translator
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
 

@@ -10,8 +10,8 @@ from entropy_valley.backbone import attention
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import Packed, Rows, hidden_states
-from entropy_valley.decoding import entropy
-from entropy_valley.decoding.engine import BUDGET
+from entropy_valley.engine import entropy
+from entropy_valley.engine.engine import BUDGET
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}

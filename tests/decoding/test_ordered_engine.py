@@ -8,12 +8,12 @@ import random
 import pytest
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.orders.base import sourceless_steps
 from entropy_valley.decoding.reference_orders import RANKS
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.tasks import Canvas, Queue
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.order import sourceless_steps
+from entropy_valley.engine.queue import Canvas, Queue
 
 PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (21, 8))  # canvas length, step budget
 ORDERS = [

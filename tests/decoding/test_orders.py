@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.entropy import SlotValues
 from entropy_valley.decoding.orders import ORDERS, make_order
-from entropy_valley.decoding.orders.base import Slots, needs_sourceless, sourceless_steps
-from entropy_valley.decoding.rows import Batch
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.tasks import Canvas
+from entropy_valley.engine.batch import Batch
+from entropy_valley.engine.entropy import SlotValues
+from entropy_valley.engine.order import Slots, needs_sourceless, sourceless_steps
+from entropy_valley.engine.queue import Canvas
 from entropy_valley.errors import InputError
 
 MASK = 99

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.rows import lowest
+from entropy_valley.engine.batch import lowest
 
 CANVASES = st.lists(
     st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]), min_size=1, max_size=9).flatmap(

@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from entropy_valley.decoding import entropy, sig
-from entropy_valley.decoding.entropy import slot_values
-from entropy_valley.decoding.sig import sourced_values
+from entropy_valley.engine import entropy, sig
+from entropy_valley.engine.entropy import slot_values
+from entropy_valley.engine.sig import sourced_values
 
 MASK, EOS = 7, 2
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.decoding import entropy
-from entropy_valley.decoding.entropy import slot_values
+from entropy_valley.engine import entropy
+from entropy_valley.engine.entropy import slot_values
 
 
 def head_and_states(rows, vocabulary, scale, seed=0):

@@ -7,10 +7,10 @@ import dataclasses
 from bench import with_turn_end
 
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.length_methods import make_selector
 from entropy_valley.canvas.lengths import candidate_length
-from entropy_valley.canvas.selectors import make_selector
 from entropy_valley.decoding import reference, reference_orders
-from entropy_valley.translator import Translator
+from entropy_valley.decoding.translator import Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]

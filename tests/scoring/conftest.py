@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley.config.training import Estimator
-from entropy_valley.corpus import grammar
-from entropy_valley.scoring import embedded_comet
+from entropy_valley.demo import grammar
+from entropy_valley.demo import toy_comet as embedded_comet
+from entropy_valley.demo.settings import Estimator
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.corpus import grammar
-from entropy_valley.scoring import corruption
+from entropy_valley.demo import corruption, grammar
 
 SENTENCES = grammar.generate(60, seed=2)
 TEXTS = st.sampled_from([text for one in SENTENCES for text in (one.en, one.zh, one.de, one.fr)])

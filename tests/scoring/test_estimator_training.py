@@ -5,11 +5,11 @@ import math
 import pytest
 
 from entropy_valley import files
-from entropy_valley.config.training import Estimator
-from entropy_valley.corpus import grammar
+from entropy_valley.demo import corruption, grammar
+from entropy_valley.demo.settings import Estimator
+from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples, spearman
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet, corruption
-from entropy_valley.scoring.estimator_training import check, draw_pairs, examples, spearman
+from entropy_valley.scoring import comet
 
 CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
 

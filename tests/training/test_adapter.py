@@ -11,8 +11,8 @@ from entropy_valley.backbone.adapters import read_adapter
 from entropy_valley.backbone.checkpoint import write_manifest
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.config.training import Lora
 from entropy_valley.training import adapter, lora
+from entropy_valley.training.settings import Lora
 
 SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
 

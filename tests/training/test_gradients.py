@@ -9,10 +9,10 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from entropy_valley.backbone.attention import using_attention
-from entropy_valley.config.training import Lora
 from entropy_valley.training import lora
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
+from entropy_valley.training.settings import Lora
 
 
 def adapted(backbone, dropout=0.0):

@@ -5,8 +5,8 @@ from tiny_training import ROWS, finish, kill_after, pairs_of, start
 
 from entropy_valley import files
 from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.config.training import Pretraining
-from entropy_valley.training import pretraining
+from entropy_valley.demo import pretraining
+from entropy_valley.demo.settings import Pretraining
 
 SPEC = {
     "family": "dream",

@@ -9,11 +9,12 @@ from tiny_training import SETTINGS, batches_of, canvases_of, finish, kill_after,
 from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files
-from entropy_valley.config.training import Training
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, engine, lora, processes, sft
+from entropy_valley.training import adapter, lora, processes, sft
+from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
+from entropy_valley.training.settings import Training
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import torch
 from tiny_training import canvases_of
 
 from entropy_valley.analysis.losses import uniform_cross_entropy
-from entropy_valley.config.training import Loss
 from entropy_valley.training import canvases, data
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
+from entropy_valley.training.settings import Loss
 
 SEQUENCES = 20_000  # one batch of them tells an expectation to 1 %: the masking rates are antithetic
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.config.training import Loss
 from entropy_valley.training import canvases, continuations, data
 from entropy_valley.training.passes import ONE_PASS
+from entropy_valley.training.settings import Loss
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES, VERBS, THINGS = ("Anna", "the cat", "a small dog"), ("sees", "buys"), ("12 houses", "it", "the old red car")

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload(["snakemake.cli", "entropy_valley.audit", "entropy_valley.specs.jobs"])
+FORKED.set_forkserver_preload(
+    ["snakemake.cli", "entropy_valley.experiment.audit", "entropy_valley.experiment.params.jobs"]
+)
 
 
 def run(folder: Path, arguments: list[str], path: str) -> tuple[int, str]:

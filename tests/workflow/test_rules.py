@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entropy_valley.config import study_checks
+from entropy_valley.experiment import study_checks
 
 ROOT = Path(__file__).parents[2]
 RULES = {

@@ -10,7 +10,7 @@ import sys
 import pytest
 from workspace import ROOT, Workspace
 
-from entropy_valley.config import load_files
+from entropy_valley.experiment import load_files
 
 pytestmark = pytest.mark.slow
 

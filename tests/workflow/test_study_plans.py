@@ -9,8 +9,7 @@ import pytest
 import yaml
 from workspace import METHODS, ROOT, by_rule, jobs
 
-from entropy_valley import matrix
-from entropy_valley.config import load_files
+from entropy_valley.experiment import load_files, matrix
 
 CELL = "en-zh.llada-tiny.1.grammar"
 TWO = {"directions": ["en-zh"], "methods": ["ratio", "ev"]}

@@ -19,8 +19,8 @@ rule adopt_adapter:
     params:
         spec=lambda w: jobs.adapter(EXPERIMENT, run_of(w)),
         backbone=backbone_folder,
-        folder=lambda w: places.Unrecorded(f"--folder {shlex.quote(path)}" if (path := given_adapter(w).folder) else ""),
-        work=lambda w: places.Unrecorded(run_of(w).folder(f"{EXPERIMENT.models}/adapters")),
+        folder=lambda w: paths.Unrecorded(f"--folder {shlex.quote(path)}" if (path := given_adapter(w).folder) else ""),
+        work=lambda w: paths.Unrecorded(run_of(w).folder(f"{EXPERIMENT.models}/adapters")),
     shell:
         "python workflow/scripts/adopt_adapter.py {params.spec:q} --backbone {params.backbone:q} {params.folder}"
         " --work {params.work:q} --out {output:q} 2> >(tee {log:q} >&2)"

@@ -16,7 +16,7 @@ rule fetch_backbone:
     params:
         spec=lambda w: jobs.hub(EXPERIMENT, w.backbone),
         folder=backbone_folder,
-        own=lambda w: places.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
+        own=lambda w: paths.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
     shell:
         "python workflow/scripts/fetch_backbone.py {params.spec:q} --folder {params.folder:q} {params.own}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -38,7 +38,7 @@ rule pretrain:
         spec=lambda w: jobs.pretraining(EXPERIMENT, w.backbone),
         train=lambda w, input: by_direction(w, input.train),
         dev=lambda w, input: by_direction(w, input.dev),
-        options=places.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
+        options=paths.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
     shell:
         "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
         f" --out {{output:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"

@@ -13,7 +13,7 @@ CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = one_of(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
-DEVICE_OPTIONS = places.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
+DEVICE_OPTIONS = paths.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
 MODEL_OPTIONS = (
     f"--backbone {{params.backbone:q}} {{params.adapter}} --store {R}/store/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
@@ -27,7 +27,7 @@ def run_of(wildcards):
 
 def given_adapter(wildcards):
     """Where a run's adapter is given, with `adapters: released`."""
-    return places.released_adapter(EXPERIMENT, run_of(wildcards))
+    return paths.released_adapter(EXPERIMENT, run_of(wildcards))
 
 
 def given_files(wildcards):
@@ -43,7 +43,7 @@ def adapter_of(wildcards):
 
 
 def adapter_option(wildcards):
-    return places.Unrecorded(f"--adapter {shlex.quote(path)}" if (path := adapter_of(wildcards)) else "")
+    return paths.Unrecorded(f"--adapter {shlex.quote(path)}" if (path := adapter_of(wildcards)) else "")
 
 
 def statistics_of(wildcards):
@@ -53,7 +53,7 @@ def statistics_of(wildcards):
 
 
 def statistics_option(wildcards):
-    return places.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
+    return paths.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
 
 
 def reassigned_from(wildcards):
@@ -69,7 +69,7 @@ def length_head_of(wildcards):
 
 
 def length_head_option(wildcards):
-    return places.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
+    return paths.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
 
 
 def canvas_gpu(wildcards):
@@ -79,14 +79,14 @@ def canvas_gpu(wildcards):
 
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
-    return places.Unrecorded(places.backbone_folder(EXPERIMENT, wildcards.backbone))
+    return paths.Unrecorded(paths.backbone_folder(EXPERIMENT, wildcards.backbone))
 
 
 def backbone_ready(wildcards):
     """What says that the checkpoint is there: itself where it is made here, else its manifest, which stays in its place
     when the checkpoint moves."""
     made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
-    origin = places.checkpoint_of(EXPERIMENT, wildcards.backbone)
+    origin = paths.checkpoint_of(EXPERIMENT, wildcards.backbone)
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
 
 
@@ -97,7 +97,7 @@ def by_direction(wildcards, paths):
 
 def comet_ready(wildcards):
     """What says that the checkpoint is there; a user's own ``.ckpt`` is no rule's output."""
-    if places.is_local_comet(EXPERIMENT):
+    if paths.is_local_comet(EXPERIMENT):
         return []
     return (rules.train_comet if EXPERIMENT.scoring.comet.training else rules.fetch_comet).output
 

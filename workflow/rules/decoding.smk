@@ -65,7 +65,7 @@ rule latency:
         adapter=adapter_option,
         statistics=statistics_option,
         length_head=length_head_option,
-        options=places.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
+        options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
         f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -15,7 +15,7 @@ rule fetch_comet:
         "../../envs/scoring.yaml"
     params:
         checkpoint=EXPERIMENT.scoring.comet.checkpoint,
-        folder=places.Unrecorded(places.comet_folder(EXPERIMENT)),
+        folder=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
     shell:
         "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --folder {params.folder:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -57,7 +57,7 @@ rule score:
         gpu=GPU,
     params:
         spec=lambda w: jobs.scoring(EXPERIMENT, w.direction),
-        comet=places.Unrecorded(places.comet_folder(EXPERIMENT)),
+        comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
         options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"

@@ -18,7 +18,7 @@ rule train:
     params:
         spec=lambda w: jobs.training(EXPERIMENT, run_of(w)),
         backbone=backbone_folder,
-        options=places.Unrecorded(
+        options=paths.Unrecorded(
             f"--device {EXPERIMENT.device} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             + " --activation-checkpointing" * EXPERIMENT.training.activation_checkpointing
         ),

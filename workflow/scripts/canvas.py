@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, method_arguments
 from entropy_valley.canvas.predicting import needed_head, predict
-from entropy_valley.canvas.probe import probe
 from entropy_valley.canvas.selection import choose_canvases, read_selector, sentences_of
+from entropy_valley.engine.job import Job, method_arguments
+from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
         selector = read_selector(method, settings, options.statistics)
         head = needed_head(method, settings, options.length_head)
         predicted = predict(job, head) if head else ()
-        sentences = sentences_of(job.rows, job.card.prompt, selector, predicted, job.rooms)
+        sentences = sentences_of(job.rows, job.identity.prompt, selector, predicted, job.rooms)
         canvases = choose_canvases(selector, sentences, functools.partial(probe, job))
         for place, canvas in enumerate(canvases):
             job.check(place, canvas["length"])

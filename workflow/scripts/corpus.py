@@ -7,6 +7,7 @@ import json
 
 from entropy_valley import errors, files
 from entropy_valley.corpus import build
+from entropy_valley.demo.source import SOURCES
 
 
 def main() -> None:
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)
     arguments = parser.parse_args()
-    train, dev, report = build.corpus(arguments.spec)
+    train, dev, report = build.corpus(arguments.spec, SOURCES)
     files.write_jsonl(arguments.train, train)
     files.write_jsonl(arguments.dev, dev)
     files.write_json(arguments.report, report)

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.decoding.translation import Denoising, read_canvases, signature, summary, translate
+from entropy_valley.decoding.decode_job import Denoising, read_canvases, signature, summary, translate
+from entropy_valley.engine.job import Job, arguments
 
 
 def main() -> None:

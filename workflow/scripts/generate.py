@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
 from entropy_valley.decoding.autoregressive import signature, summary, translate
 from entropy_valley.decoding.search import Search
+from entropy_valley.engine.job import Job, arguments
 
 
 def main() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, method_arguments
 from entropy_valley.canvas.predicting import needed_head
 from entropy_valley.canvas.selection import read_selector
 from entropy_valley.corpus.sampling import draw
-from entropy_valley.decoding.translation import Denoising, signature
+from entropy_valley.decoding.decode_job import Denoising, signature
+from entropy_valley.engine.job import Job, method_arguments
 
 
 def main() -> None:

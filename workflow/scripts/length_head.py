@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.canvas.lengths import SHORTEST
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.job import Job, arguments
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +29,7 @@ def main() -> None:
         cut = sum(place < len(train) for place in kept)
         if not cut:
             raise errors.InputError(options.testset, "no training pair fits the context", "Give shorter pairs.")
-        lengths = [len(job.card.prompt.tokens(job.rows[place]["target"])) + 1 for place in kept]
+        lengths = [len(job.identity.prompt.tokens(job.rows[place]["target"])) + 1 for place in kept]
         states = _states(job, kept)
         head = fit(states[:cut], lengths[:cut], seed=job.spec["seed"], **settings)
         parts = {"train": slice(None, cut), "dev": slice(cut, None)}

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from entropy_valley import errors, files
 from entropy_valley.canvas import fitting
-from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.canvas.probe import probe
-from entropy_valley.canvas.selectors.cal import mean_confidence
-from entropy_valley.canvas.selectors.ev import mean_entropy
+from entropy_valley.canvas.length_methods.cal import mean_confidence
+from entropy_valley.canvas.length_methods.ev import mean_entropy
+from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job:
-        tokens = job.card.prompt.tokens
+        tokens = job.identity.prompt.tokens
         pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in job.rows]
         lengths = [target + 1 for _, target in pairs]
         # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.

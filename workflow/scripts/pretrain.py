@@ -29,7 +29,7 @@ def main() -> None:
 
     processes.use_threads(arguments.pop("threads"))
 
-    from entropy_valley.training import pretraining
+    from entropy_valley.demo import pretraining
 
     corpora, dev = dict(arguments.pop("corpus")), dict(arguments.pop("dev"))
     pretraining.pretrain(pretraining.Job(corpora=corpora, dev=dev, **arguments))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.job import Job, arguments
 from entropy_valley.canvas.reassignment import reassign
-from entropy_valley.decoding.translation import read_canvases
+from entropy_valley.decoding.decode_job import read_canvases
+from entropy_valley.engine.job import Job, arguments
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     options = parser.parse_args()
     with Job(options) as job:
         settings = job.spec["selector"]
-        sources = [len(job.card.prompt.tokens(row["source"])) for row in job.rows]
+        sources = [len(job.identity.prompt.tokens(row["source"])) for row in job.rows]
         given = [canvas["length"] for canvas in read_canvases(options.of, job.rows)]
         lengths = reassign(given, sources, settings["seed"], settings["within"])
         for place, length in enumerate(lengths):

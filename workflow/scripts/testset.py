@@ -7,6 +7,7 @@ import json
 
 from entropy_valley import errors, files
 from entropy_valley.corpus import build
+from entropy_valley.demo.source import SOURCES
 
 
 def main() -> None:
@@ -14,7 +15,7 @@ def main() -> None:
     parser.add_argument("spec", type=json.loads)
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
-    files.write_jsonl(arguments.out, build.testset(arguments.spec))
+    files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES))
 
 
 if __name__ == "__main__":

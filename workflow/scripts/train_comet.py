@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors, files, folders
-from entropy_valley.config.training import Estimator
-from entropy_valley.scoring import embedded_comet, estimator_training
+from entropy_valley.demo import toy_comet as embedded_comet
+from entropy_valley.demo import toy_comet_training as estimator_training
+from entropy_valley.demo.settings import Estimator
 
 TOKENIZER_PAIRS = 20_000
 

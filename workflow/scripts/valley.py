@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from entropy_valley import errors, files
 from entropy_valley.canvas import valley
-from entropy_valley.canvas.job import Job, arguments
-from entropy_valley.canvas.probe import probe
-from entropy_valley.canvas.selectors.ev import mean_entropy
+from entropy_valley.canvas.length_methods.ev import mean_entropy
 from entropy_valley.corpus.sampling import draw
+from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job:
-        spec, tokens = job.spec, job.card.prompt.tokens
+        spec, tokens = job.spec, job.identity.prompt.tokens
         sources = [len(tokens(row["source"])) for row in job.rows]
         targets = [len(tokens(row["target"])) for row in job.rows]
         rows = draw(job.rows, spec["sentences"], spec["seed"])

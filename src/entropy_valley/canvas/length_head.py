@@ -17,9 +17,9 @@ from torch.nn.functional import cross_entropy
 
 from entropy_valley import files
 from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.canvas.lengths import SHORTEST
-from entropy_valley.decoding.engine import BUDGET
-from entropy_valley.decoding.ledger import Ledger
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.engine import BUDGET
+from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:

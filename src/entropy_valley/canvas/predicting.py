@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.canvas.job import Job
-from entropy_valley.canvas.selectors import uses_length_head
-from entropy_valley.decoding.keys import prediction_key
+from entropy_valley.canvas.length_methods import uses_length_head
+from entropy_valley.engine.job import Job
+from entropy_valley.engine.keys import prediction_key
 from entropy_valley.errors import InputError
 
 
@@ -31,7 +31,7 @@ def predict(job: Job, path: Path) -> list[dict[int, float]]:
     ``path`` is the head's ``.safetensors``. The model is loaded at a miss; a row costs one pass over its prompt.
     """
     head_digest = files.file_digest(path)
-    keys = [prediction_key(job.card.digest, job.numerics, prompt, head_digest) for prompt in job.prompts]
+    keys = [prediction_key(job.identity.digest, job.numerics, prompt, head_digest) for prompt in job.prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.canvas.length_head import LengthHead, predictions

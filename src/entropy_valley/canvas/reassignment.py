@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 
-from entropy_valley.canvas.lengths import SHORTEST
+from entropy_valley.engine.context import SHORTEST
 
 DECILES = 10
 

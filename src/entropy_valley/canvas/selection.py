@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.reading import Reading
-from entropy_valley.canvas.selectors import Selector, Sentence, make_selector, uses_statistics
+from entropy_valley.canvas.length_methods import Selector, Sentence, make_selector, uses_statistics
 from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
 
 Probe = Callable[[Sequence[tuple[int, int]]], Sequence[Reading]]

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from entropy_valley.canvas.lengths import SHORTEST, candidate_length
+from entropy_valley.canvas.lengths import candidate_length
+from entropy_valley.engine.context import SHORTEST
 
 
 class Place(NamedTuple):

@@ -28,6 +28,7 @@ class HuggingFace:
     revision: str | None = None
 
     splits = False
+    endless = False
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """Every pair of the data set in its order; both sides stripped of outer blanks."""

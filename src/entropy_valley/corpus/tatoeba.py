@@ -29,6 +29,7 @@ class Tatoeba:
     held_out: float = 0.02
 
     splits = True
+    endless = False
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The pairs of one split; test and dev have one pair for each source sentence.

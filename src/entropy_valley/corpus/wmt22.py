@@ -23,6 +23,7 @@ class Wmt22:
     folder: str | None = None
 
     splits = False
+    endless = False
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""

@@ -6,11 +6,11 @@ import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.decoding.keys import beam_key
 from entropy_valley.decoding.search import Search, Task
+from entropy_valley.engine.keys import beam_key
 
 if TYPE_CHECKING:
-    from entropy_valley.canvas.job import Job
+    from entropy_valley.engine.job import Job
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
 
@@ -46,7 +46,7 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.room(place)) for place in range(len(job.rows))]
     keys = [
-        beam_key(job.card.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
+        beam_key(job.identity.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
         for prompt, limit in zip(job.prompts, limits, strict=True)
     ]
 
@@ -64,7 +64,7 @@ def _row(job: Job, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:
     length = len(found["tokens"]) + found["finished"]
     return {
         "id": sentence,
-        "hypothesis": job.card.prompt.text(found["tokens"]),
+        "hypothesis": job.identity.prompt.text(found["tokens"]),
         "length": length,
         "tokens": found["tokens"],
         "logprob": found["logprob"],

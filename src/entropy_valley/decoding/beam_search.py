@@ -17,8 +17,8 @@ from transformers import GenerationConfig
 
 from entropy_valley.backbone.attention import using_attention
 from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.decoding.ledger import Ledger
 from entropy_valley.decoding.search import Found, Search, Task
+from entropy_valley.engine.ledger import Ledger
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone

@@ -14,7 +14,7 @@ def contenders(canvas: Mapping[str, Any]) -> list[int]:
 def winner(logprobs: Mapping[int, float | None]) -> int:
     """Of decoded lengths that of the largest mean log-probability at reveal time.
 
-    The shorter one on a tie in the four decimals of :class:`~entropy_valley.decoding.tasks.Filled`; an empty text,
+    The shorter one on a tie in the four decimals of :class:`~entropy_valley.engine.queue.Filled`; an empty text,
     which has none, comes last.
     """
     return min(logprobs, key=lambda length: (logprobs[length] is None, -(logprobs[length] or 0.0), length))

@@ -20,14 +20,14 @@ import torch
 
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.ledger import Ledger
-from entropy_valley.translator import decode
+from entropy_valley.decoding.translator import decode
+from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.ledger import Ledger
 
 if TYPE_CHECKING:
-    from entropy_valley.canvas.job import Job
-    from entropy_valley.canvas.selectors import Selector
-    from entropy_valley.decoding.translation import Denoising
+    from entropy_valley.canvas.length_methods import Selector
+    from entropy_valley.decoding.decode_job import Denoising
+    from entropy_valley.engine.job import Job
 
 
 def measure(
@@ -57,7 +57,7 @@ def timing(
     sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a selector that
     asks one, reads the prompts under the clock too.
     """
-    ledger, sentences = Ledger(), sentences_of(job.rows, job.card.prompt, selector, rooms=job.rooms)
+    ledger, sentences = Ledger(), sentences_of(job.rows, job.identity.prompt, selector, rooms=job.rooms)
     engine = Engine(job.backbone, ledger, job.token_budget)
 
     def run(group: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from entropy_valley.training import data, loss, masking
 from entropy_valley.training.passes import ONE_PASS, Passes
 
 if TYPE_CHECKING:
-    from entropy_valley.config.training import Loss
+    from entropy_valley.training.settings import Loss
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from entropy_valley.training.masking import seed_of
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.families import Family
-    from entropy_valley.config.training import Lora
+    from entropy_valley.training.settings import Lora
 
 
 def targets(model: Any, family: Family) -> list[str]:

@@ -16,9 +16,9 @@ import torch
 from entropy_valley import files
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.config.training import Training
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, data, engine, lora, processes
+from entropy_valley.training import adapter, data, lora, processes
+from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training.canvases import Canvases
 from entropy_valley.training.continuations import Continuations
 from entropy_valley.training.kernels import fast_kernels
@@ -26,6 +26,7 @@ from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
 from entropy_valley.training.reports import HISTORY, reports
+from entropy_valley.training.settings import Training
 
 
 @dataclass(frozen=True)

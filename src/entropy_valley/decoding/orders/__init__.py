@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import plugins
-from entropy_valley.decoding.growing import FILLINGS
 from entropy_valley.decoding.orders.entropy_weighted_sig import EntropyWeightedSig
 from entropy_valley.decoding.orders.hybrid import Hybrid
 from entropy_valley.decoding.orders.left_to_right import LeftToRight
@@ -14,10 +13,11 @@ from entropy_valley.decoding.orders.med import MinimumEntropy
 from entropy_valley.decoding.orders.random_order import Random
 from entropy_valley.decoding.orders.reverse_sig import ReverseSig
 from entropy_valley.decoding.orders.sig_first import SigFirst
+from entropy_valley.decoding.variable_length import FILLINGS
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.growing.slots import Filling
-    from entropy_valley.decoding.orders.base import Order
+    from entropy_valley.decoding.variable_length.base import Filling
+    from entropy_valley.engine.order import Order
 
 ORDERS: dict[str, type] = {
     "med": MinimumEntropy,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from entropy_valley.decoding.orders.base import SourceGuided
+from entropy_valley.engine.order import SourceGuided
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.orders.base import Slots
+    from entropy_valley.engine.order import Slots
 
 
 class Hybrid(SourceGuided):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.orders.base import Slots
+    from entropy_valley.engine.order import Slots
 
 
 class LeftToRight:

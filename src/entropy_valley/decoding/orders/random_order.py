@@ -11,7 +11,7 @@ from entropy_valley import files
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.orders.base import Slots
+    from entropy_valley.engine.order import Slots
 
 
 class Random:

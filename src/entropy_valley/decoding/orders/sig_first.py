@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from entropy_valley.decoding.orders.base import SourceGuided
+from entropy_valley.engine.order import SourceGuided
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.orders.base import Slots
+    from entropy_valley.engine.order import Slots
 
 
 class SigFirst(SourceGuided):

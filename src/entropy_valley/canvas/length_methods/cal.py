@@ -1,0 +1,61 @@
+"""CAL: a climb over lengths to the largest calibrated confidence of the first denoising step.
+
+After "Diffusion LMs Can Approximate Optimal Infilling Lengths Implicitly" (arXiv:2602.00476) and its authors' code,
+github.com/NiuHechang/Calibrated_Adaptive_Length at ea025c9; docs/methods.md says where this departs from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from entropy_valley.canvas.length_methods.base import Choice, Sentence
+from entropy_valley.canvas.lengths import candidate_length
+from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.reading import Reading
+
+
+class CalibratedConfidence:
+    """Largest Φ(L) = mean max-probability of all L slots / B(L), the bias fitted for this backbone and direction.
+
+    From the canvas of Fixed Ratio the length grows by single slots, then from there it shrinks; a side stops after
+    ``patience`` slots in a row that do not exceed the best so far, and at ``reach`` slots (ours: a curve that never
+    turns would climb out of the context). On a tie in six decimals the length met first wins. The canvas file has -Φ.
+    """
+
+    sees_reference = False
+    uses_statistics = True
+
+    def __init__(
+        self, ratios: float, patience: int = 2, reach: int = 32, statistics: LengthStatistics | None = None
+    ) -> None:
+        self._ratio, self._patience, self._reach, self._statistics = ratios, patience, reach, statistics
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+        start = candidate_length(self._ratio, sentence.source_tokens)
+        if start not in probes:
+            return (start,)
+        best = self._cost(probes[start])
+        for side in (1, -1):
+            length, misses = start, 0
+            while misses < self._patience and abs(length - start) < self._reach and length + side >= SHORTEST:
+                length += side
+                if length not in probes:
+                    return (length,)
+                cost = self._cost(probes[length])
+                misses, best = (0, cost) if cost < best else (misses + 1, best)
+        return ()
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+        costs = {length: self._cost(reading) for length, reading in probes.items()}  # in the order of the climb
+        return Choice(min(costs, key=costs.__getitem__), costs)
+
+    def _cost(self, reading: Reading) -> float:
+        length = len(reading.tokens)
+        return -round(mean_confidence(reading) / self._statistics.confidence_bias(length), 6)
+
+
+def mean_confidence(reading: Reading) -> float:
+    """Mean over all slots of the most probable token's probability."""
+    return math.fsum(map(math.exp, reading.logprobs)) / len(reading.logprobs)

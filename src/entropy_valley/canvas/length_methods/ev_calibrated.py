@@ -1,0 +1,28 @@
+"""Calibrated EV, ours: is the model surer here than it usually is at a true length of so many slots?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
+from entropy_valley.canvas.length_methods.ev import mean_entropy
+from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.engine.reading import Reading
+
+
+class CalibratedEntropyValley(OnGrid):
+    """Smallest mean entropy / Ē(L) on EV's grid; the shorter one on a tie in six decimals.
+
+    Ē(L) is the mean entropy of all-mask canvases of training pairs at their true length L (no training).
+    """
+
+    uses_statistics = True
+
+    def __init__(self, ratios: Sequence[float], statistics: LengthStatistics | None = None) -> None:
+        super().__init__(ratios)
+        self._statistics = statistics
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+        expected = {length: self._statistics.expected_entropy(length) for length in probes}
+        scores = {length: round(mean_entropy(probes[length]) / expected[length], 6) for length in probes}
+        return Choice.lowest(scores)

@@ -1,0 +1,45 @@
+"""SmartCrop-style: one look at a generous canvas, which is then cropped where the model first expects the EOS.
+
+After SmartCrop (rossi2026diffusionlanguagemodelsnatively in the paper's bibliography), which presupposes a backbone
+trained on EOS padding; the paper's checkpoints see one EOS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from entropy_valley.canvas.length_methods.base import Choice, Sentence
+from entropy_valley.canvas.lengths import candidate_length
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.reading import Reading
+
+
+class SmartCropStyle:
+    """The canvas ends at the first slot whose p(EOS) reaches the ``quantile`` of all slots of this sentence.
+
+    The one probe is of the largest of ``ratios``, EV's grid, times ``stretch``. The quantile is interpolated between
+    slots; at least one slot of content is kept, as in the candidate lengths.
+    """
+
+    sees_reference = False
+
+    def __init__(self, ratios: Sequence[float], stretch: float = 1.5, quantile: float = 0.9) -> None:
+        self._ratio, self._quantile = round(max(ratios) * stretch, 6), quantile
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+        return (candidate_length(self._ratio, sentence.source_tokens),)
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+        (reading,) = probes.values()
+        chances = [math.exp(logprob) for logprob in reading.eos_logprobs]
+        threshold = quantile(chances, self._quantile)
+        end = next(slot for slot, chance in enumerate(chances, 1) if chance >= threshold)
+        return Choice(max(SHORTEST, end))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Between the two values around place ``share`` · (n - 1) of the sorted ones, as numpy has it."""
+    ordered, place = sorted(values), share * (len(values) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return min(high, low + (high - low) * (place - math.floor(place)))

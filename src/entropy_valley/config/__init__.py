@@ -1,6 +1,0 @@
-"""The config: its models, and how it is read and checked."""
-
-from entropy_valley.config.loading import load, load_files
-from entropy_valley.config.schema import Experiment
-
-__all__ = ["Experiment", "load", "load_files"]

@@ -1,8 +1,0 @@
-"""Fillings that change the canvas while they denoise it: named where a reveal order is, and run without a budget T."""
-
-from __future__ import annotations
-
-from entropy_valley.decoding.growing.daedal import Daedal
-from entropy_valley.decoding.growing.rho_eos import RhoEos
-
-FILLINGS: dict[str, type] = {"daedal": Daedal, "rho_eos": RhoEos}

@@ -1,0 +1,80 @@
+"""A canvas that changes while it is denoised, seen slot by slot, and what all such fillings share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.reading import Reading
+
+
+class Revealed(NamedTuple):
+    """A slot's token, and its log-probability in the pass that revealed it (nats)."""
+
+    token: int
+    logprob: float
+
+
+class Guess(NamedTuple):
+    """What a pass says of a masked slot: its most probable token, and the log-probabilities of that and of the EOS."""
+
+    token: int
+    logprob: float
+    eos_logprob: float
+
+    @property
+    def chance(self) -> float:
+        return math.exp(self.logprob)
+
+
+Slots = list[Revealed | None]  # None: a mask
+Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
+
+
+@dataclass(frozen=True)
+class GrowingCanvas:
+    """``length`` masks behind a prompt that may grow to ``most``, and perhaps the known reading of them: the first
+    pass is then not run again."""
+
+    prompt: Sequence[int]
+    length: int
+    most: int
+    start: Reading | None = None
+
+
+class Filling(Protocol):
+    """Denoises a canvas whose length may change: it stands where a reveal order would, and takes no step budget.
+
+    ``cap``: most slots it may grow to; the backbone's context may leave fewer.
+    """
+
+    cap: int
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+        """The canvas after pass ``step`` (from 0): at least one slot more is revealed, and at most ``most`` are there,
+        unless more were before."""
+        ...
+
+
+def reveal(seen: Seen, chosen: Collection[int]) -> Slots:
+    """The canvas with the guesses of the ``chosen`` slots revealed."""
+    return [
+        one if isinstance(one, Revealed) else Revealed(one.token, one.logprob) if slot in chosen else None
+        for slot, one in enumerate(seen)
+    ]
+
+
+def open_slots(seen: Seen, block: int) -> list[int]:
+    """The masked slots of the first unfinished block of ``block`` slots."""
+    masked = [slot for slot, one in enumerate(seen) if isinstance(one, Guess)]
+    return [slot for slot in masked if slot // block == masked[0] // block]
+
+
+def confident(seen: Seen, among: Sequence[int], threshold: float) -> set[int]:
+    """Those of the masked slots ``among`` whose guess has more than ``threshold``, else the single best of them, the
+    first on a tie."""
+    sure = {slot for slot in among if seen[slot].chance > threshold}
+    return sure or {max(among, key=lambda slot: seen[slot].logprob)}

@@ -1,0 +1,165 @@
+"""What a sentence of the embedded world says, before any language says it.
+
+Every realiser (:mod:`.english`, :mod:`.chinese`, :mod:`.german`, :mod:`.french`) is a function of these records
+alone, so that a translation is decided by its source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from entropy_valley.demo.grammar.inflection import Verb
+from entropy_valley.demo.grammar.modifiers import Adjective, Measure, Opener
+from entropy_valley.demo.grammar.nouns import Noun, Words
+
+
+class Pronoun(NamedTuple):
+    """``person`` is 0 for I, 1 for he, she and every noun, 2 for we, 3 for the formal you."""
+
+    en: str
+    zh: str
+    de: str
+    fr: str
+    person: int
+
+
+class ObjectPronoun(NamedTuple):
+    """A recipient: the German dative, the French clitic and its form after an imperative."""
+
+    en: str
+    zh: str
+    de: str
+    fr: str
+    fr_stressed: str
+
+
+SUBJECTS = (
+    Pronoun("I", "我", "ich", "je", 0),
+    Pronoun("he", "他", "er", "il", 1),
+    Pronoun("she", "她", "sie", "elle", 1),
+    Pronoun("we", "我们", "wir", "nous", 2),
+    Pronoun("you", "您", "Sie", "vous", 3),
+)
+ME = ObjectPronoun("me", "我", "mir", "me", "moi")
+US = ObjectPronoun("us", "我们", "uns", "nous", "nous")
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """``determiner`` is one of the, a, this, my, our, your, or digits (then the noun is plural)."""
+
+    noun: Noun
+    determiner: str = "the"
+    adjective: Adjective | None = None
+
+    @property
+    def plural(self) -> bool:
+        return self.determiner.isdigit()
+
+
+Participant = NounPhrase | Words | Pronoun | ObjectPronoun
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Somebody does something, to somebody, at some time, somewhere or somehow; ``mood`` is a tense or a modal."""
+
+    subject: Pronoun | NounPhrase | Words
+    verb: Verb
+    object: NounPhrase | Words
+    mood: str = "present"
+    recipient: NounPhrase | Words | ObjectPronoun | None = None
+    time: Words | None = None
+    place: Words | None = None
+    manner: Words | None = None
+
+    @property
+    def person(self) -> int:
+        return self.subject.person if isinstance(self.subject, Pronoun) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Something has a property."""
+
+    subject: NounPhrase
+    adjective: Adjective
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A quantity rises or falls by a percentage; ``mood`` is present, perfect or will."""
+
+    measure: Measure
+    city: Words | None
+    rises: bool
+    percent: int
+    mood: str = "present"
+
+
+Clause = Action | State | Change
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An imperative; the subject of its action is not spoken."""
+
+    action: Action
+    polite: bool = False
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """An instruction to tap a label, perhaps under a heading that is a placeholder."""
+
+    label: Words
+    heading: str = ""
+    polite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A main clause, perhaps after an opener."""
+
+    clause: Clause
+    opener: Opener | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: yes or no without a ``word``."""
+
+    clause: Clause
+    word: Words | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """A subordinate clause before a command or a statement."""
+
+    conjunction: Words
+    condition: Action
+    main: Command | Tap | Action
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A main clause and its because."""
+
+    clause: Action
+    reason: Action
+
+
+Utterance = Command | Tap | Statement | Question | Conditional | Reason
+
+
+def join(*parts: str) -> str:
+    """The non-empty parts with one space between."""
+    return " ".join(part for part in parts if part)
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[0].upper() + text[1:]

@@ -1,0 +1,184 @@
+"""A tiny backbone from nothing, for the embedded demo: several directions at once, honest train splits only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley import files, folders
+from entropy_valley.backbone import checkpoint
+from entropy_valley.backbone.families import Family, find_family
+from entropy_valley.backbone.loading import new_model
+from entropy_valley.backbone.prompt import PLACE, Prompt
+from entropy_valley.backbone.tokenizer import train_tokenizer
+from entropy_valley.demo.settings import Pretraining
+from entropy_valley.training import data
+from entropy_valley.training.canvases import Canvases
+from entropy_valley.training.continuations import Continuations
+from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.reports import reports
+from entropy_valley.training.settings import Loss
+
+# Ours to choose, unlike the fine-tuning's: each masked slot counts alike. Under 1/t the rare canvas with one mask and a
+# tiny t outweighs its batch, and at this size source and target are aligned later.
+LOSS = Loss(weight="none", normaliser="masked")
+DEV_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pre-training: the SPEC of ``pretrain.py`` and where things lie, corpora by direction."""
+
+    spec: Mapping[str, Any]
+    corpora: Mapping[str, Path]
+    dev: Mapping[str, Path]
+    out: Path
+    work: Path
+    logs: Path
+    checkpoint_every: int = 250
+
+    @property
+    def settings(self) -> Pretraining:
+        return Pretraining.model_validate({"seed": self.spec["seed"], **self.spec["pretraining"]})
+
+
+def pretrain(job: Job) -> None:
+    """Train tokenizer and model, resuming from ``job.work``, and write a released checkpoint folder to ``job.out``.
+
+    The checkpoint's manifest holds the dev cross-entropies. The same job gives the same bytes, killed or not.
+    """
+    family, settings = find_family(job.spec["family"]), job.settings
+    rows, dev = _read(job.corpora), _read(job.dev)
+    tokenizer = train_tokenizer(_texts(rows, job.spec["prompts"]), settings.vocabulary, family)
+    model = new_model(
+        family.name,
+        vocabulary=len(tokenizer),
+        **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
+    )
+    pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
+    with fast_kernels("cpu"):
+        batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
+        _optimise(model, job, batches, family.shifted)
+        report = {
+            direction: evaluate(model.eval(), family, tokenizer, part, settings)
+            for direction, part in _tokenised(job, dev, tokenizer).items()
+        }
+    with folders.whole(job.out) as folder:
+        checkpoint.write_checkpoint(model, family, tokenizer, folder)
+        checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec)
+
+
+def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
+    return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
+
+
+def _texts(rows: Mapping[str, list[dict[str, Any]]], prompts: Mapping[str, str]) -> Iterator[str]:
+    for direction, pairs in rows.items():
+        for pair in pairs:
+            yield prompts[direction].replace(PLACE, pair["source"])
+            yield pair["target"]
+
+
+def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
+    bos = tokenizer.bos_token_id if job.spec["bos"] else None
+    limit = data.room(job.settings.context, job.settings.eos_padding)
+    return {
+        direction: data.tokenise(
+            pairs, Prompt(job.spec["prompts"][direction], tokenizer, bos), tokenizer.eos_token_id, limit
+        )
+        for direction, pairs in rows.items()
+    }
+
+
+def _batches(
+    family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining, batch: int, all_mask_share: float
+) -> Canvases | Continuations:
+    order = data.Batches(pairs.lengths, batch, settings.seed, alike=True)  # equal lengths share an attention call
+    if family.causal:
+        return Continuations(pairs, order, LOSS.normaliser, settings.seed)
+    loss = LOSS.model_copy(update={"eos_padding": settings.eos_padding})
+    return Canvases(pairs, order, loss, tokenizer.mask_token_id, settings.seed, all_mask_share=all_mask_share)
+
+
+@torch.inference_mode()
+def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining) -> dict[str, float]:
+    """Mean CE (nats per predicted token) of a dev set, laid out as in training.
+
+    ``all_mask``: on wholly masked canvases, ``random_t``: on canvases with t ~ U(eps, 1); ``next_token``, for a causal
+    family: of the target and its EOS.
+    """
+    report, shares = {}, {"next_token": 0.0} if family.causal else {"all_mask": 1.0, "random_t": 0.0}
+    for name, share in shares.items():
+        batches = _batches(family, tokenizer, pairs, settings, DEV_BATCH, share)
+        losses = [cross_entropies(model, batches[number][0], family.shifted) for number in range(len(batches.order))]
+        report[name] = round(torch.cat(losses).mean().item(), 4)
+    return report
+
+
+def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: bool) -> None:
+    """AdamW with cosine decay after warm-up, clipped at norm 1, from the last checkpoint in ``job.work``."""
+    from transformers import get_cosine_schedule_with_warmup
+
+    steps, settings = job.settings.steps, job.settings
+    optimizer = torch.optim.AdamW(
+        model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
+    )
+    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
+    state = _State(job, {"model": model, "optimizer": optimizer, "schedule": schedule})
+    start = state.load()
+    model.train()
+    with reports(job.logs, start, steps, "pre-training", every=25) as report:
+        for step in range(start, steps):
+            (batch,) = batches[step]
+            report(_step(model, optimizer, schedule, batch, shifted))
+            if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
+                state.save(step + 1)
+
+
+def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:
+    """One optimiser step on one batch; what :func:`reports` takes of it."""
+    losses, rate = cross_entropies(model, batch, shifted), schedule.get_last_lr()[0]
+    loss = losses @ batch.weights
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    return {
+        "loss": loss.item(),
+        "cross_entropy": losses.mean().item(),
+        "learning_rate": rate,
+        "gradient_norm": norm.item(),
+        "tokens": batch.packed.input_ids.numel(),
+    }
+
+
+class _State:
+    """The training state in one file, replaced whole; a file of another job is left unread."""
+
+    def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
+        inputs = {name: files.file_digest(path) for name, path in job.corpora.items()}
+        self._path, self._parts = job.work / "state.pt", parts
+        self._key = files.digest([job.spec, inputs])
+
+    def load(self) -> int:
+        """Fill the parts with what was saved; the number of steps done, 0 where nothing fits."""
+        if not self._path.exists():
+            return 0
+        saved = torch.load(self._path, weights_only=True)
+        if saved["key"] != self._key:
+            return 0
+        for name, part in self._parts.items():
+            part.load_state_dict(saved[name])
+        return saved["step"]
+
+    def save(self, step: int) -> None:
+        states = {name: part.state_dict() for name, part in self._parts.items()}
+        with files.atomic(self._path) as temporary:
+            torch.save({"key": self._key, "step": step, **states}, temporary)

@@ -1,0 +1,175 @@
+"""Training the embedded COMET estimator on spoiled references, and the gate it must pass before it scores anything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from entropy_valley.demo import corruption
+from entropy_valley.demo.settings import Estimator
+from entropy_valley.errors import InputError
+from entropy_valley.progress import progress
+from entropy_valley.scoring.comet import batch_scores
+
+if TYPE_CHECKING:
+    import torch
+
+GATED = ("drop", "repeat", "replace")
+HELD_OUT = 300
+_PERFECT = 0.12  # share of references left as they are
+_SHUFFLED_KINDS = (*corruption.KINDS, corruption.MIXED, corruption.MIXED)
+_SCORING_BATCH = 64
+
+
+class Pair(NamedTuple):
+    """A source, its reference, and the direction they belong to."""
+
+    direction: str
+    source: str
+    target: str
+
+
+class Example(NamedTuple):
+    """A sentence pair with spoiled copies of its reference and the quality of each."""
+
+    pair: Pair
+    hypotheses: list[str]
+    qualities: list[float]
+
+
+def draw_pairs(corpora: Mapping[str, Sequence[Mapping[str, str]]], count: int, seed: int) -> list[Pair]:
+    """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
+    generator = random.Random(seed)
+    share = -(-count // len(corpora))
+    drawn = [
+        Pair(direction, row["source"], row["target"])
+        for direction, rows in corpora.items()
+        for row in generator.choices(rows, k=share)
+    ]
+    return generator.sample(drawn, count)
+
+
+def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
+    """Batches of references of similar length (less padding), in random order, a function of the seed."""
+    generator = random.Random(config.seed + 1)
+    vocabulary = _vocabularies(pairs)
+    ordered = sorted(pairs, key=lambda pair: len(pair.target.encode()))
+    batches = [ordered[start : start + config.pairs] for start in range(0, len(ordered), config.pairs)]
+    generator.shuffle(batches)
+    return [
+        [_example(pair, vocabulary[pair.direction], config.corruptions, generator) for pair in batch]
+        for batch in batches
+    ]
+
+
+def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
+    """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
+    import torch
+    from transformers import get_cosine_schedule_with_warmup
+
+    with torch.no_grad():  # start from an average quality instead of zero
+        model.estimator.ff[-1].bias.fill_((corruption.LOWEST + corruption.HIGHEST) / 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    schedule = get_cosine_schedule_with_warmup(optimizer, config.warmup, len(batches))
+    model.train()
+    bar = progress(batches, description="COMET estimator", unit="step")
+    for batch in bar:
+        optimizer.zero_grad()
+        loss = _loss(model, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(rmse=f"{loss.item() ** 0.5:.3f}", refresh=False)
+    model.eval()
+
+
+def evaluate(model: Any, corpora: Mapping[str, Sequence[Mapping[str, str]]], seed: int) -> dict[str, dict[str, float]]:
+    """Spearman's ρ of score and known quality on spoiled held-out references.
+
+    ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
+    gated kinds pooled. "all" pools the directions.
+    """
+    generator = random.Random(seed)
+    known: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    for direction, rows in corpora.items():
+        pairs = [Pair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
+        vocabulary = _vocabularies(pairs)[direction]
+        for kind in (*corruption.KINDS, corruption.MIXED):
+            spoiled = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
+            segments = [(pair.source, one.text, pair.target) for pair, one in zip(pairs, spoiled, strict=True)]
+            known[direction, kind] = [one.quality for one in spoiled], _scores(model, segments)
+    return {
+        name: _correlations({key: value for key, value in known.items() if name in ("all", key[0])})
+        for name in ("all", *corpora)
+    }
+
+
+def check(correlations: Mapping[str, float], minimum: float) -> None:
+    """Raise InputError unless ρ reaches ``minimum`` on each of the :data:`GATED` kinds of corruption."""
+    weak = {kind: round(correlations[kind], 3) for kind in GATED if not correlations[kind] >= minimum}  # NaN is weak
+    if weak:
+        raise InputError(
+            "COMET estimator",
+            f"Spearman correlation with the known corruption below {minimum} on held-out sentences: {weak}",
+            "Raise scoring.comet.training.steps, or give more training sentences.",
+        )
+
+
+def spearman(known: Sequence[float], scores: Sequence[float]) -> float:
+    """Spearman's rank correlation; NaN if either side is constant."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(known, scores).statistic)
+
+
+def _vocabularies(pairs: Sequence[Pair]) -> dict[str, list[str]]:
+    """The units of each direction's references, as often as they occur."""
+    result: dict[str, list[str]] = {}
+    for pair in pairs:
+        result.setdefault(pair.direction, []).extend(corruption.units(pair.target))
+    return result
+
+
+def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
+    drawn = [_spoil(pair.target, vocabulary, generator) for _ in range(copies)]
+    return Example(pair, [one.text for one in drawn], [one.quality for one in drawn])
+
+
+def _spoil(reference: str, vocabulary: Sequence[str], generator: random.Random) -> corruption.Corruption:
+    if generator.random() < _PERFECT:
+        return corruption.Corruption(reference, 0.0, corruption.HIGHEST)
+    return corruption.sample(reference, generator.choice(_SHUFFLED_KINDS), vocabulary, generator)
+
+
+def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
+    """Mean squared error; each source and reference is encoded once for all its hypotheses."""
+    import torch
+
+    copies = len(batch[0].hypotheses)
+    sources = [example.pair.source for example in batch]
+    references = [example.pair.target for example in batch]
+    hypotheses = list(chain.from_iterable(example.hypotheses for example in batch))
+    qualities = torch.tensor(list(chain.from_iterable(example.qualities for example in batch)))
+    inputs = model.encoder.prepare_sample(sources + references + hypotheses)
+    embedded = model.get_sentence_embedding(inputs["input_ids"], inputs["attention_mask"])
+    source, reference, hypothesis = embedded.split([len(sources), len(references), len(hypotheses)])
+    score = model.estimate(
+        source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
+    ).score
+    return torch.nn.functional.mse_loss(score, qualities)
+
+
+def _scores(model: Any, segments: Sequence[tuple[str, str, str]]) -> list[float]:
+    batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
+    return [score for batch in batches for score in batch_scores(model, batch)]
+
+
+def _correlations(known: Mapping[tuple[str, str], tuple[list[float], list[float]]]) -> dict[str, float]:
+    def pooled(kinds: Sequence[str]) -> float:
+        chosen = [values for (_, kind), values in known.items() if kind in kinds]
+        return spearman(*(list(chain.from_iterable(side)) for side in zip(*chosen, strict=True)))
+
+    return {kind: pooled([kind]) for kind in (*corruption.KINDS, corruption.MIXED)} | {"gated": pooled(GATED)}

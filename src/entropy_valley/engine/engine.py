@@ -1,0 +1,120 @@
+"""The exact decoder: many canvases in one pass, none padded, each giving what the plain algorithm gives.
+
+Against Algorithm 1 run sentence by sentence it saves: steps that reveal nothing; the all-mask pass, where a probe
+has it; the last layer and the LM head on rows that are not masked; the full softmax; and what follows once the text
+is settled. Probes and denoising steps of all sentences ride in the same passes: a canvas leaves as soon as it is done
+and the next one enters. Where a reveal order compares a canvas with its twin that has no source, the twin rides in the
+same pass. On one CPU thread in float32 a canvas's result is bit-equal in any company, so a killed job that is run again
+gives the same file. This holds for passes of at least 4 tokens and an FFN whose width is a multiple of 32, as every
+backbone's here is: below, a CPU's BLAS and its vectors round a row otherwise at other places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entropy_valley.backbone.packing import Rows, hidden_states
+from entropy_valley.engine.batch import Batch
+from entropy_valley.engine.entropy import SlotValues, slot_values
+from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.order import needs_sourceless
+from entropy_valley.engine.queue import Canvas, Filled, Queue
+from entropy_valley.engine.reading import VALUES, Reading
+from entropy_valley.engine.sig import sourced_values
+
+if TYPE_CHECKING:
+    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.engine.order import Order
+
+BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says otherwise
+
+
+class Engine:
+    """Runs canvases on a frozen backbone, at most ``budget`` tokens a pass (a longer canvas runs alone).
+
+    Where a device has no memory for a pass, the budget becomes half of what the pass had asked for.
+    """
+
+    def __init__(self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None) -> None:
+        self.backbone, self.ledger = backbone, ledger or Ledger()
+        self.budget = budget or BUDGET[backbone.device.type]
+
+    @torch.inference_mode()
+    def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Filled]]:
+        """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
+
+        What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
+        """
+        eos, batch, waiting = self.backbone.eos_id, self._batch(), self._batch()
+        while queue or batch or waiting:
+            if waiting or batch.cost > self.budget:  # memory ran out
+                batch.join(waiting)
+                waiting = batch.take_beyond(self.budget)
+            self._enter(batch, queue, order)
+            yield from batch.release(eos)  # a known first step may have settled it
+            if batch and (read := self.attempt(batch, lambda batch: self._read(batch, order))):
+                values, sig = read
+                yield from batch.advance(values, order, sig)
+                yield from batch.release(eos)
+
+    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> None:
+        """Fill the pass up from the queue, as far as the budget goes; at least one canvas."""
+        named, used = [], batch.cost
+        while queue and (used == 0 or used + queue.next_cost() <= self.budget):
+            named.append(queue.take())
+            used += named[-1][1].cost
+        started = self._batch([entry for entry in named if _starts(entry[1], order)])
+        if started:
+            started.advance(_known(started.canvases, started.ids.device), order)
+            batch.join(started)
+        batch.join(self._batch([entry for entry in named if not _starts(entry[1], order)]))
+
+    def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
+        return Batch(named, self.backbone.mask_id, self.backbone.device)
+
+    def attempt(self, batch: Any, read: Callable[[Any], Any]) -> Any | None:
+        """What ``read`` makes of a batch, which has a ``cost``; nothing, and a smaller budget, where the memory did not
+        suffice."""
+        try:
+            return read(batch)
+        except torch.OutOfMemoryError:
+            if len(batch) == 1:
+                raise
+            self.budget = batch.cost // 2
+        torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
+        return None
+
+    def _read(self, batch: Batch, order: Order | None) -> tuple[SlotValues, torch.Tensor | None]:
+        """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
+        backbone, wanted = self.backbone, batch.wants_sourceless(order)
+        whole = batch.with_sourceless(wanted) if any(wanted) else batch
+        masked = whole.masked()
+        # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
+        rows = Rows(masked.places - int(backbone.shifted), masked.counts)
+        states = hidden_states(backbone.model, whole.packed(), rows)
+        head, tokens = backbone.model.lm_head, (backbone.mask_id, backbone.eos_id)
+        if any(wanted):
+            own = states.split([sum(masked.counts[: len(batch)]), sum(masked.counts[len(batch) :])])
+            backward = getattr(order, "backward", False)
+            read = sourced_values(head, *own, batch.of_masked(wanted), *tokens, backward=backward)
+        else:
+            read = slot_values(head, states, *tokens), None
+        self.ledger.count(passes=1, tokens=whole.size, rows=len(rows.places))
+        return read
+
+
+def _starts(canvas: Canvas, order: Order | None) -> bool:
+    """Whether a canvas's first step is known: a reading says all that the order looks at there, but no SIG."""
+    return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
+
+
+def _known(canvases: Sequence[Canvas], device: torch.device) -> SlotValues:
+    """The first steps that are known, as a pass would give them."""
+    starts = [canvas.start for canvas in canvases]
+    tokens, *numbers = (list(chain.from_iterable(getattr(start, name) for start in starts)) for name in VALUES)
+    floats = (torch.tensor(column, dtype=torch.float64, device=device) for column in numbers)
+    return SlotValues(torch.tensor(tokens, device=device), *floats)

@@ -1,0 +1,128 @@
+"""A checkpoint without its weights: what a job needs that computes nothing, read in milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.backbone.adapters import adapter_digest
+from entropy_valley.backbone.checkpoint import checkpoint_digest
+from entropy_valley.backbone.families import Family, find_family
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.released import config_arguments
+from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer
+from entropy_valley.engine.context import check_context
+from entropy_valley.errors import InputError
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A backbone's prompt and context, and the digests that name it and its adapter (None: the bare backbone).
+
+    ``turn_end`` is the id of the token that ends a turn of its chats; None: it has none.
+    """
+
+    prompt: Prompt
+    context: int
+    backbone_digest: str
+    adapter_digest: str | None = None
+    turn_end: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """One name of backbone and adapter together."""
+        return files.digest([self.backbone_digest, self.adapter_digest])
+
+    def fits(self, prompt: int, slots: int) -> bool:
+        """Whether a prompt of so many tokens and a canvas of so many slots are within the context."""
+        return prompt + slots <= self.context
+
+    def check(self, place: object, sentence: str, prompt: int, slots: int) -> None:
+        """Raise InputError if a prompt of so many tokens and a canvas of so many slots do not fit the context."""
+        check_context(place, sentence, prompt, slots, self.context)
+
+    def room(self, place: object, sentence: str, prompt: int) -> int:
+        """The tokens that a prompt of so many leaves of the context; raise InputError where it leaves none."""
+        if prompt >= self.context:
+            raise InputError(
+                place,
+                f"sentence {sentence!r}: prompt of {prompt} tokens, but the backbone's context is {self.context} "
+                "and must hold the translation too",
+                "Split or drop the sentence.",
+            )
+        return self.context - prompt
+
+
+def read_identity(backbone: Path, adapter: Path | None, family: str, template: str, bos: bool) -> Identity:
+    """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched
+    but those of an adapter that has no ``adapter.json``.
+
+    Raises InputError for an adapter of another backbone and for a BOS that the tokenizer has not.
+    """
+    kind = find_family(family)
+    digest = checkpoint_digest(backbone)
+    context = config_arguments(backbone, kind)["max_position_embeddings"]
+    tokenizer = read_tokenizer(backbone, kind)
+    prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
+    given = adapter_digest(adapter, kind, digest) if adapter else None
+    return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind))
+
+
+def turn_end_id(tokenizer: Any, family: Family) -> int | None:
+    """The id of the token that ends a turn of the family's chats; None for a family without chats."""
+    return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)
+
+
+class RustTokenizer:
+    """``tokenizer.json`` under the two calls that :class:`Prompt` makes, without importing transformers (2.5 s)."""
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_file(str(path))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def __call__(self, text: str, add_special_tokens: bool) -> dict[str, list[int]]:
+        return {"input_ids": self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids}
+
+    def decode(self, tokens: list[int], skip_special_tokens: bool, clean_up_tokenization_spaces: bool) -> str:
+        """The text of tokens; ``tokenizers`` never cleans up spaces."""
+        return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._tokenizer.get_vocab()
+
+    def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
+        """Whether each of the declared tokens is an added one here, with the same flags."""
+        added = {token.content: token for token in self._tokenizer.get_added_tokens_decoder().values()}
+        flags = [token if isinstance(token, dict) else {"content": token} for token in tokens]
+        return all(
+            token["content"] in added
+            and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
+            for token in flags
+        )
+
+
+def read_tokenizer(folder: Path, family: Family) -> Any:
+    """The checkpoint's tokenizer, which splits text as in training.
+
+    Through transformers only where there is more to it than ``tokenizer.json``: DiffuLLaMA's mask token is declared
+    beside it, and only then one token in a text too.
+    """
+    if (folder / WHOLE).exists():
+        light = RustTokenizer(folder / WHOLE)
+        if light.has_added(declared_tokens(folder)):
+            return light
+    return load_tokenizer(folder, family)
+
+
+def _bos(tokenizer: Any, family: Family, folder: Path) -> int:
+    identifier = tokenizer.get_vocab().get(family.bos_token)
+    if identifier is None:
+        raise InputError(
+            folder, f"the tokenizer has no BOS token {family.bos_token!r}", "Set the backbone's bos: false."
+        )
+    return identifier

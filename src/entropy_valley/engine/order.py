@@ -1,0 +1,69 @@
+"""What a reveal order is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+    from entropy_valley.engine.entropy import SlotValues
+    from entropy_valley.engine.queue import Canvas
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The masked slots of all canvases of a pass, one value per slot, canvas by canvas in slot order.
+
+    ``canvas`` (index into ``canvases``), ``position`` (slot, from 0) and ``values`` are per slot; ``step`` is per
+    canvas: how many of its revealing steps are done. Steps that reveal nothing are no steps here. ``sig`` (nats,
+    float64) is per slot too: how much the slot depends on the source, for the orders that ask for it (see
+    :class:`SourceGuided`); NaN in canvases whose step does not need it.
+    """
+
+    canvases: Sequence[Canvas]
+    canvas: torch.Tensor
+    position: torch.Tensor
+    step: torch.Tensor
+    values: SlotValues
+    sig: torch.Tensor | None = None
+
+
+class Order(Protocol):
+    """Scores masked slots; of each canvas the lowest are revealed, ties going to the lower position.
+
+    The store knows an order by its class's name and its settings: code that has changed needs another name.
+    """
+
+    def scores(self, slots: Slots) -> torch.Tensor:
+        """One float per masked slot."""
+        ...
+
+
+class SourceGuided:
+    """An order that asks for the SIG of a slot: KL(p(y_i | source, canvas) ‖ p(y_i | no source, canvas)).
+
+    The second distribution comes from the same prompt with an empty source and the same canvas: wherever
+    :meth:`needs_sourceless` says so, this twin rides in the same pass. ``backward`` turns the divergence around,
+    KL(without ‖ with). The paper names the orders and defines neither.
+    """
+
+    def __init__(self, backward: bool = False) -> None:
+        self.backward = backward
+
+    def needs_sourceless(self, step: int, steps: int) -> bool:
+        """Whether the step (from 0) of ``steps`` looks at the SIG."""
+        return True
+
+
+def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
+    """Whether a step of an order looks at the SIG; one that says nothing of it never does."""
+    needs = getattr(order, "needs_sourceless", None)
+    return needs is not None and needs(step, steps)
+
+
+def sourceless_steps(order: Order, passes: int, steps: int) -> int:
+    """How many of the first ``passes`` of ``steps`` steps look at the SIG: each runs a second sequence."""
+    return sum(needs_sourceless(order, step, steps) for step in range(passes))

@@ -1,0 +1,85 @@
+"""What goes into the engine and what comes out of it."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from entropy_valley.engine.reading import Reading
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """``length`` masks behind a prompt, the slots to reveal at each step that reveals any, and perhaps step 1.
+
+    Without ``counts`` it is only to be read. ``start`` is the known reading of the all-mask canvas: the pass of the
+    first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
+    empty source: for orders that compare the two, or for a reading that is to have the SIG.
+    """
+
+    prompt: Sequence[int]
+    length: int
+    counts: Sequence[int] = ()
+    start: Reading | None = None
+    sourceless: Sequence[int] | None = None
+
+    @property
+    def size(self) -> int:
+        """Tokens of prompt and canvas."""
+        return len(self.prompt) + self.length
+
+    @property
+    def cost(self) -> int:
+        """The most tokens that one pass over it takes."""
+        return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
+
+
+class Queue:
+    """Named canvases that wait for a place in a pass; more may be put while the engine runs.
+
+    Those with a known first step come first, then the longest: what needs most passes is not left for the end, where
+    passes would be nearly empty.
+    """
+
+    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
+        self._heap: list[tuple[bool, int, int, Any, Canvas]] = []
+        self._arrivals = itertools.count()
+        for name, canvas in canvases:
+            self.put(name, canvas)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, name: Any, canvas: Canvas) -> None:
+        """Let a canvas wait; its result will come under ``name``."""
+        heapq.heappush(self._heap, (canvas.start is None, -canvas.cost, next(self._arrivals), name, canvas))
+
+    def next_cost(self) -> int:
+        """Tokens that a pass takes for the canvas whose turn it is."""
+        return self._heap[0][-1].cost
+
+    def take(self) -> tuple[Any, Canvas]:
+        """The canvas whose turn it is."""
+        return heapq.heappop(self._heap)[-2:]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A decoded canvas.
+
+    ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
+    come before the first EOS. ``logprob``: the mean, over those, of each token's log-probability in the pass that
+    revealed it (nats, four decimals); None for an empty text. ``passes``: how many the canvas needs by itself, the
+    all-mask one included, wherever that was run, and its twin apart.
+    """
+
+    tokens: list[int]
+    text: int
+    logprob: float | None
+    passes: int
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self)

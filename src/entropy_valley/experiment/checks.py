@@ -1,0 +1,126 @@
+"""What no single key of a config can know: names that nothing defines, directions without ratios, …"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from entropy_valley.experiment.orders import order_problems
+
+Problem = tuple[tuple[str | int, ...], str]
+
+
+def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
+    """Every problem of a merged config, variants laid over their backbones, that its schema does not see."""
+    return [
+        *_undefined(merged),
+        *_undefined_sources(merged),
+        *_without_ratios(merged),
+        *order_problems(_section(merged, "reveal_orders"), _list(_section(merged, "matrix").get("orders"))),
+        *_without_compared_methods(merged),
+        *_outside_the_matrix(merged),
+        *_without_filters(merged),
+        *_bad_variants(merged),
+        *_outside_the_instruct_table(merged),
+    ]
+
+
+def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    for block, key, section in (
+        ("matrix", "backbones", "backbones"),
+        ("matrix", "directions", "directions"),
+        ("matrix", "methods", "length_methods"),
+        ("autoregressive", "backbones", "backbones"),
+        ("instruct", "backbones", "backbones"),
+        ("valley", "backbones", "backbones"),
+    ):
+        defined = [name for name, value in _section(merged, section).items() if value is not None]
+        for name in _list(_section(merged, block).get(key)):
+            if name not in defined:
+                yield (block, key), f"{name!r} is not defined; `{section}` has {', '.join(map(str, defined))}"
+
+
+def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    from entropy_valley.experiment.matrix import DEV
+
+    defined = _section(merged, "sources")
+    if DEV in defined:
+        yield ("sources", DEV), "is the name of the development pairs; give the source another one"
+    for direction, section in _section(merged, "directions").items():
+        named = section if isinstance(section, Mapping) else {}
+        for key, names in (("train", [named.get("train")]), ("tests", _list(named.get("tests")))):
+            for name in names:
+                if isinstance(name, str) and name not in defined:
+                    message = f"{name!r} is not defined; `sources` has {', '.join(map(str, defined))}"
+                    yield ("directions", direction, key), message
+
+
+def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    matrix = _section(merged, "matrix")
+    for method, settings in _section(merged, "length_methods").items():
+        ratios = settings.get("ratios") if isinstance(settings, Mapping) else None
+        if method in _list(matrix.get("methods")) and isinstance(ratios, Mapping):
+            for direction in _list(matrix.get("directions")):
+                if direction not in ratios:
+                    yield ("length_methods", method, "ratios"), f"no ratios for direction {direction}; add that key"
+
+
+def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    from entropy_valley.experiment.matrix import COMPARED
+
+    methods = _list(_section(merged, "matrix").get("methods"))
+    missing = [name for name in COMPARED if name not in methods]
+    if missing:
+        yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
+
+
+def _outside_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    matrix, tables = _section(merged, "matrix"), _section(merged, "tables")
+    for key, among in (("backbone", "backbones"), ("order", "orders"), ("steps", "steps")):
+        if key in tables and tables[key] not in _list(matrix.get(among)):
+            yield ("tables", key), f"is not among matrix.{among}; name one that is"
+    for backbone in _section(matrix, "seeds_of"):
+        if backbone not in _section(merged, "backbones"):
+            yield ("matrix", "seeds_of", backbone), "is not defined under `backbones`"
+
+
+def _without_filters(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    filters = _section(_section(merged, "corpus"), "filters")
+    languages = {code for name in _list(_section(merged, "matrix").get("directions")) for code in str(name).split("-")}
+    for code in sorted(languages - filters.keys()):
+        yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
+
+
+def _bad_variants(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    backbones = _section(merged, "backbones")
+    for name, section in backbones.items():
+        base = section.get("variant_of") if isinstance(section, Mapping) else None
+        if base is None:
+            continue
+        if base == name or not isinstance(base, str) or not isinstance(backbones.get(base), Mapping):
+            yield ("backbones", name, "variant_of"), "is no other backbone; name one that has a checkpoint"
+        elif backbones[base].get("variant_of"):
+            yield ("backbones", name, "variant_of"), "is a variant itself; name the backbone that has the checkpoint"
+        else:
+            for key in ("family", "hub", "folder", "pretraining"):
+                if section.get(key) != backbones[base].get(key):
+                    yield ("backbones", name, key), f"a variant has the checkpoint of {base}; remove this key"
+
+
+def _outside_the_instruct_table(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    instruct = _section(merged, "instruct")
+    if not _list(instruct.get("backbones")):
+        return
+    if instruct.get("direction") not in _section(merged, "directions"):
+        yield ("instruct", "direction"), "is not defined under `directions`"
+    if instruct.get("testset") not in _section(merged, "sources"):
+        yield ("instruct", "testset"), "is not defined under `sources`"
+
+
+def _section(merged: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = merged.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,109 @@
+"""What a config that is well formed asks for and cannot have; its jobs would only say so after hours of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.checks import Problem
+from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.study_checks import study_problems
+
+
+def infeasible(experiment: Experiment) -> list[Problem]:
+    """Every such problem: the path of the key, and what would be right."""
+    problems = [*_families(experiment)]
+    if not problems:
+        problems = [*study_problems(experiment)]
+    if not problems:
+        problems = [*_methods(experiment), *_adapters(experiment), *_unpaired(experiment)]
+    return problems
+
+
+def _families(experiment: Experiment) -> Iterator[Problem]:
+    from entropy_valley.backbone.families import find_family
+
+    for name, section in experiment.backbones.items():
+        try:
+            family = find_family(section.family)
+        except InputError as error:
+            yield ("backbones", name, "family"), f"{error.problem}. {error.remedy.rstrip('.')}"
+            continue
+        if section.hub and (owner := _owner(section.hub.repository)) not in (None, family.name):
+            yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
+        if section.chat and family.chat is None:
+            yield ("backbones", name, "chat"), f"the family {family.name} has no chat template; remove this key"
+        if family.causal:
+            yield from _causal(experiment, name)
+        elif name in experiment.autoregressive.backbones:
+            yield ("autoregressive", "backbones"), f"{name!r} is of family {family.name}, no autoregressive one"
+
+
+def _owner(repository: str) -> str | None:
+    """Which of our families knows a repository."""
+    from entropy_valley.backbone.families import FAMILIES
+
+    return next((name for name, family in FAMILIES.items() if family.release(repository)), None)
+
+
+def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
+    section = experiment.backbones[name]
+    for block in ("matrix", "instruct"):
+        if name in getattr(experiment, block).backbones:
+            yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
+    if section.shifted is False:
+        yield ("backbones", name, "shifted"), "an autoregressive family predicts the next token; remove this key"
+    if section.eos_padding is not None:
+        yield ("backbones", name, "eos_padding"), "an autoregressive family is trained on one EOS; remove this key"
+    if section.zero_shot:
+        yield ("backbones", name, "zero_shot"), "the autoregressive systems are trained on the same pairs; remove it"
+
+
+def _methods(experiment: Experiment) -> Iterator[Problem]:
+    """Selectors that cannot be made."""
+    from entropy_valley.canvas.length_methods import make_selector
+    from entropy_valley.experiment.matrix import methods
+    from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+
+    dealt, found = reassigned_methods(experiment), methods(experiment)
+    for method, directions in found.items():
+        if method in dealt:
+            of = getattr(experiment.length_methods, method).of
+            if of in dealt or of not in found:
+                yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
+            continue
+        for direction in directions:
+            try:
+                make_selector(method, selector_settings(experiment, method, direction))
+            except InputError as error:
+                yield ("length_methods", method), f"for {direction}: {error.problem}. {error.remedy.rstrip('.')}"
+
+
+def _adapters(experiment: Experiment) -> Iterator[Problem]:
+    """Runs without a given adapter where nothing is to be trained."""
+    from entropy_valley.experiment.matrix import all_cells
+
+    if experiment.adapters == "trained":
+        return
+    missing: dict[tuple[str, str], dict[int, None]] = {}
+    for run in (cell.run for cell in all_cells(experiment)):
+        given = experiment.released.get(run.backbone, {}).get(run.direction, {})
+        if run.seed not in given and not experiment.backbones[run.backbone].zero_shot:
+            missing.setdefault((run.backbone, run.direction), {})[run.seed] = None
+    for key, seeds in missing.items():
+        yield (
+            ("released", *key),
+            f"no adapter for seed {', '.join(map(str, seeds))}; give it, narrow `matrix`, or empty "
+            "`autoregressive.backbones` or `instruct.backbones`",
+        )
+
+
+def _unpaired(experiment: Experiment) -> Iterator[Problem]:
+    """Autoregressive systems without a seed in common with the backbone that they are compared with, run by run."""
+    from entropy_valley.experiment.matrix import runs
+
+    main = {run.seed for run in runs(experiment, [experiment.tables.backbone])}
+    for name in experiment.autoregressive.backbones:
+        if not main & {run.seed for run in runs(experiment, [name])}:
+            message = f"no seed in common with {experiment.tables.backbone}, which it is compared with run by run"
+            yield ("matrix", "seeds_of", name), message

@@ -1,0 +1,184 @@
+"""The experiment matrix: the cells of a config, and the file of each; targets, tables and audit all read this."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.studies import Study
+
+DEV = "dev"  # the development pairs in the place of a test set, for studies
+COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One training run: a backbone adapted to a direction under one seed."""
+
+    direction: str
+    backbone: str
+    seed: int
+
+    def folder(self, root: str) -> str:
+        return f"{root}/{self.direction}/{self.backbone}/seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget.
+
+    An autoregressive system has its beam for a method, no order (""), and no step budget (0).
+    """
+
+    run: Run
+    testset: str
+    method: str
+    order: str = ""
+    steps: int = 0
+
+    @property
+    def system(self) -> str:
+        """How the run is decoded, as its path says it."""
+        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+
+    def folder(self, root: str) -> str:
+        """Where its hypotheses and scores are."""
+        return f"{self.run.folder(root)}/{self.testset}/{self.system}"
+
+    def scores(self, root: str) -> str:
+        """The file that says it is done: its system scores."""
+        return f"{self.folder(root)}/scores.json"
+
+    def key(self) -> dict[str, str | int]:
+        """Its coordinates, as tables and the audit name them."""
+        return {
+            "backbone": self.run.backbone,
+            "direction": self.run.direction,
+            "seed": self.run.seed,
+            "testset": self.testset,
+            "method": self.method,
+            "order": self.order,
+            "steps": self.steps,
+        }
+
+
+def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list[Run]:
+    """Every training run of these backbones (None: the matrix's), in the config's order."""
+    matrix = experiment.matrix
+    return [
+        Run(direction, backbone, seed)
+        for backbone in (matrix.backbones if backbones is None else backbones)
+        for direction in matrix.directions
+        for seed in matrix.seeds_of.get(backbone, matrix.seeds)
+    ]
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every cell of the product, in the config's order."""
+    matrix = experiment.matrix
+    return [
+        Cell(run, testset, method, order, steps)
+        for run in runs(experiment)
+        for testset, method, order, steps in itertools.product(
+            experiment.directions[run.direction].tests, matrix.methods, matrix.orders, matrix.steps
+        )
+    ]
+
+
+def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cell]:
+    """The cells of the main tables: those of their order and step budget, of all backbones or of one."""
+    tables = experiment.tables
+    return [
+        cell
+        for cell in cells(experiment)
+        if (cell.order, cell.steps) == (tables.order, tables.steps) and backbone in (None, cell.run.backbone)
+    ]
+
+
+def valley_cells(experiment: Experiment) -> list[Cell]:
+    """EV's cells of the main tables, for the runs and test sets whose all-mask canvases are shown."""
+    shown = experiment.valley.backbones
+    return [
+        cell
+        for cell in table_cells(experiment)
+        if cell.method == "ev" and (shown is None or cell.run.backbone in shown)
+    ]
+
+
+def autoregressive_cells(experiment: Experiment) -> list[Cell]:
+    """The autoregressive systems that the main backbone is compared with."""
+    settings = experiment.autoregressive
+    return [
+        Cell(run, testset, f"beam{settings.beams}")
+        for run in runs(experiment, settings.backbones)
+        for testset in experiment.directions[run.direction].tests
+    ]
+
+
+def instruct_cells(experiment: Experiment) -> list[Cell]:
+    """The variants of an instruction-tuned backbone, under the order and step budget of the main tables; none where the
+    matrix does not have their direction."""
+    settings, tables = experiment.instruct, experiment.tables
+    return [
+        Cell(Run(settings.direction, backbone, settings.seed), settings.testset, method, tables.order, tables.steps)
+        for backbone in settings.backbones
+        for method in COMPARED
+        if settings.direction in experiment.matrix.directions
+    ]
+
+
+def study_cells(experiment: Experiment, name: str) -> list[Cell]:
+    """The cells of a study, each once; none where ``tables.studies`` does not list it, or the matrix has none of its
+    directions."""
+    if name not in experiment.tables.studies:
+        return []
+    study, tables = experiment.studies[name], experiment.tables
+    settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
+    others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
+    systems = {
+        direction: [(method, *setting) for setting in settings for method in study.methods_of(direction)] + others
+        for direction in experiment.matrix.directions
+    }
+    return [
+        Cell(run, study.testset_of(run.direction) or experiment.directions[run.direction].tests[0], *system)
+        for run in study_runs(experiment, study)
+        for system in dict.fromkeys(systems[run.direction])
+    ]
+
+
+def study_runs(experiment: Experiment, study: Study) -> list[Run]:
+    """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
+    matrix, directions = experiment.matrix, study.directions
+    main = [experiment.tables.backbone]
+    return [
+        Run(direction, backbone, seed)
+        for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
+        for direction in matrix.directions
+        if directions is None or direction in directions
+        for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
+    ]
+
+
+def _seeds(study: Study, given: list[int]) -> list[int]:
+    return given if study.seeds == "all" else study.seeds or given[:1]
+
+
+def all_cells(experiment: Experiment) -> list[Cell]:
+    """Everything that is scored, each once."""
+    studies = (study_cells(experiment, name) for name in experiment.tables.studies)
+    return list(
+        dict.fromkeys(
+            itertools.chain(cells(experiment), autoregressive_cells(experiment), instruct_cells(experiment), *studies)
+        )
+    )
+
+
+def methods(experiment: Experiment) -> dict[str, list[str]]:
+    """Every length method that some cell has, with the directions that it has it in."""
+    directions: dict[str, dict[str, None]] = {}
+    for cell in all_cells(experiment):
+        if cell.order:
+            directions.setdefault(cell.method, {})[cell.run.direction] = None
+    return {method: list(found) for method, found in directions.items()}

@@ -1,0 +1,246 @@
+"""The slices of the rules that compute: corpora, models, canvases, hypotheses, scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entropy_valley import revisions
+from entropy_valley.backbone.families import find_family
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.params.methods import order_settings, selector_settings
+from entropy_valley.experiment.params.parts import dump, model, numerics, prompt
+from entropy_valley.experiment.paths import released_adapter
+from entropy_valley.files import canonical
+
+
+def corpus(experiment: Experiment, direction: str) -> str:
+    settings = experiment.corpus
+    languages = direction.split("-")
+    return canonical(
+        {
+            "direction": direction,
+            "revision": revisions.CORPUS,
+            "seed": settings.seed,
+            "source": _source(experiment, experiment.directions[direction].train),
+            "train": settings.train,
+            "dev": settings.dev,
+            "filters": {code: dump(settings.filters[code]) for code in languages},
+        }
+    )
+
+
+def testset(experiment: Experiment, direction: str, name: str) -> str:
+    return canonical(
+        {
+            "direction": direction,
+            "revision": revisions.CORPUS,
+            "seed": experiment.corpus.seed,
+            "source": _source(experiment, name),
+            **_sizes(experiment, name),
+        }
+    )
+
+
+def _sizes(experiment: Experiment, name: str) -> dict[str, int | None]:
+    """How many sentences a test set takes, never more than the config's limit for all; a challenge subset is drawn
+    from all that the source's own limit gives."""
+    source, most = experiment.sources[name], experiment.corpus.test_limit
+    if source.challenge:
+        return {"limit": source.limit, "challenge": min(filter(None, (most, source.challenge)))}
+    return {"limit": min(filter(None, (most, source.limit)), default=None)}
+
+
+def _source(experiment: Experiment, name: str) -> dict[str, Any]:
+    """Where pairs come from; how many of them a test set takes is said beside it."""
+    return experiment.sources[name].model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
+
+
+def pretraining(experiment: Experiment, backbone: str) -> str:
+    section = experiment.backbones[backbone]
+    settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
+    return canonical(
+        {
+            "revision": revisions.PRETRAINING,
+            "family": section.family,
+            "bos": section.bos,
+            "seed": section.pretraining.seed,
+            "pretraining": settings,
+            "prompts": {
+                direction: prompt(experiment, backbone, direction)
+                for direction in pretraining_directions(experiment, backbone)
+            },
+        }
+    )
+
+
+def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
+    """The directions whose corpora a backbone is pre-trained on."""
+    return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
+
+
+def hub(experiment: Experiment, backbone: str) -> str:
+    section = experiment.backbones[backbone]
+    known = {"backbone": backbone, "family": section.family}
+    if section.hub is None:
+        return canonical(known)
+    repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)
+    return canonical(
+        {
+            **known,
+            "repository": repository,
+            "revision": section.hub.revision or (released and released.revision),
+            "licence": section.hub.licence or (released and released.licence),
+            "gated": bool(released and released.gated),
+        }
+    )
+
+
+def training(experiment: Experiment, run: Run) -> str:
+    elsewhere = {"processes", "precision"}
+    changes_no_number = {"checkpoint_every", "activation_checkpointing"}
+    settings = experiment.training.model_dump(mode="json", exclude=elsewhere | changes_no_number)
+    section = experiment.backbones[run.backbone]
+    if section.eos_padding is not None:
+        settings["loss"]["eos_padding"] = section.eos_padding
+    if find_family(section.family).causal:
+        settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
+    return canonical(
+        {
+            **model(experiment, run),
+            "revision": revisions.TRAINING,
+            "seed": run.seed,
+            "precision": experiment.training.precision,
+            "processes": experiment.training.processes,
+            "training": settings,
+        }
+    )
+
+
+def adapter(experiment: Experiment, run: Run) -> str:
+    """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
+    given = released_adapter(experiment, run)
+    section = experiment.backbones[run.backbone]
+    return canonical(
+        {
+            "backbone": run.backbone,
+            "family": section.family,
+            "direction": run.direction,
+            "seed": run.seed,
+            "revision": revisions.ADOPTION,
+            "source": given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
+        }
+    )
+
+
+def canvas(experiment: Experiment, run: Run, method: str) -> str:
+    return canonical(
+        {
+            **_passes(experiment, run, revisions.DECODING),
+            "method": method,
+            "selector": selector_settings(experiment, method, run.direction),
+        }
+    )
+
+
+def length_statistics(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
+            **dump(experiment.length_statistics),
+        }
+    )
+
+
+def valley(experiment: Experiment, run: Run) -> str:
+    """For the diagnostic of all-mask canvases; the seed draws its sentences as it draws a test set's."""
+    settings = experiment.valley
+    return canonical(
+        {
+            **_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
+            "offset": settings.offset,
+            "ratios": settings.ratios_of.get(run.direction, settings.ratios),
+            "sentences": settings.sentences,
+            "seed": experiment.corpus.seed,
+        }
+    )
+
+
+def length_head(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
+            "seed": run.seed,
+            "training": dump(experiment.length_head_training),
+        }
+    )
+
+
+def sig_concentration(experiment: Experiment, run: Run) -> str:
+    return canonical(
+        {
+            **_passes(experiment, run, [revisions.DECODING, revisions.SIG_CONCENTRATION]),
+        }
+    )
+
+
+def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
+    settings = experiment.decoding
+    return canonical(
+        {
+            **_passes(experiment, run, revisions.DECODING),
+            "schedule": settings.schedule,
+            **order_settings(experiment, order),
+            "steps": steps,
+        }
+    )
+
+
+def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
+    """A benchmark: the same spec twice gives other seconds."""
+    return canonical(
+        {
+            **_passes(experiment, run, revisions.DECODING),
+            "method": method,
+            "selector": selector_settings(experiment, method, run.direction),
+            "schedule": experiment.decoding.schedule,
+            **order_settings(experiment, order),
+            "steps": steps,
+            "seed": experiment.corpus.seed,
+            **dump(experiment.latency),
+        }
+    )
+
+
+def generation(experiment: Experiment, run: Run) -> str:
+    settings = experiment.autoregressive
+    return canonical(
+        {
+            **_passes(experiment, run, revisions.GENERATION),
+            "beams": settings.beams,
+            "length_penalty": settings.length_penalty,
+            "max_new_tokens": settings.max_new_tokens,
+        }
+    )
+
+
+def scoring(experiment: Experiment, direction: str) -> str:
+    comet = experiment.scoring.comet
+    return canonical(
+        {
+            "direction": direction,
+            "target_language": direction.split("-")[1],
+            "revision": revisions.SCORING,
+            "label": comet.label,
+            "comet": {"checkpoint": comet.checkpoint, "batch_size": comet.batch_size},
+        }
+    )
+
+
+def comet_training(experiment: Experiment) -> str:
+    return canonical({"revision": revisions.SCORING, **dump(experiment.scoring.comet.training)})
+
+
+def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
+    """What every job has that runs a run's model."""
+    return {**model(experiment, run), "revision": revision, **numerics(experiment)}

@@ -1,0 +1,250 @@
+"""The models of ``config.yaml``: every key, its type, its bounds, its meaning. Unknown keys are errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from entropy_valley.demo.settings import Estimator, Pretraining
+from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
+from entropy_valley.experiment.orders import RevealOrder
+from entropy_valley.experiment.sources import Source
+from entropy_valley.experiment.studies import Study
+from entropy_valley.settings import (
+    AnyNames,
+    Commit,
+    Direction,
+    Directions,
+    Limits,
+    Name,
+    Names,
+    Numbers,
+    Plugin,
+    Ratios,
+    Section,
+    Template,
+)
+from entropy_valley.training.settings import Training
+
+
+class Matrix(Section):
+    """The experiment matrix: one cell for each combination."""
+
+    backbones: Names = Field(description="keys of `backbones`")
+    directions: Directions = Field(description="keys of `directions`")
+    seeds: Numbers = Field(description="one training run each")
+    seeds_of: dict[Name, Numbers] = Field({}, description="fewer (or other) seeds for a backbone")
+    methods: Names = Field(description="keys of `length_methods`")
+    orders: Names = Field(description="reveal orders: ours that need no settings, or keys of `reveal_orders`")
+    steps: Numbers = Field(description="denoising step budgets T")
+
+
+class DirectionSection(Section):
+    """One translation direction: its prompt and its data; its name gives its languages."""
+
+    prompt: Template = Field(description="the text before the target, as it is; {src} is where the source stands")
+    train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
+    tests: Names = Field(description="test sets, keys of `sources`")
+
+
+class LengthFilter(Section):
+    """Monolingual length limits, both ends included; words are split at white space."""
+
+    words: Limits | None = Field(None, description="fewest and most words; null: no limit")
+    characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
+
+
+class Corpus(Section):
+    """How many pairs are sampled, and which are let in."""
+
+    seed: int = Field(description="of the keyed hash that draws pairs, test subsets and the sentences of diagnostics")
+    train: PositiveInt = Field(description="training pairs per direction")
+    dev: PositiveInt = Field(description="development pairs per direction")
+    filters: dict[str, LengthFilter] = Field(description="by language code")
+    test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
+
+
+class Hub(Section):
+    """A repository of the Hugging Face hub."""
+
+    repository: str = Field(description="owner/name")
+    revision: Commit | None = Field(
+        None, description="null: the family's pinned one, else the newest, written to the results"
+    )
+    licence: str | None = Field(None, description="of a repository that the family does not know")
+
+
+class BackboneSection(Section):
+    """One backbone: a family, and a checkpoint from the hub, from a folder, or pre-trained here."""
+
+    label: str = Field(description="as tables print it")
+    family: Plugin = Field(description="docs/backbones.md lists ours; a user's own is module:NAME")
+    bos: bool = Field(description="whether the prompt starts with the BOS token")
+    hub: Hub | None = None
+    folder: str | None = Field(None, description="a local copy of the checkpoint")
+    pretraining: Pretraining | None = None
+    variant_of: Name | None = Field(
+        None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
+    )
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] | None = Field(
+        None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
+    )
+    chat: bool = Field(False, description="put prompts into the chat template of the family")
+    shifted: bool | None = Field(
+        None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
+    )
+    zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> BackboneSection:
+        if self.pretraining and (self.hub or self.folder):
+            raise ValueError("`pretraining` excludes `hub` and `folder`")
+        if not (self.hub or self.folder or self.pretraining):
+            raise ValueError("needs one of `hub`, `folder`, `pretraining`")
+        return self
+
+
+class Adapter(Section):
+    """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
+
+    folder: str | None = Field(None, description="has adapter_config.json and adapter_model.safetensors")
+    repository: str | None = Field(None, description="owner/name on the Hugging Face hub")
+    revision: Commit | None = Field(None, description="null is resolved once and written to the results")
+    subfolder: str | None = Field(None, description="of the repository")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Adapter:
+        if (self.folder is None) == (self.repository is None):
+            raise ValueError("give either `folder` or `repository`")
+        return self
+
+
+class Autoregressive(Section):
+    """Backbones that write from left to right: same pairs, same prompts, beam search until EOS."""
+
+    backbones: AnyNames = Field(description="keys of `backbones`, of a causal family; none: no such systems")
+    beams: PositiveInt = Field(description="beams of the search")
+    length_penalty: Annotated[float, Field(allow_inf_nan=False)] = Field(
+        description="log-probability / tokens ** penalty ranks finished beams"
+    )
+    max_new_tokens: PositiveInt = Field(description="a beam that has no EOS by then is cut and counted")
+
+
+class Instruct(Section):
+    """Does an instruction-tuned backbone translate under this protocol? Its variants, on one direction.
+
+    Without that direction in the matrix there is no such table.
+    """
+
+    backbones: AnyNames = Field(description="keys of `backbones`; none: no such table")
+    direction: Direction = Field(description="a key of `directions`")
+    testset: Name = Field(description="a key of `sources`")
+    seed: PositiveInt = Field(description="the training run of each variant")
+
+
+class Decoding(Section):
+    """Denoising."""
+
+    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
+    schedule: Literal["llada"] = Field(
+        "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
+    )
+    merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
+
+
+class Latency(Section):
+    """The benchmark of a cell's speed: its method alone, on a few sentences of its test set, without the store."""
+
+    sentences: PositiveInt = Field(32, description="drawn by the keyed hash, the same for all methods")
+    repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
+
+
+class Comet(Section):
+    """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
+
+    label: str = Field(description="as tables print it")
+    checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
+    batch_size: PositiveInt = Field(description="sentences per pass; with 1 no score depends on its neighbours")
+    training: Estimator | None = Field(None, description="trains the embedded estimator (demo only)")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Comet:
+        if (self.checkpoint is None) == (self.training is None):
+            raise ValueError("give either `checkpoint` or `training`")
+        return self
+
+
+class Scoring(Section):
+    """Metrics."""
+
+    comet: Comet
+
+
+class Analysis(Section):
+    """Statistics."""
+
+    resamples: PositiveInt = Field(description="of the paired bootstrap")
+    seed: int = Field(description="of its draws")
+
+
+class Valley(Section):
+    """All-mask canvases of test sentences, around the reference's length and on a dense grid: what figures show of a
+    backbone, no length method."""
+
+    backbones: AnyNames | None = Field(
+        None, description="of the figure entropy_valley; null: those of the matrix; none: no such figure"
+    )
+    offset: PositiveInt = Field(6, description="slots on either side of the reference's length")
+    ratios: Ratios = Field(
+        [round(0.40 + 0.05 * step, 2) for step in range(23)], description="the dense grid; a canvas of each, as EV's"
+    )
+    ratios_of: dict[Direction, Ratios] = Field({}, description="another grid for a direction")
+    sentences: PositiveInt = Field(500, description="of each test set, drawn by its keyed hash")
+
+
+class Tables(Section):
+    """What the main tables and figures show, and which studies are made beside them."""
+
+    backbone: Name = Field(description="the main backbone, one of `matrix.backbones`")
+    order: Name = Field(description="the reveal order of the main tables, one of `matrix.orders`")
+    steps: PositiveInt = Field(description="the step budget T of the main tables, one of `matrix.steps`")
+    studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
+
+
+class Experiment(Section):
+    """The whole config."""
+
+    results: str = Field("results", description="the folder of everything that is computed")
+    models: str = Field("models", description="the folder that released checkpoints are downloaded into")
+    device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
+    store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
+    adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
+    matrix: Matrix
+    tables: Tables
+    studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
+    sources: dict[Name, Source] = Field(description="where training pairs and test sets come from")
+    directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
+    backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
+    released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
+        {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
+    )
+    autoregressive: Autoregressive
+    instruct: Instruct
+    corpus: Corpus
+    training: Training
+    length_methods: LengthMethods
+    length_statistics: LengthStatistics = LengthStatistics()
+    length_head_training: LengthHeadTraining = LengthHeadTraining()
+    reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
+    decoding: Decoding
+    latency: Latency = Latency()
+    scoring: Scoring
+    analysis: Analysis
+    valley: Valley = Valley()
+
+
+def json_schema() -> str:
+    """The JSON schema of ``config.yaml``, as ``docs/config.schema.json`` holds it."""
+    return json.dumps(Experiment.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,64 @@
+"""Comparisons beside the main tables: which systems, on which test sets, and what their table shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, PositiveInt
+
+from entropy_valley.settings import AnyNames, Direction, Directions, Name, Names, Numbers, Section, unique
+
+Column = Literal[
+    "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
+    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
+]  # fmt: skip
+
+
+class System(Section):
+    """A way to decode that is not of the product."""
+
+    method: Name = Field(description="a key of `length_methods`")
+    order: Name | None = Field(None, description="null: that of `tables`")
+    steps: PositiveInt | None = Field(None, description="null: that of `tables`")
+
+
+class Study(Section):
+    """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
+
+    layout: Literal["systems", "orders", "categories", "budgets", "checks"] = Field(
+        "systems",
+        description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
+        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
+    )
+    backbones: Names | Literal["all"] | None = Field(
+        None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"
+    )
+    directions: Directions | None = Field(
+        None, description="of these, those that the matrix has (where it has none, no table); null: the matrix's"
+    )
+    seeds: Numbers | Literal["all"] | None = Field(
+        None, description="all: those that the matrix gives the backbone; null: the first of them"
+    )
+    testset: Name | dict[Direction, Name] | None = Field(
+        None, description="null: the first of each direction; dev: its development pairs"
+    )
+    methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
+    orders: Names | None = Field(None, description="null: that of `tables`")
+    steps: Numbers | None = Field(None, description="null: that of `tables`")
+    others: list[System] = Field([], description="systems beside the product")
+    against: Name = Field(
+        "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
+    )
+    figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
+    columns: Annotated[list[Column], Field(min_length=1), AfterValidator(unique)] = Field(
+        ["comet", "bleu", "closure", "lead", "calls", "passes"],
+        description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
+    )
+
+    def methods_of(self, direction: str) -> list[str]:
+        """The methods of the product in a direction."""
+        return self.methods.get(direction, []) if isinstance(self.methods, Mapping) else self.methods
+
+    def testset_of(self, direction: str) -> str | None:
+        return self.testset.get(direction) if isinstance(self.testset, Mapping) else self.testset

@@ -1,0 +1,112 @@
+"""The DeepSpeed engine around an adapted model, and its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entropy_valley import files
+from entropy_valley.folders import synchronise
+from entropy_valley.training import lora
+from entropy_valley.training.loss import MicroBatch, cross_entropies
+
+if TYPE_CHECKING:
+    from entropy_valley.training.settings import Training
+
+
+class Objective(torch.nn.Module):
+    """An adapted model as the engine calls it: micro-batch in, its share of the batch's loss out."""
+
+    def __init__(self, adapted: Any, shifted: bool) -> None:
+        super().__init__()
+        self.adapted, self._shifted = adapted, shifted
+
+    def forward(self, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weighted loss and the sum of the unweighted CE, scalars; zero for an empty micro-batch."""
+        if not len(batch):
+            zero = sum(parameter.sum() for parameter in lora.trainable(self)) * 0.0
+            return zero, zero.detach()
+        losses = cross_entropies(self.adapted.get_base_model(), batch, self._shifted)
+        return losses @ batch.weights, losses.detach().sum()
+
+
+def build(objective: Objective, settings: Training, steps: int) -> Any:
+    """A ZeRO-2 engine with AdamW in one parameter group, cosine decay after warm-up, and gradient clipping."""
+    import deepspeed
+    from transformers import get_cosine_schedule_with_warmup
+
+    # Without this DeepSpeed compiles a C++ extension for CPU messages, and hangs on the lock of a killed build.
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
+    parameters = lora.trainable(objective)
+    optimizer = torch.optim.AdamW(
+        parameters, lr=settings.learning_rate, betas=tuple(settings.betas), weight_decay=settings.weight_decay
+    )
+    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
+    engine, *_ = deepspeed.initialize(
+        model=objective,
+        model_parameters=parameters,
+        optimizer=optimizer,
+        lr_scheduler=schedule,
+        dist_init_required=False,
+        config=zero2(settings),
+    )
+    return engine
+
+
+def zero2(settings: Training) -> dict[str, Any]:
+    """The DeepSpeed config: the file ``zero2.json`` and the clipping of ``settings``.
+
+    It has no ``bf16`` key on purpose: that would turn the float32 adapters of a bfloat16 model into bfloat16.
+    """
+    template = json.loads((resources.files("entropy_valley.training") / "zero2.json").read_text())
+    return template | {
+        "train_micro_batch_size_per_gpu": 1,  # neither this nor an accumulation is used: a step says where it ends
+        "gradient_clipping": settings.clip,
+    }
+
+
+class Checkpoints:
+    """The engine's checkpoints in a work folder, and a pointer to the last whole one, replaced atomically.
+
+    ``key`` says what is being trained; a folder with anything else in it is emptied.
+    """
+
+    def __init__(self, folder: Path, key: str, rank: int) -> None:
+        self._folder, self._key, self._rank = folder, key, rank
+        self._pointer = folder / "last.json"
+
+    def resume(self, engine: Any) -> dict[str, Any]:
+        """Load the last checkpoint into the engine; what was saved with it, else a beginning."""
+        last = files.read_json(self._pointer) if self._pointer.exists() else {}
+        torch.distributed.barrier()
+        if last.get("key") != self._key:
+            if self._rank == 0:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            torch.distributed.barrier()
+            return {"step": 0, "seconds": 0.0, "history": []}
+        # Not strict: the frozen weights are not in it.
+        engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
+        return last["progress"]
+
+    def save(self, engine: Any, progress: dict[str, Any]) -> None:
+        """Save the engine; the pointer moves only when the files of all ranks are there."""
+        tag = f"step{progress['step']}"
+        engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
+        synchronise(self._folder / tag)
+        torch.distributed.barrier()
+        if self._rank == 0:
+            files.write_json(self._pointer, {"key": self._key, "tag": tag, "progress": progress})
+            for old in self._folder.glob("step*"):
+                if old.name != tag:
+                    shutil.rmtree(old)
+
+    def clear(self) -> None:
+        """Remove the work folder once the adapter is in its place."""
+        shutil.rmtree(self._folder, ignore_errors=True)

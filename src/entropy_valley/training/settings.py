@@ -1,0 +1,65 @@
+"""How adapters are trained: the keys of `training`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from entropy_valley.settings import Section, Share
+
+
+class Lora(Section):
+    """The low-rank adapters."""
+
+    rank: PositiveInt = Field(description="of each update")
+    alpha: PositiveInt = Field(description="updates are scaled by alpha / rank")
+    dropout: Share = Field(description="on the input of the adapters")
+
+
+class Loss(Section):
+    """The readings of the masked-diffusion loss."""
+
+    weight: Literal["1/t", "none"] = Field("1/t", description="of a masked slot's cross-entropy")
+    normaliser: Literal["token", "sequence", "masked"] = Field(
+        "token",
+        description="token: the target tokens of the global batch; sequence: those of each sequence, then the mean "
+        "over sequences; masked: the masked slots of the global batch",
+    )
+    time: Literal["sequence", "minibatch"] = Field(
+        "sequence", description="one masking rate t for each sequence, or for each micro-batch"
+    )
+    eps: float = Field(1e-3, gt=0, lt=1, description="the smallest masking rate: t ~ U(eps, 1)")
+    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = Field(
+        0, description="EOS targets behind the first; batch: up to the longest sequence of the micro-batch"
+    )
+
+
+class Training(Section):
+    """LoRA-SFT."""
+
+    epochs: PositiveInt | None = Field(None, description="passes over the training pairs; null with max_steps")
+    max_steps: PositiveInt | None = Field(None, description="instead of epochs")
+    limit: PositiveInt | None = Field(None, description="use only so many training pairs")
+    processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
+    global_batch: PositiveInt = Field(description="sequences per optimiser step")
+    micro_tokens: PositiveInt = Field(description="most tokens per device and pass; a longer pair runs alone")
+    activation_checkpointing: bool = Field(
+        False, description="compute each layer once more in the backward pass: less memory, the same numbers"
+    )
+    learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
+    warmup: Share = Field(description="share of the steps; then the rate falls as a half cosine")
+    weight_decay: float = Field(ge=0, description="of AdamW")
+    betas: tuple[Share, Share] = Field(description="of AdamW")
+    clip: PositiveFloat = Field(description="the gradient's largest norm")
+    max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
+    precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
+    checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
+    lora: Lora
+    loss: Loss = Loss()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Training:
+        if (self.epochs is None) == (self.max_steps is None):
+            raise ValueError("give either `epochs` or `max_steps`")
+        return self
