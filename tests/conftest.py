@@ -1,15 +1,40 @@
-"""What every test shares: a cache of its own, so that none writes to the user's."""
+"""What all tests share."""
 
 from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
+    """A cache of the tests' own: none writes to the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def scripts():
+    return Path(__file__).parents[1] / "workflow" / "scripts"
+
+
+@pytest.fixture
+def run_script(monkeypatch, scripts):
+    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``."""
+
+    def run(name, spec, *arguments):
+        loading = importlib.util.spec_from_file_location(name, scripts / f"{name}.py")
+        module = importlib.util.module_from_spec(loading)
+        loading.loader.exec_module(module)
+        monkeypatch.setattr(sys, "argv", [name, json.dumps(spec), *map(str, arguments)])
+        module.main()
+
+    return run
 
 
 def pytest_collection_modifyitems(items):

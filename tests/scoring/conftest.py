@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-import json
-import sys
-from pathlib import Path
-
 import pytest
 
 from entropy_valley.demo import grammar
@@ -27,22 +22,3 @@ def comet_folder(tmp_path_factory, segments):
     tokenizer = embedded_comet.train_tokenizer((text for segment in segments for text in segment), config)
     embedded_comet.write_checkpoint(embedded_comet.new_model(folder, tokenizer, config), folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def scripts():
-    return Path(__file__).parents[2] / "workflow" / "scripts"
-
-
-@pytest.fixture
-def run_script(monkeypatch, scripts):
-    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``."""
-
-    def run(name, spec, *arguments):
-        loading = importlib.util.spec_from_file_location(name, scripts / f"{name}.py")
-        module = importlib.util.module_from_spec(loading)
-        loading.loader.exec_module(module)
-        monkeypatch.setattr(sys, "argv", [name, json.dumps(spec), *map(str, arguments)])
-        module.main()
-
-    return run

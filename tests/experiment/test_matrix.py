@@ -15,7 +15,7 @@ from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
 from entropy_valley.reporting import params as tables
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAPER = load_files([ROOT / "config.yaml"])
 DEMO = load_files([ROOT / "config.yaml", ROOT / "config" / "demo.yaml"])
 

@@ -17,7 +17,7 @@ from entropy_valley.training import canvases, continuations, data
 from entropy_valley.training.passes import ONE_PASS
 from entropy_valley.training.settings import Loss
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[1]
 NAMES, VERBS, THINGS = ("Anna", "the cat", "a small dog"), ("sees", "buys"), ("12 houses", "it", "the old red car")
 ROWS = [
     {"id": str(number), "source": f"{name} {verb} {thing}", "target": f"{thing} {verb} {name}"[: 9 + 2 * number]}

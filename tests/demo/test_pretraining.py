@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from tiny_training import ROWS, finish, kill_after, pairs_of, start
+from tiny_training import ROWS, TEMPLATE, finish, kill_after, start
 
 from entropy_valley import files
+from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import load_backbone
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo import pretraining
 from entropy_valley.demo.settings import Pretraining
+from entropy_valley.training import data
 
 SPEC = {
     "family": "dream",
@@ -60,11 +64,13 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path, family, views):
 
 
 @pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])
-def test_eos_padding_is_laid_out_for_masked_families(load, family, padding, extra):
-    backbone = load(family)
+def test_eos_padding_is_laid_out_for_masked_families(family, padding, extra):
+    family = find_family(family)
+    tokenizer = train_tokenizer([row["source"] for row in ROWS], 300, family)
+    pairs = data.tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
     settings = Pretraining(seed=1, **SPEC["pretraining"] | {"eos_padding": padding})
-    batches = pretraining._batches(backbone.family, backbone.tokenizer, pairs_of(backbone), settings, 8, 1.0)
+    batches = pretraining._batches(family, tokenizer, pairs, settings, 8, 1.0)
     for step in range(len(batches.order)):
         (batch,) = batches[step]
         assert batch.packed.lengths == tuple((batches.pairs.lengths[batches.order[step]] + extra).tolist())
-        assert (batch.labels == backbone.eos_id).sum() == len(batch) * (1 + extra)
+        assert (batch.labels == tokenizer.eos_token_id).sum() == len(batch) * (1 + extra)

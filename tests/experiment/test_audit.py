@@ -12,7 +12,7 @@ import pytest
 from entropy_valley.experiment import audit, load_files
 from entropy_valley.experiment.matrix import all_cells
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import load_files, matrix
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BASE = read_yaml(ROOT / "config.yaml")
 SWEEP = {"seeds": [1, 3], "testset": "wmt22-500", "methods": ["oracle", "ev"], "steps": [16, 32]}
 
