@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Metric:
     """A metric: its key in files, its name in print, and how its numbers are read.
 
-    ``segments``: it scores sentences too, not only a whole system. ``by_direction``: its signature depends on the target
-    language, so that only the cells of one direction must agree in it. ``former_names``: the keys under which files of
-    earlier versions hold it.
+    ``segments``: it scores sentences too, not only a whole system. ``by_direction``: its signature depends on the
+    target language, so that only the cells of one direction must agree in it. ``former_names``: the keys under which
+    files of earlier versions hold it.
     """
 
     name: str
