@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from entropy_valley.demo.settings import Estimator, Pretraining
+from entropy_valley.demo.settings import Pretraining
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
+from entropy_valley.experiment.scoring import Scoring
 from entropy_valley.experiment.sources import Source
 from entropy_valley.experiment.studies import Study
 from entropy_valley.settings import (
@@ -161,27 +162,6 @@ class Latency(Section):
     repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
 
 
-class Comet(Section):
-    """The COMET checkpoint: a hub name, a local ``.ckpt``, or the embedded estimator trained here."""
-
-    label: str = Field(description="as tables print it")
-    checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
-    batch_size: PositiveInt = Field(description="sentences per pass; with 1 no score depends on its neighbours")
-    training: Estimator | None = Field(None, description="trains the embedded estimator (demo only)")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Comet:
-        if (self.checkpoint is None) == (self.training is None):
-            raise ValueError("give either `checkpoint` or `training`")
-        return self
-
-
-class Scoring(Section):
-    """Metrics."""
-
-    comet: Comet
-
-
 class Analysis(Section):
     """Statistics."""
 
@@ -211,6 +191,7 @@ class Tables(Section):
     order: Name = Field(description="the reveal order of the main tables, one of `matrix.orders`")
     steps: PositiveInt = Field(description="the step budget T of the main tables, one of `matrix.steps`")
     studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
+    metrics: Names | None = Field(None, description="of the main table, by name; null: the main COMET and BLEU")
 
 
 class Experiment(Section):

@@ -1,8 +1,10 @@
-"""What files, tables and figures need to know of a metric."""
+"""What files, tables and figures need to know of a metric, and how its numbers are found in a file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,3 +24,7 @@ class Metric:
     reference_free: bool = False
     by_direction: bool = False
     former_names: tuple[str, ...] = ()
+
+    def found_in(self, content: Mapping[str, Any]) -> Any:
+        """Its value in a system's scores, a sentence's scores or the signatures of a file; None if it is not there."""
+        return next((content[name] for name in (self.name, *self.former_names) if name in content), None)
