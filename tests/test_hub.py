@@ -18,7 +18,7 @@ import pytest
 from fake_hub import serve
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import files, folders, hub
+from entropy_valley import files, hub
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import new_model
@@ -112,13 +112,13 @@ class TestTheScript:
     def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
         with serve({NEW: released}) as server:
             options = {"env": environment(server, tmp_path), "text": True, "stderr": subprocess.PIPE}
-            with folders.alone(tmp_path / "mine"):  # neither begins before both are there
+            with files.locked(tmp_path / "mine"):  # neither begins before both are there
                 jobs = [subprocess.Popen(command(server, tmp_path, licence=None), **options) for _ in range(2)]
                 first_lines = [job.stderr.readline() for job in jobs]
             said = [job.communicate()[1] for job in jobs]
             assert [job.returncode for job in jobs] == [0, 0], said
             assert server.served == sizes(released)
-        assert all(line.endswith("mine: another workflow is at it; waiting for its end\n") for line in first_lines)
+        assert all(line.endswith("mine: another workflow is using it; waiting\n") for line in first_lines)
         assert sorted("licence mit" in text for text in said) == [False, True]  # the hub's own answer
 
     def test_a_killed_download_goes_on(self, released, tmp_path):

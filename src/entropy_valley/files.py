@@ -1,4 +1,4 @@
-"""Reading and writing the files between rooms: whole or not at all, UTF-8, digested."""
+"""Files and folders: read with clear errors, written whole or not at all, named by digests of their content."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from entropy_valley.errors import InputError
 
@@ -31,13 +35,13 @@ def file_digest(path: str | Path) -> str:
 
 
 def cache_folder() -> Path:
-    """``$ENTROPY_VALLEY_CACHE``, by default ``~/.cache/entropy-valley``: what any experiment may find again."""
+    """``$ENTROPY_VALLEY_CACHE`` (default ``~/.cache/entropy-valley``): downloads and digests for all experiments."""
     return Path(os.environ.get("ENTROPY_VALLEY_CACHE", "~/.cache/entropy-valley")).expanduser()
 
 
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``, renamed onto it only when the block succeeds."""
+    """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -48,17 +52,73 @@ def atomic(path: str | Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say which file it cut
+        error.filename = error.filename or str(path)  # a full disk does not name the file
         raise
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def permit(path: Path) -> None:
-    """Give a file that its library closed to others the permissions of any new file."""
+    """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(0o666 & ~mask)
+
+
+@contextlib.contextmanager
+def atomic_folder(folder: str | Path) -> Iterator[Path]:
+    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed."""
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        new, old = temporary / "new", temporary / "old"
+        new.mkdir()  # others may not read the folder that mkdtemp makes
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(temporary)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of ``folder``; wait while another process of this or another workflow holds it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{folder}: another workflow is using it; waiting", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Make ``folder`` with ``fill`` unless it exists.
+
+    ``fill`` gets a work folder beside it, with the files that an earlier try left; it is renamed to ``folder`` when
+    ``fill`` succeeds. Only one process fills it; the others wait.
+    """
+    if folder.is_dir():  # without a lock: its parent may be read-only
+        return
+    with locked(folder):
+        if not folder.is_dir():
+            work = folder.with_name(f".{folder.name}.part")
+            fill(work)
+            work.rename(folder)
+
+
+def flush_to_disk(folder: Path) -> None:
+    """Write every file of ``folder`` from the system's buffers to disk."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
 
 
 def write_text(path: str | Path, text: str) -> None:

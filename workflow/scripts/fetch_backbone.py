@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, folders, hub
+from entropy_valley import errors, files, hub
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import find_family
 
@@ -21,7 +21,7 @@ def main() -> None:
     spec, folder = arguments.spec, arguments.folder
     key = f"`backbones.{spec['backbone']}.folder`"
     if not arguments.own:
-        folders.once(folder, lambda work: fetch(spec, work, key))
+        files.make_once(folder, lambda work: fetch(spec, work, key))
         require_source(spec, folder)
     elif not folder.is_dir():
         raise errors.InputError(folder, "no such folder", f"Mend {key}.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from entropy_valley import errors, files, folders, hub
+from entropy_valley import errors, files, hub
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the checkpoint is, or goes")
     parser.add_argument("--out", type=Path, required=True, help="what it is")
     arguments = parser.parse_args()
-    folders.once(arguments.folder, lambda work: fetch(arguments.repository, work))
+    files.make_once(arguments.folder, lambda work: fetch(arguments.repository, work))
     files.write_json(arguments.out, files.read_json(arguments.folder / "comet.json"))
 
 

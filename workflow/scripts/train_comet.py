@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, folders
+from entropy_valley import errors, files
 from entropy_valley.demo import toy_comet as embedded_comet
 from entropy_valley.demo import toy_comet_training as estimator_training
 from entropy_valley.demo.settings import Estimator
@@ -20,7 +20,7 @@ def main() -> None:
     options = _options()
     settings = {key: value for key, value in options.spec.items() if key != "revision"}
     config = Estimator.model_validate(settings)
-    with folders.whole(options.out) as folder:
+    with files.atomic_folder(options.out) as folder:
         _make(config, options.corpus, options.dev, folder)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
@@ -113,7 +113,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     if card.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {card['family']}, not {kind.name}", "Leave out --family.")
     adapter = read_adapter(folder, kind)
-    with folders.whole(out) as new:
+    with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
         if card:
             files.write_json(new / CARD, card)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.backbone.adapters import CARD, write_adapter
 from entropy_valley.backbone.checkpoint import facts as origin
 from entropy_valley.backbone.loading import Backbone, load_backbone
@@ -74,7 +74,7 @@ def save(
     whole and only after the gate; AdapterError otherwise.
     """
     change = trained(adapted, backbone, checkpoint)
-    with folders.whole(folder) as new:
+    with files.atomic_folder(folder) as new:
         write_adapter(change, new)
         card = {**facts, **_circumstances(backbone), **summary(change, backbone.model)}
         files.write_json(new / CARD, card)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, folders, hub
+from entropy_valley import files, hub
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model, torch_dtype
@@ -72,7 +72,7 @@ def _is_same(job: Job, there: Mapping[str, Any], backbone_digest: str) -> bool:
 def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The folder of the given adapter and where it comes from; what was fetched goes when the block succeeds."""
     if job.folder is None:
-        with folders.alone(job.work):
+        with files.locked(job.work):
             yield _fetch(job, **job.spec["source"])
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
@@ -105,7 +105,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     repository = checkpoint.facts(job.backbone).get("repository")
-    with folders.whole(job.out) as new:
+    with files.atomic_folder(job.out) as new:
         adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
         card = {
             "adopted": True,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.folders import synchronise
 from entropy_valley.training import lora
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 
@@ -99,7 +98,7 @@ class Checkpoints:
         """Save the engine; the pointer moves only when the files of all ranks are there."""
         tag = f"step{progress['step']}"
         engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
-        synchronise(self._folder / tag)
+        files.flush_to_disk(self._folder / tag)
         torch.distributed.barrier()
         if self._rank == 0:
             files.write_json(self._pointer, {"key": self._key, "tag": tag, "progress": progress})
