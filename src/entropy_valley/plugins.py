@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from entropy_valley.errors import InputError
 
@@ -21,17 +23,44 @@ def find(kind: str, known: Mapping[str, Any], name: str) -> Any:
     return known[name]
 
 
-def make(kind: str, known: Mapping[str, type], name: str, settings: Mapping[str, Any]) -> Any:
+def make(
+    kind: str, known: Mapping[str, type], name: str, settings: Mapping[str, Any], parts: Sequence[str] = ()
+) -> Any:
     """An instance of the class that ``name`` says, built with the settings as keyword arguments.
 
-    Raises InputError as :func:`find` does, and for settings the class does not take.
+    Raises InputError as :func:`find` does, for settings that the class refuses, and for an instance that lacks one of
+    the ``parts`` of its protocol.
     """
-    plugin = find(kind, known, name)
+    plugin, place = find(kind, known, name), f"{kind} {name!r}"
+    if not isinstance(plugin, type):
+        raise InputError(place, "is no class", "Name a class.")
     try:
-        inspect.signature(plugin).bind(**settings)
-    except TypeError as error:
-        raise InputError(f"{kind} {name!r}", str(error), f"It takes {inspect.signature(plugin)}.") from None
-    return plugin(**settings)
+        made = plugin(**settings)
+    except InputError:
+        raise
+    except ValidationError as error:
+        raise InputError(place, _refused(error), _takes(plugin)) from None
+    except Exception as error:  # of a user's own code, too: it is to be told before anything runs
+        raise InputError(place, str(error) or repr(error), _takes(plugin)) from error
+    missing = [part for part in parts if not hasattr(made, part)]
+    if missing:
+        raise InputError(place, f"has no {' and no '.join(missing)}", "docs/extending.md shows what the class needs.")
+    return made
+
+
+def _refused(error: ValidationError) -> str:
+    """What is wrong with settings, in one line."""
+    problems = []
+    for item in error.errors():
+        message = "no such setting" if item["type"] == "extra_forbidden" else item["msg"]
+        problems.append(": ".join([*map(str, item["loc"]), message.removeprefix("Value error, ")]))
+    return "; ".join(problems)
+
+
+def _takes(plugin: type) -> str:
+    fields = getattr(plugin, "model_fields", None)
+    names = fields if fields is not None else inspect.signature(plugin.__init__).parameters.keys() - {"self"}
+    return f"It takes {', '.join(sorted(names)) or 'no settings'}."
 
 
 def _imported(kind: str, name: str) -> Any:

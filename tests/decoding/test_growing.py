@@ -12,7 +12,7 @@ from entropy_valley.backbone.packing import hidden_states
 from entropy_valley.canvas.length_methods import Sentence, make_selector
 from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.decoding import reference_variable_length as reference_growing
-from entropy_valley.decoding.orders import make_order
+from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.decoding.variable_length.base import GrowingCanvas, Guess, Revealed
 from entropy_valley.decoding.variable_length.runner import grow
 from entropy_valley.engine.engine import Engine
@@ -35,7 +35,7 @@ def after(filling, seen, step=0, most=100):
 
 
 class TestDaedal:
-    filling = make_order("daedal", {"eos_window": 1})
+    filling = make_variable_length("daedal", {"eos_window": 1})
 
     def test_every_sure_guess_is_revealed(self):
         seen = [guess(0.95), guess(0.9), guess(0.91, EOS), Revealed(5, -1.0)]
@@ -45,7 +45,7 @@ class TestDaedal:
         assert after(self.filling, [guess(0.3), guess(0.5), guess(0.5, 8)]) == [None, 7, None]
 
     def test_only_the_first_unfinished_block_is_looked_at(self):
-        filling = make_order("daedal", {"eos_window": 1, "block": 2})
+        filling = make_variable_length("daedal", {"eos_window": 1, "block": 2})
         seen = [Revealed(5, 0.0), Revealed(6, 0.0), Revealed(5, 0.0), guess(0.2), guess(0.99), guess(0.05)]
         assert after(filling, seen) == [5, 6, 5, 7, None, None]  # nor is a mask inserted at the last
 
@@ -63,7 +63,7 @@ class TestDaedal:
 
     def test_a_mean_over_more_slots_counts_the_missing_as_zeros(self):
         seen = [guess(0.95), guess(0.05), Revealed(EOS, 0.0)]  # 1 / 2 < 0.9
-        assert len(after(make_order("daedal", {"eos_window": 2}), seen)) == 10
+        assert len(after(make_variable_length("daedal", {"eos_window": 2}), seen)) == 10
 
     @pytest.mark.parametrize(("most", "length"), [(100, 9), (9, 9), (8, 8), (4, 4), (2, 2), (1, 2)])
     def test_it_never_exceeds_the_most_slots(self, most, length):
@@ -76,7 +76,7 @@ def expecting(eos, others, chance=0.5):
 
 
 class TestRhoEos:
-    filling = make_order("rho_eos")
+    filling = make_variable_length("rho_eos")
 
     @pytest.mark.parametrize(
         ("eos", "others", "change"),
@@ -123,7 +123,7 @@ class TestRhoEos:
 
 
 CASES = [(2, 64), (1, 16), (5, 48), (9, 16), (9, 64), (14, 48), (33, 64), (40, 48)]
-FILLINGS = [("daedal", {"eos_window": 1}), ("daedal", {"eos_window": 32}), ("rho_eos", {})]
+DECODERS = [("daedal", {"eos_window": 1}), ("daedal", {"eos_window": 32}), ("rho_eos", {})]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def canvases(backbone):
 
 def fill(backbone, canvases, order, budget=None):
     engine = Engine(backbone, budget=budget)
-    return dict(grow(engine, enumerate(canvases), make_order(*order))), engine.ledger
+    return dict(grow(engine, enumerate(canvases), make_variable_length(*order))), engine.ledger
 
 
 def plain(backbone, canvas, order, settings):
@@ -144,7 +144,7 @@ def plain(backbone, canvas, order, settings):
     return reference_growing.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
 
 
-@pytest.mark.parametrize("order", FILLINGS, ids=str)
+@pytest.mark.parametrize("order", DECODERS, ids=str)
 def test_many_canvases_together_are_each_the_plain_algorithms(backbone, canvases, order):
     filled, ledger = fill(backbone, canvases, order)
     changed = 0
@@ -161,7 +161,7 @@ def test_many_canvases_together_are_each_the_plain_algorithms(backbone, canvases
     assert ledger.tokens == prompts + sum(one.slots for one in filled.values())
 
 
-@pytest.mark.parametrize("order", FILLINGS[1:], ids=str)
+@pytest.mark.parametrize("order", DECODERS[1:], ids=str)
 def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, order):
     rng = random.Random(2)
     prompts = [[rng.randrange(len(llada.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(12)]
@@ -188,10 +188,10 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
             raise torch.OutOfMemoryError("no memory for more than 100 rows")
         return hidden_states(model, packed, rows)
 
-    expected, _ = fill(llada, some, FILLINGS[0])
+    expected, _ = fill(llada, some, DECODERS[0])
     with monkeypatch.context() as patch:
         patch.setattr("entropy_valley.decoding.variable_length.runner.hidden_states", scarce)
-        filled, ledger = fill(llada, some, FILLINGS[0], budget=1000)
+        filled, ledger = fill(llada, some, DECODERS[0], budget=1000)
     assert filled == expected
     assert len(sizes) == ledger.passes + sum(size > 100 for size in sizes)
 

@@ -83,3 +83,26 @@ def test_the_translator_takes_them_as_an_order(llada, order, settings):
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert translation.length == len(tokens)
         assert translation.text == prompt.text(tokens[:end])
+
+
+AT_ONCE = """
+from entropy_valley.decoding.variable_length.base import reveal
+
+class AtOnce:
+    def __init__(self, cap):
+        self.cap = cap
+
+    def advance(self, seen, eos_id, step, most):
+        return reveal(seen, range(len(seen)))
+"""
+
+
+def test_a_users_own_decoder_runs_without_t_and_is_stored_under_its_name(bench, tmp_path, monkeypatch):
+    (tmp_path / "own_decoders.py").write_text(AT_ONCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    bench.canvas("ratio")
+    bench.decode("ratio", order="own_decoders:AtOnce", cap=24)
+    info = files.read_json(bench.info)
+    assert info["signature"]["decoder"] == f"engine r{DECODING}|own_decoders:AtOnce(cap=24)|float32"
+    rows = files.read_jsonl(bench.out)
+    assert [row["calls"] for row in rows] == [1] * 4 and info["within_steps"] == 4

@@ -76,7 +76,7 @@ def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
 
 @pytest.mark.parametrize("p", [-0.1, 1.5, "half", float("nan")])
 def test_hybrid_takes_a_share(p):
-    with pytest.raises(InputError, match="from 0 to 1"):
+    with pytest.raises(InputError, match="p: Input should be"):
         make_order("hybrid", {"p": p})
 
 

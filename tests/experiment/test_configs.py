@@ -147,7 +147,7 @@ def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(loa
 
 
 def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypatch):
-    (tmp_path / "own_orders.py").write_text("class Mine:\n    def __init__(self, reach): pass\n")
+    (tmp_path / "own_orders.py").write_text("class Mine:\n    scores = None\n    def __init__(self, reach): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
     assert methods.order_settings(load(own), "mine") == {"order": "own_orders:Mine", "order_settings": {"reach": 2}}

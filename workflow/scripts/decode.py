@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.decoding.decode_job import Denoising, read_canvases, signature, summary, translate
+from entropy_valley.decoding.decode_job import read_canvases, signature, summary, translate
+from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.engine.job import Job, arguments
 
 
@@ -17,7 +18,7 @@ def main() -> None:
     options = parser.parse_args()
     with Job(options) as job:
         spec = job.spec
-        denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        denoising = Denoising.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
         canvases = read_canvases(options.canvas, job.rows)
         rows = translate(job, canvases, denoising)
         digests = {name: files.file_digest(path) for name, path in _data(options).items()}

@@ -8,7 +8,8 @@ from entropy_valley import errors, files
 from entropy_valley.canvas.predicting import needed_head
 from entropy_valley.canvas.selection import read_selector
 from entropy_valley.corpus.sampling import draw
-from entropy_valley.decoding.decode_job import Denoising, signature
+from entropy_valley.decoding.decode_job import signature
+from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.engine.job import Job, method_arguments
 
 
@@ -22,7 +23,7 @@ def main() -> None:
         drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
         job.rows = [job.rows[place] for place in drawn]
         selector = read_selector(spec["method"], spec["selector"], options.statistics)
-        denoising = Denoising(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        denoising = Denoising.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
         head = needed_head(spec["method"], spec["selector"], options.length_head)
         reader = LengthHead.read(head, job.backbone.device) if head else None
         measured = measure(job, selector, denoising, spec["repeats"], reader)

@@ -3,82 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.decoding.contenders import contenders, winner
-from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.decoding.variable_length import FILLINGS
 from entropy_valley.decoding.variable_length.job import fill_growing, growing_cost
 from entropy_valley.engine.keys import decode_key, probe_key
-from entropy_valley.engine.order import needs_sourceless, sourceless_steps
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.engine.order import needs_sourceless
+from entropy_valley.engine.queue import Queue
 from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.variable_length.base import Filling
+    from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.job import Job
-    from entropy_valley.engine.order import Order
 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
-
-
-@dataclass(frozen=True)
-class Denoising:
-    """How canvases are filled: a reveal order and its settings, the step budget T and the schedule rule.
-
-    ``order`` may name a filling that changes the canvas; T and schedule then play no part.
-    """
-
-    order: str
-    steps: int
-    schedule: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @functools.cached_property
-    def reveal_order(self) -> Order:
-        return make_order(self.order, self.settings)
-
-    @functools.cached_property
-    def filling(self) -> Filling | None:
-        """What changes the canvas while it denoises it; None: a reveal order, which does not."""
-        return make_order(self.order, self.settings) if self.order in FILLINGS else None
-
-    def counts(self, length: int) -> list[int]:
-        """Slots revealed at each step that reveals any; the others change nothing and are not run."""
-        return [count for count in reveal_counts(length, self.steps, self.schedule) if count]
-
-    def masked(self, length: int, passes: int) -> list[int]:
-        """The slots that are still masked in each of the first ``passes`` passes over a canvas."""
-        revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
-        return [length - before for before in revealed]
-
-    def canvas(
-        self, prompt: Sequence[int], sourceless: Sequence[int] | None, length: int, start: Reading | None = None
-    ) -> Canvas:
-        """What the engine is to fill; with the prompt without source where some step of the order looks at it."""
-        counts = self.counts(length)
-        twin = sourceless if sourceless_steps(self.reveal_order, len(counts), len(counts)) else None
-        return Canvas(prompt, length, counts, start, twin)
-
-    @property
-    def calls(self) -> int:
-        """Passes of the method as the paper counts them: T, and one more for each step that looks at the SIG."""
-        return self.steps + sourceless_steps(self.reveal_order, self.steps, self.steps)
-
-    @property
-    def name(self) -> str:
-        """Order and settings in one word, for signatures."""
-        settings = ",".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
-        return f"{self.order}({settings})" if settings else self.order
 
 
 def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -112,14 +56,14 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     ``passes``, ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps,
     the probe reused, nothing once all before the EOS is settled. A twin's pass is a pass.
 
-    Where a filling changes the canvas, ``length`` is the final one, and ``calls`` and ``slots`` are the probes and the
-    passes that it really took, each over the slots of its own canvas.
+    Where a variable-length decoder changes the canvas, ``length`` is the final one, and ``calls`` and ``slots`` are the
+    probes and the passes that it really took, each over the slots of its own canvas.
     """
     asked = [(place, length) for place, canvas in enumerate(canvases) for length in contenders(canvas)]
     for place, length in asked:
         job.check(place, length)
     decoded: list[dict[int, dict[str, Any]]] = [{} for _ in canvases]
-    filled = fill_growing(job, asked, denoising) if denoising.filling else _fill(job, asked, denoising)
+    filled = fill_growing(job, asked, denoising) if denoising.variable_length else _fill(job, asked, denoising)
     for (place, length), value in zip(asked, filled, strict=True):
         decoded[place][length] = value
     return [
@@ -136,14 +80,14 @@ def text_tokens(tokens: Sequence[int], text: int, turn_end: int | None) -> list[
 def summary(
     job: Job, canvases: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], denoising: Denoising
 ) -> dict[str, int | float]:
-    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a filling
-    all.
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
+    variable-length decoder all.
 
     ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens and its EOS, six decimals.
     ``contenders``: all canvases that were decoded, where any sentence had more than one.
     """
     totals = {name: sum(row[name] for row in rows) for name in TOTALS}
-    within = sum(bool(denoising.filling) or row["length"] <= denoising.steps for row in rows)
+    within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(canvas)) for canvas in canvases)
     return {
         "sentences": len(rows),
@@ -163,16 +107,16 @@ def _length_error(job: Job, rows: Sequence[Mapping[str, Any]]) -> float:
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
     engine = f"engine r{DECODING}"
-    if denoising.filling:
-        return job.signature(engine, denoising.name, job.precision)
-    return job.signature(engine, denoising.name, f"T{denoising.steps}", job.precision, denoising.schedule)
+    if denoising.variable_length:
+        return job.signature(engine, denoising.label, job.precision)
+    return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule)
 
 
 def _fill(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> list[dict[str, Any]]:
     """The filled canvas of each (row of the test set, slots), as :class:`Filled` gives it to JSON."""
     checkpoint, numerics = job.identity.digest, job.numerics
     canvases = [denoising.canvas(job.prompts[place], job.sourceless, length) for place, length in asked]
-    keys = [decode_key(checkpoint, numerics, canvas, denoising.order, denoising.settings) for canvas in canvases]
+    keys = [decode_key(checkpoint, numerics, canvas, denoising.name, denoising.settings) for canvas in canvases]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         queue = Queue()
@@ -180,7 +124,7 @@ def _fill(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> l
             canvas = canvases[place]
             start = job.store.get(probe_key(checkpoint, numerics, canvas.prompt, canvas.length))
             queue.put(place, dataclasses.replace(canvas, start=start and Reading.from_json(start)))
-        for place, result in job.engine.run(queue, denoising.reveal_order):
+        for place, result in job.engine.run(queue, denoising.order):
             yield place, result.to_json()
 
     return job.recall("decode", keys, compute)
@@ -227,11 +171,11 @@ def _cost(
     among the probed and its reading is all that the order looks at; the twins of the steps that look at more are."""
     # Lengths may have been compared without a probe: a canvas row then has no slots.
     probed = bool(canvas["slots"] and canvas["scores"]) and length in canvas["candidates"]
-    if denoising.filling:
+    if denoising.variable_length:
         return growing_cost(length, prompt, filled, int(probed))
     passes = filled["passes"]
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
-    compared = [needs_sourceless(denoising.reveal_order, step, steps) for step in range(passes)]
+    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
     reused = int(probed and not compared[0])
     twins = sum(compared)
     return {

@@ -26,7 +26,7 @@ from entropy_valley.engine.ledger import Ledger
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.length_methods import Selector
-    from entropy_valley.decoding.decode_job import Denoising
+    from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.job import Job
 
 

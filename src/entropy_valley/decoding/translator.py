@@ -11,7 +11,8 @@ from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.length_methods import Selector, Sentence
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.decoding.contenders import contenders, winner
-from entropy_valley.decoding.decode_job import Denoising, text_tokens
+from entropy_valley.decoding.decode_job import text_tokens
+from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.variable_length.base import GrowingCanvas
 from entropy_valley.decoding.variable_length.runner import grow
 from entropy_valley.engine.context import check_context, room_behind
@@ -37,9 +38,10 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translator:
-    """A frozen backbone with a prompt, a length selector, a reveal order (or a filling) and a step budget T.
+    """A frozen backbone with a prompt, a length method, a reveal order and a step budget T.
 
-    ``length_head`` is for a selector that uses one.
+    ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
+    uses one.
     """
 
     backbone: Backbone
@@ -65,7 +67,7 @@ class Translator:
             )
             for source, prompt, lengths in zip(sources, prompts, self._predicted(prompts), strict=True)
         ]
-        denoising = Denoising(self.order, self.steps, self.schedule, self.order_settings)
+        denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
         engine, sourceless = Engine(self.backbone), self.prompt.encode("")
         done = dict(decode(engine, self.selector, sentences, prompts, denoising, sourceless))
         return [self._translation(*done[place]) for place in range(len(sources))]
@@ -96,11 +98,11 @@ def decode(
     """(place, (choice, decoded canvas)) of each sentence as soon as it is done.
 
     Nothing waits for the slowest: as soon as its probes are read, a sentence's canvas is chosen and denoised beside
-    the probes of others; only a filling begins when all canvases are chosen. ``sourceless`` is the prompt with an empty
-    source, for the orders that look at it. Of several contenders the decoded canvas is the
+    the probes of others; only a variable-length decoder begins when all canvases are chosen. ``sourceless`` is the
+    prompt with an empty source, for the orders that look at it. Of several contenders the decoded canvas is the
     :func:`~entropy_valley.decoding.contenders.winner`. Raises InputError for a canvas that exceeds the context.
     """
-    context, filling, growing = engine.backbone.context, denoising.filling, []
+    context, decoder, growing = engine.backbone.context, denoising.variable_length, []
     queue, rows = Queue(), {}
     decoded: list[dict[int, Filled]] = [{} for _ in sentences]
     selections = [Selection(selector, sentence) for sentence in sentences]
@@ -116,16 +118,16 @@ def decode(
         for length in contenders(rows[place]):
             check_context("sources", place + 1, len(prompt), length, context)
             start = selection.probes.get(length)
-            if filling:
-                most = min(filling.cap, context - len(prompt))
+            if decoder:
+                most = min(decoder.cap, context - len(prompt))
                 growing.append(((place, length), GrowingCanvas(prompt, length, most, start)))
             else:
                 queue.put((place, length), denoising.canvas(prompt, sourceless, length, start))
 
     for place in range(len(sentences)):
         go_on(place)
-    filled = engine.run(queue, None if filling else denoising.reveal_order)
-    for (place, length), result in itertools.chain(filled, grow(engine, growing, filling)):
+    filled = engine.run(queue, denoising.order)
+    for (place, length), result in itertools.chain(filled, grow(engine, growing, decoder)):
         if isinstance(result, Reading):
             selections[place].probes[length] = result
             go_on(place)

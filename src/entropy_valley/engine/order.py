@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pydantic import Field
+
+from entropy_valley.settings import Section
+
 if TYPE_CHECKING:
     import torch
 
@@ -42,16 +46,14 @@ class Order(Protocol):
         ...
 
 
-class SourceGuided:
+class SourceGuided(Section):
     """An order that asks for the SIG of a slot: KL(p(y_i | source, canvas) ‖ p(y_i | no source, canvas)).
 
     The second distribution comes from the same prompt with an empty source and the same canvas: wherever
-    :meth:`needs_sourceless` says so, this twin rides in the same pass. ``backward`` turns the divergence around,
-    KL(without ‖ with). The paper names the orders and defines neither.
+    :meth:`needs_sourceless` says so, this twin rides in the same pass. The paper names the orders and defines neither.
     """
 
-    def __init__(self, backward: bool = False) -> None:
-        self.backward = backward
+    backward: bool = Field(False, description="turn the divergence around: KL(without the source ‖ with it)")
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
         """Whether the step (from 0) of ``steps`` looks at the SIG."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from entropy_valley.decoding.denoising import KNOWN, Denoising
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Plugin
 
@@ -20,31 +21,24 @@ class RevealOrder(BaseModel):
 
 def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """(path, message) of each block and of each asked name that makes no order."""
-    from entropy_valley.decoding.orders import ORDERS
-    from entropy_valley.decoding.variable_length import FILLINGS
-
-    known = {**ORDERS, **FILLINGS}
-
     for name, section in blocks.items():
         settings = dict(section) if isinstance(section, Mapping) else {}
         order = settings.pop("order", None)
-        if name in known and order != name:
+        if name in KNOWN and order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
         elif isinstance(order, str) and (problem := _refused(order, settings)):
             yield ("reveal_orders", name), problem
     for name in asked:
-        if name not in known and name not in blocks:
-            there = ", ".join(dict.fromkeys([*known, *blocks]))
+        if name not in KNOWN and name not in blocks:
+            there = ", ".join(dict.fromkeys([*KNOWN, *blocks]))
             yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {there}"
         elif name not in blocks and (problem := _refused(name, {})):
             yield ("matrix", "orders"), f"{problem} Name a block of `reveal_orders` that says so."
 
 
 def _refused(order: str, settings: Mapping[str, Any]) -> str | None:
-    from entropy_valley.decoding.orders import make_order
-
     try:
-        make_order(order, settings)
+        Denoising.named(order, 1, "llada", settings)
     except InputError as error:
         return str(error)
     return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from entropy_valley import revisions
+from entropy_valley import plugins, revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.decoding.orders import make_order
+from entropy_valley.decoding.denoising import KNOWN
 from entropy_valley.engine.order import SourceGuided
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, Run, instruct_cells, study_cells
@@ -91,7 +91,7 @@ def _order(experiment: Experiment, name: str) -> dict[str, Any]:
     return {
         "order": order,
         "settings": settings,
-        "source_guided": isinstance(make_order(order, settings), SourceGuided),
+        "source_guided": issubclass(plugins.find("reveal order", KNOWN, order), SourceGuided),
     }
 
 

@@ -13,10 +13,8 @@ from entropy_valley.decoding.orders.med import MinimumEntropy
 from entropy_valley.decoding.orders.random_order import Random
 from entropy_valley.decoding.orders.reverse_sig import ReverseSig
 from entropy_valley.decoding.orders.sig_first import SigFirst
-from entropy_valley.decoding.variable_length import FILLINGS
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.variable_length.base import Filling
     from entropy_valley.engine.order import Order
 
 ORDERS: dict[str, type] = {
@@ -30,6 +28,6 @@ ORDERS: dict[str, type] = {
 }
 
 
-def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order | Filling:
-    """The order of that name, or the filling that stands in its place, built with ``settings`` as keyword arguments."""
-    return plugins.make("order", ORDERS | FILLINGS, name, settings or {})
+def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
+    """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
+    return plugins.make("reveal order", ORDERS, name, settings or {}, ["scores"])

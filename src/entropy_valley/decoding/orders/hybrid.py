@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from entropy_valley.engine.order import SourceGuided
-from entropy_valley.errors import InputError
+from entropy_valley.settings import Share
 
 if TYPE_CHECKING:
     import torch
@@ -17,14 +19,10 @@ if TYPE_CHECKING:
 class Hybrid(SourceGuided):
     """Minimum entropy in the first ⌊p · n⌋ of the n steps that reveal anything, SIG-first in the others.
 
-    ``p`` is taken as the decimal that the config says. Raises InputError where it is no share.
+    ``p`` is taken as the decimal that the config has.
     """
 
-    def __init__(self, p: float, backward: bool = False) -> None:
-        super().__init__(backward)
-        if not isinstance(p, int | float) or not 0 <= p <= 1:
-            raise InputError("order 'hybrid'", f"p is {p!r}", "Give the share of the steps by entropy, from 0 to 1.")
-        self._share = Fraction(str(p))
+    p: Share = Field(description="the share of the steps by entropy")
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
         return step >= self._by_entropy(steps)
@@ -35,4 +33,4 @@ class Hybrid(SourceGuided):
         return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
 
     def _by_entropy(self, steps: int) -> int:
-        return self._share * steps // 1
+        return Fraction(str(self.p)) * steps // 1

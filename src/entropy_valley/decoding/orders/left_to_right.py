@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from entropy_valley.settings import Section
+
 if TYPE_CHECKING:
     import torch
 
     from entropy_valley.engine.order import Slots
 
 
-class LeftToRight:
+class LeftToRight(Section):
     """The first masked slots come first, whatever the model says of them."""
 
     def scores(self, slots: Slots) -> torch.Tensor:

@@ -6,7 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from entropy_valley import files
+from entropy_valley.settings import Section
 
 if TYPE_CHECKING:
     import torch
@@ -14,18 +17,17 @@ if TYPE_CHECKING:
     from entropy_valley.engine.order import Slots
 
 
-class Random:
+class Random(Section):
     """A permutation of the slots, drawn once per canvas from ``seed``, the prompt's tokens and the length.
 
     The canvas's place in a batch, the step and the checkpoint play no part: training runs of one backbone reveal a
     sentence in the same order.
     """
 
-    def __init__(self, seed: int = 1) -> None:
-        self._seed = seed
+    seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        drawn = [score for canvas in slots.canvases for score in priorities(self._seed, canvas.prompt, canvas.length)]
+        drawn = [score for canvas in slots.canvases for score in priorities(self.seed, canvas.prompt, canvas.length)]
         lengths = slots.position.new_tensor([canvas.length for canvas in slots.canvases])
         first = lengths.cumsum(0) - lengths
         return slots.values.entropy.new_tensor(drawn)[first[slots.canvas] + slots.position]

@@ -1,4 +1,4 @@
-"""A canvas that changes while it is denoised, seen slot by slot, and what all such fillings share."""
+"""A canvas that changes while it is denoised, seen slot by slot, and what all such decoders share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pydantic import Field, PositiveInt
+
+from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
     from entropy_valley.engine.reading import Reading
@@ -45,8 +49,8 @@ class GrowingCanvas:
     start: Reading | None = None
 
 
-class Filling(Protocol):
-    """Denoises a canvas whose length may change: it stands where a reveal order would, and takes no step budget.
+class VariableLengthDecoder(Protocol):
+    """Denoises a canvas whose length may change, without a step budget T.
 
     ``cap``: most slots it may grow to; the backbone's context may leave fewer.
     """
@@ -57,6 +61,15 @@ class Filling(Protocol):
         """The canvas after pass ``step`` (from 0): at least one slot more is revealed, and at most ``most`` are there,
         unless more were before."""
         ...
+
+
+class ByBlock(Section):
+    """The settings of a decoder that finishes one block of slots after another."""
+
+    reveal_threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
+    masks: PositiveInt = Field(8, description="masks of one insertion")
+    block: PositiveInt = Field(32, description="slots of a block; the next one waits until it has no mask")
+    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
 
 
 def reveal(seen: Seen, chosen: Collection[int]) -> Slots:

@@ -1,18 +1,21 @@
 """DAEDAL's second stage: masks are inserted where the model is least sure, while it expects no EOS.
 
 After "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models" (github.com/
-Li-Jinsong/DAEDAL). Its first stage is a selector, :mod:`entropy_valley.canvas.length_methods.daedal`.
+Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.canvas.length_methods.daedal`.
 """
 
 from __future__ import annotations
 
 import math
 
+from pydantic import Field, PositiveInt
+
 from entropy_valley.canvas.length_methods.daedal import eos_confidence
-from entropy_valley.decoding.variable_length.base import Guess, Seen, Slots, confident, open_slots, reveal
+from entropy_valley.decoding.variable_length.base import ByBlock, Guess, Seen, Slots, confident, open_slots, reveal
+from entropy_valley.settings import Share
 
 
-class Daedal:
+class Daedal(ByBlock):
     """In each pass, inside the first unfinished block of ``block`` slots: every guess above ``reveal_threshold`` is
     revealed, else the best one. While the EOS confidence over ``eos_window`` slots is below ``eos_threshold``, the
     least confident of the slots that stay masked, if below ``insertion_threshold``, becomes ``masks`` masks.
@@ -21,30 +24,21 @@ class Daedal:
     slots an insertion has as many masks as there is room for.
     """
 
-    def __init__(
-        self,
-        eos_window: int = 32,
-        reveal_threshold: float = 0.9,
-        eos_threshold: float = 0.9,
-        insertion_threshold: float = 0.1,
-        masks: int = 8,
-        block: int = 32,
-        cap: int = 2048,
-    ) -> None:
-        self._window, self._reveal, self._eos = eos_window, reveal_threshold, eos_threshold
-        self._insertion, self._masks, self._block, self.cap = insertion_threshold, masks, block, cap
+    eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
+    eos_threshold: Share = Field(0.9, description="below this EOS confidence masks are inserted")
+    insertion_threshold: Share = Field(0.1, description="only a slot whose guess is below it becomes several masks")
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
-        among = open_slots(seen, self._block)
-        sure = confident(seen, among, self._reveal)
+        among = open_slots(seen, self.block)
+        sure = confident(seen, among, self.reveal_threshold)
         slots = reveal(seen, sure)
-        unsure = [slot for slot in among if slot not in sure and seen[slot].chance < self._insertion]
-        if unsure and self._confidence(seen, eos_id) < self._eos:
+        unsure = [slot for slot in among if slot not in sure and seen[slot].chance < self.insertion_threshold]
+        if unsure and self._confidence(seen, eos_id) < self.eos_threshold:
             weakest = min(unsure, key=lambda slot: seen[slot].logprob)
-            slots[weakest : weakest + 1] = [None] * max(1, min(self._masks, most - len(slots) + 1))
+            slots[weakest : weakest + 1] = [None] * max(1, min(self.masks, most - len(slots) + 1))
         return slots
 
     def _confidence(self, seen: Seen, eos_id: int) -> float:
         expected = [one for one in seen if one.token == eos_id]
         chances = [math.exp(one.eos_logprob) if isinstance(one, Guess) else 1.0 for one in expected]
-        return eos_confidence(chances, self._window)
+        return eos_confidence(chances, self.eos_window)

@@ -10,15 +10,15 @@ from entropy_valley.engine.keys import filling_key, probe_key
 from entropy_valley.engine.reading import Reading
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.decode_job import Denoising
+    from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.job import Job
 
 
 def fill_growing(job: Job, asked: Sequence[tuple[int, int]], denoising: Denoising) -> list[dict[str, Any]]:
     """What the filling makes of each (row of the test set, masks to start from), :class:`Grown` as JSON."""
-    filling, checkpoint, numerics = denoising.filling, job.identity.digest, job.numerics
+    filling, checkpoint, numerics = denoising.variable_length, job.identity.digest, job.numerics
     keys = [
-        filling_key(checkpoint, numerics, job.prompts[place], length, denoising.order, denoising.settings)
+        filling_key(checkpoint, numerics, job.prompts[place], length, denoising.name, denoising.settings)
         for place, length in asked
     ]
 

@@ -17,7 +17,7 @@ from entropy_valley.engine.entropy import slot_values
 from entropy_valley.engine.queue import Filled
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.variable_length.base import Filling, Slots
+    from entropy_valley.decoding.variable_length.base import Slots, VariableLengthDecoder
     from entropy_valley.engine.engine import Engine
     from entropy_valley.engine.reading import Reading
 
@@ -56,12 +56,12 @@ class _Growth:
     def tokens(self, mask_id: int) -> list[int]:
         return [mask_id if slot is None else slot.token for slot in self.slots]
 
-    def advance(self, guesses: Iterator[Guess], filling: Filling, eos_id: int) -> None:
+    def advance(self, guesses: Iterator[Guess], decoder: VariableLengthDecoder, eos_id: int) -> None:
         """One pass, from a guess for each masked slot."""
         self.run += len(self.slots)
         self.rows += self.masked
         seen = [next(guesses) if slot is None else slot for slot in self.slots]
-        self.slots = filling.advance(seen, eos_id, self.passes, self.canvas.most)
+        self.slots = decoder.advance(seen, eos_id, self.passes, self.canvas.most)
         self.passes += 1
 
     def grown(self, eos_id: int) -> Grown:
@@ -80,20 +80,22 @@ class _Pass(list):
 
 
 @torch.inference_mode()
-def grow(engine: Engine, named: Iterable[tuple[Any, GrowingCanvas]], filling: Filling) -> Iterator[tuple[Any, Grown]]:
+def grow(
+    engine: Engine, named: Iterable[tuple[Any, GrowingCanvas]], decoder: VariableLengthDecoder
+) -> Iterator[tuple[Any, Grown]]:
     """(name, result) of each canvas as soon as it is filled, under the engine's backbone, token budget and ledger."""
     eos = engine.backbone.eos_id
     waiting = deque(_Growth(name, canvas) for name, canvas in named)
     known = [growth for growth in waiting if growth.canvas.start]
     for growth in known:
-        growth.advance(_known(growth.canvas.start), filling, eos)
+        growth.advance(_known(growth.canvas.start), decoder, eos)
     yield from ((growth.name, growth.grown(eos)) for growth in known if not growth.masked)
     waiting = deque(growth for growth in waiting if growth.masked)
     while waiting:
         together = _next(waiting, engine.budget)
         guesses = engine.attempt(together, lambda batch: _read(engine, batch))
         for growth in together if guesses is not None else ():
-            growth.advance(guesses, filling, eos)
+            growth.advance(guesses, decoder, eos)
         waiting.extendleft(growth for growth in reversed(together) if growth.masked)
         yield from ((growth.name, growth.grown(eos)) for growth in together if not growth.masked)
 

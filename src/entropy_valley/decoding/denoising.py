@@ -1,0 +1,78 @@
+"""How the masks of a canvas are filled: by a reveal order, or by a variable-length decoder."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from entropy_valley import plugins
+from entropy_valley.decoding.orders import ORDERS, make_order
+from entropy_valley.decoding.schedule import reveal_counts
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, make_variable_length
+from entropy_valley.engine.order import sourceless_steps
+from entropy_valley.engine.queue import Canvas
+
+if TYPE_CHECKING:
+    from entropy_valley.decoding.variable_length.base import VariableLengthDecoder
+    from entropy_valley.engine.order import Order
+    from entropy_valley.engine.reading import Reading
+
+KNOWN: dict[str, type] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
+
+
+@dataclass(frozen=True)
+class Denoising:
+    """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
+
+    ``name`` and ``settings`` are as the config has them: the store knows results by them.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    order: Order | None = None
+    steps: int = 0
+    schedule: str = ""
+    variable_length: VariableLengthDecoder | None = None
+
+    @classmethod
+    def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
+        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two."""
+        settings = settings or {}
+        if changes_length(name):
+            return cls(name, settings, variable_length=make_variable_length(name, settings))
+        return cls(name, settings, make_order(name, settings), steps, schedule)
+
+    def counts(self, length: int) -> list[int]:
+        """Slots revealed at each step that reveals any; the others change nothing and are not run."""
+        return [count for count in reveal_counts(length, self.steps, self.schedule) if count]
+
+    def masked(self, length: int, passes: int) -> list[int]:
+        """The slots that are still masked in each of the first ``passes`` passes over a canvas."""
+        revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
+        return [length - before for before in revealed]
+
+    def canvas(
+        self, prompt: Sequence[int], sourceless: Sequence[int] | None, length: int, start: Reading | None = None
+    ) -> Canvas:
+        """What the engine is to fill; with the prompt without source where some step of the order looks at it."""
+        counts = self.counts(length)
+        twin = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
+        return Canvas(prompt, length, counts, start, twin)
+
+    @property
+    def calls(self) -> int:
+        """Passes of the method as the paper counts them: T, and one more for each step that looks at the SIG."""
+        return self.steps + sourceless_steps(self.order, self.steps, self.steps)
+
+    @property
+    def label(self) -> str:
+        """Name and settings in one word, for signatures."""
+        settings = ",".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
+        return f"{self.name}({settings})" if settings else self.name
+
+
+def changes_length(name: str) -> bool:
+    """Whether a name stands for a variable-length decoder; raises InputError where it stands for nothing."""
+    return hasattr(plugins.find("reveal order", KNOWN, name), "advance")
