@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley.backbone.packing import Rows, hidden_states
-from entropy_valley.engine.batch import Batch
+from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.order import needs_sourceless
@@ -49,32 +49,35 @@ class Engine:
 
         What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
         """
-        eos, batch, waiting = self.backbone.eos_id, self._batch(), self._batch()
+        batch, waiting = self._batch(), self._batch()
         while queue or batch or waiting:
             if waiting or batch.cost > self.budget:  # memory ran out
-                batch.join(waiting)
-                waiting = batch.take_beyond(self.budget)
-            self._enter(batch, queue, order)
-            yield from batch.release(eos)  # a known first step may have settled it
-            if batch and (read := self.attempt(batch, lambda batch: self._read(batch, order))):
-                values, sig = read
-                yield from batch.advance(values, order, sig)
-                yield from batch.release(eos)
+                batch, waiting = batch.cat(waiting).within(self.budget)
+            batch, settled = self._enter(batch, queue, order)
+            yield from settled
+            if batch and (seen := self.attempt(batch, lambda batch: self._read(batch, order))):
+                batch, readings = batch.advance(seen, order)
+                yield from readings
+                batch, settled = batch.release(self.backbone.eos_id)
+                yield from settled
 
-    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> None:
-        """Fill the pass up from the queue, as far as the budget goes; at least one canvas."""
+    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> tuple[Batch, list[tuple[Any, Filled]]]:
+        """The batch filled up from the queue, as far as the budget goes, by at least one canvas; and the results of
+        those that a known first step settles."""
         named, used = [], batch.cost
         while queue and (used == 0 or used + queue.next_cost() <= self.budget):
             named.append(queue.take())
             used += named[-1][1].cost
-        started = self._batch([entry for entry in named if _starts(entry[1], order)])
+        if not named:
+            return batch, []
+        started, settled = self._batch([entry for entry in named if _starts(entry[1], order)]), []
         if started:
-            started.advance(_known(started.canvases, started.ids.device), order)
-            batch.join(started)
-        batch.join(self._batch([entry for entry in named if not _starts(entry[1], order)]))
+            started, _ = started.advance(_known(started), order)
+            started, settled = started.release(self.backbone.eos_id)
+        return batch.cat(started).cat(self._batch([entry for entry in named if not _starts(entry[1], order)])), settled
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
-        return Batch(named, self.backbone.mask_id, self.backbone.device)
+        return Batch.of(named, self.backbone.mask_id, self.backbone.device)
 
     def attempt(self, batch: Any, read: Callable[[Any], Any]) -> Any | None:
         """What ``read`` makes of a batch, which has a ``cost``; nothing, and a smaller budget, where the memory did not
@@ -88,23 +91,23 @@ class Engine:
         torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
         return None
 
-    def _read(self, batch: Batch, order: Order | None) -> tuple[SlotValues, torch.Tensor | None]:
+    def _read(self, batch: Batch, order: Order | None) -> Pass:
         """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
         backbone, wanted = self.backbone, batch.wants_sourceless(order)
-        whole = batch.with_sourceless(wanted) if any(wanted) else batch
-        masked = whole.masked()
+        whole = batch.cat(batch.select(wanted).sourceless()) if any(wanted) else batch
+        masked, own = whole.masked(), sum(batch.masks)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
         rows = Rows(masked.places - int(backbone.shifted), masked.counts)
         states = hidden_states(backbone.model, whole.packed(), rows)
-        head, tokens = backbone.model.lm_head, (backbone.mask_id, backbone.eos_id)
+        head, tokens, places = backbone.model.lm_head, (backbone.mask_id, backbone.eos_id), masked.places[:own]
         if any(wanted):
-            own = states.split([sum(masked.counts[: len(batch)]), sum(masked.counts[len(batch) :])])
+            paired = torch.tensor(wanted, device=backbone.device)[batch.canvas[places]]
             backward = getattr(order, "backward", False)
-            read = sourced_values(head, *own, batch.of_masked(wanted), *tokens, backward=backward)
+            seen = sourced_values(head, states[:own], states[own:], paired, *tokens, backward=backward)
         else:
-            read = slot_values(head, states, *tokens), None
-        self.ledger.count(passes=1, tokens=whole.size, rows=len(rows.places))
-        return read
+            seen = slot_values(head, states, *tokens), None
+        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked.places))
+        return Pass(places, *seen)
 
 
 def _starts(canvas: Canvas, order: Order | None) -> bool:
@@ -112,9 +115,10 @@ def _starts(canvas: Canvas, order: Order | None) -> bool:
     return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
 
 
-def _known(canvases: Sequence[Canvas], device: torch.device) -> SlotValues:
-    """The first steps that are known, as a pass would give them."""
-    starts = [canvas.start for canvas in canvases]
+def _known(batch: Batch) -> Pass:
+    """The first steps of canvases whose reading is known, as a pass would give them."""
+    starts = [canvas.start for canvas in batch.canvases]
     tokens, *numbers = (list(chain.from_iterable(getattr(start, name) for start in starts)) for name in VALUES)
+    device = batch.ids.device
     floats = (torch.tensor(column, dtype=torch.float64, device=device) for column in numbers)
-    return SlotValues(torch.tensor(tokens, device=device), *floats)
+    return Pass(batch.masked().places, SlotValues(torch.tensor(tokens, device=device), *floats))

@@ -13,11 +13,12 @@ from entropy_valley.engine.reading import Reading
 
 @dataclass(frozen=True)
 class Canvas:
-    """``length`` masks behind a prompt, the slots to reveal at each step that reveals any, and perhaps step 1.
+    """``length`` masked slots behind a prompt, and how many to reveal at each step that reveals any.
 
     Without ``counts`` it is only to be read. ``start`` is the known reading of the all-mask canvas: the pass of the
     first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
-    empty source: for orders that compare the two, or for a reading that is to have the SIG.
+    empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
+    canvas to be read that is revealed in part, the mask id in the others.
     """
 
     prompt: Sequence[int]
@@ -25,6 +26,7 @@ class Canvas:
     counts: Sequence[int] = ()
     start: Reading | None = None
     sourceless: Sequence[int] | None = None
+    tokens: Sequence[int] | None = None
 
     @property
     def size(self) -> int:
