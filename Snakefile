@@ -12,12 +12,14 @@ from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.reporting import params as tables
 
 
+configfile: "config/studies.yaml"
 configfile: "config.yaml"
 
 
 try:
-    # Snakemake lists the files of the command line first; config.yaml is the one that they are laid over.
-    FILES = sorted(map(str, workflow.configfiles), key=lambda path: path != "config.yaml")
+    # Snakemake lists the files of the command line first, though it lays them over these two.
+    BASE = list(map(str, configuration.base_files()))
+    FILES = [*BASE, *(path for path in map(str, workflow.configfiles) if path not in BASE)]
     EXPERIMENT = configuration.load(config, FILES)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.experiment import load_files
+from entropy_valley.experiment import base_files, load_files
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def _add_audit(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="config files, each laid over those before it, and over config.yaml where the command is run",
+        help="config files, each laid over those before it; below them all, this folder's config.yaml",
     )
     parser.set_defaults(command=_audit)
 
@@ -71,8 +71,8 @@ def _add_export(commands: Any) -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     from entropy_valley.experiment import audit
 
-    base = [path for path in ("config.yaml",) if Path(path).exists()]
-    audit.report(load_files(dict.fromkeys([*base, *arguments.configfile])), arguments.out)
+    base = [path for path in base_files() if path.exists()]
+    audit.report(load_files(dict.fromkeys([*base, *map(Path, arguments.configfile)])), arguments.out)
 
 
 def _schema(arguments: argparse.Namespace) -> None:

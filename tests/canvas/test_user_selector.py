@@ -9,7 +9,7 @@ import pytest
 from readings import search
 
 from entropy_valley.canvas.length_methods import SELECTORS, make_selector
-from entropy_valley.experiment import load_files
+from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.params import methods
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ def experiment(tmp_path, monkeypatch):
     (tmp_path / "lengths.py").write_text(CODE)
     (tmp_path / "mine.yaml").write_text(BLOCK)
     monkeypatch.syspath_prepend(tmp_path)
-    return load_files([ROOT / "config.yaml", tmp_path / "mine.yaml"])
+    return load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
 
 
 def test_it_is_short():
@@ -46,5 +46,5 @@ def test_it_may_ask_for_statistics(experiment, tmp_path, monkeypatch):
     settings = {"selector": "fitted_lengths:MostConfident", "ratios": [1.0]}
     assert make_selector("fitted", settings).propose is not None
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
-    experiment = load_files([ROOT / "config.yaml", tmp_path / "mine.yaml"])
+    experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from entropy_valley.experiment import load_files
+from entropy_valley.experiment import base_files, load_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +18,6 @@ def load(tmp_path):
     def loaded(over: dict[str, Any], *between: str):
         mine = tmp_path / "mine.yaml"
         mine.write_text(yaml.safe_dump(over, allow_unicode=True))
-        return load_files([ROOT / "config.yaml", *(ROOT / name for name in between), mine])
+        return load_files([*base_files(ROOT), *(ROOT / name for name in between), mine])
 
     return loaded

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley.experiment import audit, load_files
+from entropy_valley.experiment import audit, base_files, load_files
 from entropy_valley.experiment.matrix import all_cells
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def paper(tmp_path):
-    return load_files([ROOT / "config.yaml"]).model_copy(update={"results": str(tmp_path / "results")})
+    return load_files(base_files(ROOT)).model_copy(update={"results": str(tmp_path / "results")})
 
 
 def finish(experiment, chosen):
@@ -62,13 +62,13 @@ def test_the_terminal_table_has_totals(paper, capsys):
 def test_the_command_is_quick_and_needs_neither_gpu_nor_data(tmp_path):
     start = time.monotonic()
     finished = subprocess.run(
-        [sys.executable, "-m", "entropy_valley", "audit", "--configfile", ROOT / "config.yaml", "--out", "matrix.tsv"],
+        [sys.executable, "-m", "entropy_valley", "audit", "--configfile", *base_files(ROOT), "--out", "matrix.tsv"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
     assert time.monotonic() - start < 5
-    cells = len(all_cells(load_files([ROOT / "config.yaml"])))
+    cells = len(all_cells(load_files(base_files(ROOT))))
     assert f"{cells} cells: 0 done, {cells} missing" in finished.stdout
     assert (tmp_path / "matrix.tsv").is_file()

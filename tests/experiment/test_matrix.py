@@ -10,14 +10,14 @@ import pytest
 
 from entropy_valley.corpus import sources
 from entropy_valley.demo.source import SOURCES
-from entropy_valley.experiment import load_files, matrix
+from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
 from entropy_valley.reporting import params as tables
 
 ROOT = Path(__file__).parents[2]
-PAPER = load_files([ROOT / "config.yaml"])
-DEMO = load_files([ROOT / "config.yaml", ROOT / "config" / "demo.yaml"])
+PAPER = load_files(base_files(ROOT))
+DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo.yaml"])
 
 
 def test_the_papers_cells_are_its_whole_product():

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import load_files, matrix
+from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 
 ROOT = Path(__file__).parents[2]
-BASE = read_yaml(ROOT / "config.yaml")
+BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
 SWEEP = {"seeds": [1, 3], "testset": "wmt22-500", "methods": ["oracle", "ev"], "steps": [16, 32]}
 
 
@@ -31,7 +32,7 @@ def test_a_study_is_a_product_and_single_systems():
 
 def test_what_a_study_does_not_say_is_the_main_tables():
     cells = matrix.study_cells(experiment(methods=["ev"]), "mine")
-    assert cells == [cell for cell in matrix.cells(load_files([ROOT / "config.yaml"])) if cell in cells]
+    assert cells == [cell for cell in matrix.cells(load_files(base_files(ROOT))) if cell in cells]
     assert [(cell.run.direction, cell.run.seed) for cell in cells] == [("en-zh", 1), ("zh-en", 1), ("en-de", 1)]
 
 

@@ -90,9 +90,9 @@ def test_evs_ratios_of_one_direction(finished):
     assert finished.planned(over=over).keys() == jobs(of("en-zh"), ["ev"]) | AGGREGATES
 
 
-def test_ratios_ratio_of_one_direction(finished):
+def test_ratios_ratio_of_one_direction_and_of_the_method_that_takes_its_ratios(finished):
     over = {"length_methods": {"ratio": {"ratios": {"en-de": 1.5}}}}
-    assert finished.planned(over=over).keys() == jobs(of("en-de"), ["ratio"]) | AGGREGATES
+    assert finished.planned(over=over).keys() == jobs(of("en-de"), ["ratio", "cal"]) | AGGREGATES
 
 
 def test_the_patience_of_a_fitted_method_measures_nothing_anew(finished):

@@ -10,7 +10,7 @@ import sys
 import pytest
 from workspace import ROOT, Workspace
 
-from entropy_valley.experiment import load_files
+from entropy_valley.experiment import base_files, load_files
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def test_every_job_has_a_log(demo):
 def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):
     assert not demo.planned()
     probed, _, _ = canvases(demo, "canvas")
-    ratios = load_files([ROOT / "config.yaml", *(ROOT / name for name in CONFIGS)]).length_methods.ev.ratios["en-zh"]
+    ratios = load_files([*base_files(ROOT), *(ROOT / name for name in CONFIGS)]).length_methods.ev.ratios["en-zh"]
     wider = {"length_methods": {"ev": {"ratios": {"en-zh": [*ratios, 1.5 * max(ratios)]}}}}
     done = {path: path.stat().st_mtime_ns for path in demo.folder.glob("results/smallest/en-zh/*/seed1/adapter/*")}
     demo.run("--cores", "2", over=wider)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from workspace import METHODS, ROOT, by_rule, jobs
 
-from entropy_valley.experiment import load_files, matrix
+from entropy_valley.experiment import base_files, load_files, matrix
 
 CELL = "en-zh.llada-tiny.1.grammar"
 TWO = {"directions": ["en-zh"], "methods": ["ratio", "ev"]}
@@ -55,7 +55,7 @@ def test_the_papers_studies(paper):
     tables |= {"budgets_table pareto", "budgets_figure pareto", "systems_figure selector_comparison"}
     assert tables <= planned.keys()
     assert set(planned.values()) == {1}
-    counts, cells = by_rule(planned), matrix.all_cells(load_files([ROOT / "config.yaml"]))
+    counts, cells = by_rule(planned), matrix.all_cells(load_files(base_files(ROOT)))
     assert (counts["score"], counts["decode"]) == (len(cells), len([cell for cell in cells if cell.order]))
     assert counts["train"] == 27 + 9 + 4  # no study trains anything
 
@@ -114,7 +114,9 @@ def test_studies_of_orders(finished):
     over = {"tables": {"studies": ["order_sweep", "negative_order"]}}
     planned = finished.planned(over=over)
     run, sweep, challenge = "en-zh.llada-tiny.1", "grammar.oracle", "grammar-challenge.oracle"
-    orders = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"]["orders"]
+    orders = yaml.safe_load((ROOT / "config" / "studies.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"][
+        "orders"
+    ]
     assert planned.keys() == {
         *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
         *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),

@@ -1,4 +1,4 @@
-"""From the merged mapping that Snakemake hands over to a checked :class:`Experiment`, with all errors at once."""
+"""Config files: read, laid over each other, written out, checked. All errors are reported at once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from pydantic import ValidationError
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.checks import cross_problems
+from entropy_valley.experiment.expansion import Expanded, KeyPath, expand, overlay
 from entropy_valley.experiment.feasibility import infeasible
 from entropy_valley.experiment.schema import Experiment
+
+BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+MISSING = object()
+
+
+def base_files(root: str | Path = ".") -> list[Path]:
+    """The two files of the repository that every config starts from, the first below the second."""
+    return [Path(root) / name for name in BASE]
 
 
 def load_files(paths: Iterable[str | Path]) -> Experiment:
@@ -36,48 +45,26 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return content
 
 
-def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """``over`` laid on ``base``: mappings are merged, everything else is replaced."""
-    merged = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = overlay(merged[key], value) if both else value
-    return merged
-
-
-def with_variants(merged: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with each variant of a backbone laid over the backbone that it is one of."""
-    backbones = merged.get("backbones")
-    if not isinstance(backbones, Mapping):
-        return dict(merged)
-    whole = {}
-    for name, section in backbones.items():
-        named = section.get("variant_of") if isinstance(section, Mapping) else None
-        base = backbones.get(named) if isinstance(named, str) else None
-        whole[name] = overlay(base, section) if isinstance(base, Mapping) else section
-    return {**merged, "backbones": whole}
-
-
 def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experiment:
     """Check a merged config.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right.
     """
-    merged, problems = with_variants(merged), []
-    experiment = None
+    expanded = expand(merged)
+    problems, experiment = [*expanded.problems], None
     try:
-        experiment = Experiment.model_validate(merged)
+        experiment = Experiment.model_validate(expanded.config)
     except ValidationError as error:
-        problems = [(_path(item["loc"], merged), _message(item)) for item in error.errors()]
-    problems += cross_problems(merged)
+        problems += [(_path(item["loc"], expanded.config), _message(item)) for item in error.errors()]
+    problems += cross_problems(expanded.config)
     if experiment is not None and not problems:
         problems = infeasible(experiment)
     if problems or experiment is None:
-        lines = "".join(f"\n  {_place(path, merged, paths)}: {message}" for path, message in problems)
+        lines = list(dict.fromkeys(f"{_place(path, expanded, merged, paths)}: {message}" for path, message in problems))
         raise InputError(
             "config",
-            f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:{lines}",
+            f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines),
             "\ndocs/config.schema.json lists every key",
         )
     return experiment
@@ -86,12 +73,14 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
 def _message(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; remove it or mend its spelling"
+    if item["type"] == "string_pattern_mismatch" and "{" in str(item["input"]):
+        return "is no block of `length_methods` that lists values under `each`"
     if item["type"] == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         return "its name must be in lower case, with hyphens, like en-zh or my-llada"
     return item["msg"].removeprefix("Value error, ")
 
 
-def _path(location: Sequence[str | int], merged: Any) -> tuple[str | int, ...]:
+def _path(location: Sequence[str | int], merged: Any) -> KeyPath:
     """A pydantic location without the tags of unions, which are no keys of the file."""
     path, node = [], merged
     for position, key in enumerate(location):
@@ -104,18 +93,25 @@ def _path(location: Sequence[str | int], merged: Any) -> tuple[str | int, ...]:
     return tuple(path)
 
 
-def _place(path: Sequence[str | int], merged: Any, files: Sequence[str | Path]) -> str:
-    node, found = merged, True
+def _place(path: KeyPath, expanded: Expanded, merged: Mapping[str, Any], files: Sequence[str | Path]) -> str:
+    """The file, the key and its value; a key made from a short form is named as the file says it."""
+    written = expanded.as_written(path)
+    values = [value for value in (_value(path, expanded.config), _value(written, merged)) if value is not MISSING]
+    shown = "" if values and isinstance(values[0], Mapping) else f" = {values[0]!r}" if values else " is missing"
+    return f"{_origin(written, files)}{'.'.join(map(str, written))}{shown}"
+
+
+def _value(path: KeyPath, node: Any) -> Any:
+    """What stands at a path, or MISSING."""
     for key in path:
-        found = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
-        node = node[key] if found else None
-        if not found:
-            break
-    value = f" = {node!r}" if found and not isinstance(node, Mapping) else "" if found else " is missing"
-    return f"{_origin(path, files)}{'.'.join(map(str, path))}{value}"
+        there = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
+        if not there:
+            return MISSING
+        node = node[key]
+    return node
 
 
-def _origin(path: Sequence[str | int], files: Sequence[str | Path]) -> str:
+def _origin(path: KeyPath, files: Sequence[str | Path]) -> str:
     """The last file that sets the longest part of a key's path."""
     best, depth = "", -1
     for file in files:

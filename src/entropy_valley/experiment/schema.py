@@ -1,4 +1,4 @@
-"""The models of ``config.yaml``: every key, its type, its bounds, its meaning. Unknown keys are errors."""
+"""The models of the config: every key, its type, its bounds, its meaning. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -215,7 +215,11 @@ class Experiment(Section):
     instruct: Instruct
     corpus: Corpus
     training: Training
-    length_methods: LengthMethods
+    length_methods: LengthMethods = Field(
+        description="A block with `each: {key: [values]}` makes a method of each value. Its name holds the value, as "
+        "in `ratio_{ratios:.2f}`, and stands for all these methods in `matrix.methods` and in studies. "
+        "`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
+    )
     length_statistics: LengthStatistics = LengthStatistics()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
@@ -227,5 +231,5 @@ class Experiment(Section):
 
 
 def json_schema() -> str:
-    """The JSON schema of ``config.yaml``, as ``docs/config.schema.json`` holds it."""
+    """The JSON schema of the config, as ``docs/config.schema.json`` holds it."""
     return json.dumps(Experiment.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,130 @@
+"""Short forms of the config, written out: variants of backbones, methods made by a list, ratios taken from a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from entropy_valley.experiment.checks import Problem
+
+KeyPath = tuple[str | int, ...]
+METHODS = "length_methods"
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """A config without short forms."""
+
+    config: dict[str, Any]
+    problems: list[Problem] = field(default_factory=list)
+    written: dict[KeyPath, KeyPath] = field(default_factory=dict)  # key here: key of the files that it was made from
+
+    def as_written(self, path: KeyPath) -> KeyPath:
+        """The key of the config files that sets what this key holds."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.written:
+                return self.as_written((*self.written[path[:end]], *path[end:]))
+        return path
+
+
+def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``over`` laid on ``base``: mappings are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = overlay(merged[key], value) if both else value
+    return merged
+
+
+def expand(merged: Mapping[str, Any]) -> Expanded:
+    """Write out every short form of a merged config. A bad one becomes a problem, and its block is left out."""
+    expanded = Expanded(_with_variants(merged))
+    methods = expanded.config.get(METHODS)
+    if isinstance(methods, Mapping):
+        made = {name: _made(name, block, expanded) for name, block in methods.items() if _is_template(name, block)}
+        blocks = {name: block for group in made.values() for name, block in group.items()}
+        blocks = overlay(blocks, {name: block for name, block in methods.items() if name not in made})
+        expanded.config[METHODS] = _with_shared_ratios(blocks, expanded)
+        _name_made_methods(expanded.config, {name: list(group) for name, group in made.items()})
+    return expanded
+
+
+def _with_variants(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """Each variant of a backbone laid over the backbone that it is one of."""
+    backbones = merged.get("backbones")
+    if not isinstance(backbones, Mapping):
+        return dict(merged)
+    whole = {}
+    for name, section in backbones.items():
+        named = _get(section, "variant_of")
+        base = backbones.get(named) if isinstance(named, str) else None
+        whole[name] = overlay(base, section) if isinstance(base, Mapping) else section
+    return {**merged, "backbones": whole}
+
+
+def _is_template(name: Any, block: Any) -> bool:
+    return isinstance(block, Mapping) and ("each" in block or "{" in str(name))
+
+
+def _made(template: str, block: Mapping[str, Any], expanded: Expanded) -> dict[str, dict[str, Any]]:
+    """A block for each value that ``each`` lists, under the name that the template gives it."""
+    place, each = (METHODS, template, "each"), block.get("each")
+    values = next(iter(each.values())) if isinstance(each, Mapping) and len(each) == 1 else None
+    if not (isinstance(values, list) and values):
+        expanded.problems.append((place, "give one key and the list of its values, like {seed: [1, 2, 3]}"))
+        return {}
+    (key,) = each
+    shared, blocks = {name: value for name, value in block.items() if name != "each"}, {}
+    for index, value in enumerate(values):
+        try:
+            name = template.format(**{key: value})
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+            name = template
+        if name == template or name in blocks:
+            problem = f"no name of its own for {value!r}; the block's name must hold the value, as {{{key}}}"
+            expanded.problems.append(((*place, key), problem))
+            return {}
+        blocks[name] = {**shared, key: value}
+        expanded.written[(METHODS, name)] = (METHODS, template)
+        expanded.written[(METHODS, name, key)] = (*place, key, index)
+    return blocks
+
+
+def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[str, Any]:
+    """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
+    whole = {}
+    for name, block in blocks.items():
+        of = _get(block, "same_ratios_as")
+        ratios = _get(blocks.get(of), "ratios") if isinstance(of, str) else None
+        whole[name] = {key: value for key, value in block.items() if key != "same_ratios_as"} if of else block
+        if of and ratios is None:
+            expanded.problems.append(((METHODS, name, "same_ratios_as"), "names no method that sets `ratios` itself"))
+        elif of:
+            own, source, taken = whole[name].get("ratios", {}), (METHODS, of, "ratios"), (METHODS, name, "ratios")
+            whole[name] = overlay({"ratios": ratios}, whole[name])
+            if isinstance(ratios, Mapping) and isinstance(own, Mapping):
+                expanded.written.update({(*taken, key): (*source, key) for key in ratios if key not in own})
+            if not own:
+                expanded.written[taken] = source
+    return whole
+
+
+def _name_made_methods(config: dict[str, Any], made: Mapping[str, list[str]]) -> None:
+    """In lists of methods, the name of a block with ``each`` replaced by the names of the methods that it makes."""
+
+    def names(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: names(one) for key, one in value.items()}
+        return [one for name in value for one in made.get(name, [name])] if isinstance(value, list) else value
+
+    def section(value: Any) -> Any:
+        return {**value, "methods": names(value["methods"])} if _get(value, "methods") else value
+
+    config["matrix"] = section(config.get("matrix"))
+    if isinstance(config.get("studies"), Mapping):
+        config["studies"] = {name: section(study) for name, study in config["studies"].items()}
+
+
+def _get(block: Any, key: str) -> Any:
+    return block.get(key) if isinstance(block, Mapping) else None
