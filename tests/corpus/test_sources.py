@@ -7,6 +7,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.corpus import build, sources
+from entropy_valley.corpus.sources import tatoeba
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.errors import InputError
 
@@ -33,7 +34,7 @@ def parallel(tmp_path):
 
 
 @pytest.fixture
-def tatoeba(tmp_path):
+def sentences(tmp_path):
     """300 sentences of 2 translations each, every translation shared by two neighbouring sentences."""
     rows = [f"sentence {n}\tÜbersetzung {n + k}\tattribution" for n in range(300) for k in (0, 1)]
     (tmp_path / "en-de.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
@@ -97,15 +98,25 @@ def test_missing_file(parallel):
         build.corpus(spec(source), SOURCES)
 
 
-@pytest.mark.parametrize("source", [{"name": "wmt23"}, {}, {"name": "files"}, {"name": "embedded", "sede": 1}])
-def test_unknown_source_or_key(source):
-    with pytest.raises(InputError):
-        sources.make(source)
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'tatoeba', 'files', 'embedded'"),
+        ({}, "tag using discriminator 'name'"),
+        ({"name": "files", "source": "in.en"}, "files.target Field required"),
+        ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),
+        ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
+    ],
+)
+def test_unknown_source_or_setting(source, problem):
+    with pytest.raises(InputError) as caught:
+        sources.make(source, SOURCES)
+    assert caught.value.place.startswith("source {") and problem in caught.value.problem
 
 
 @pytest.mark.parametrize("direction", ["en-de", "de-en"])
-def test_tatoeba_holds_out_both_sides(tatoeba, direction):
-    source = sources.make(tatoeba)
+def test_tatoeba_holds_out_both_sides(sentences, direction):
+    source = sources.make(sentences)
     splits = {name: list(source.pairs(direction, name, 1)) for name in ("train", "dev", "test")}
     for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
         assert not any(
@@ -116,24 +127,22 @@ def test_tatoeba_holds_out_both_sides(tatoeba, direction):
     assert len(tested) == len(set(tested)) > 0
 
 
-def test_tatoeba_holds_out_the_same_in_both_directions(tatoeba):
-    source = sources.make(tatoeba)
+def test_tatoeba_holds_out_the_same_in_both_directions(sentences):
+    source = sources.make(sentences)
     forwards, backwards = (list(source.pairs(direction, "train", 1)) for direction in ("en-de", "de-en"))
     assert [(target, sentence) for sentence, target in backwards] == forwards
 
 
-def test_tatoeba_names_the_bad_line(tatoeba):
-    with open(Path(tatoeba["folder"], "en-de.tsv"), "a") as file:
+def test_tatoeba_names_the_bad_line(sentences):
+    with open(Path(sentences["folder"], "en-de.tsv"), "a") as file:
         file.write("no tab\n")
     with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
-        build.corpus(spec(tatoeba, direction="en-de"))
+        build.corpus(spec(sentences, direction="en-de"))
 
 
 def test_tatoeba_without_folder_or_network(monkeypatch, tmp_path):
-    from entropy_valley.corpus import tatoeba as module
-
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(module, "RELEASE", "http://127.0.0.1:9/none")
+    monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
     with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
         build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
 

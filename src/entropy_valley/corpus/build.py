@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.corpus import sampling, sources
+from entropy_valley.corpus import sampling
 from entropy_valley.corpus.challenge import challenge
 from entropy_valley.corpus.filters import filtered
 from entropy_valley.corpus.sampling import Pair
+from entropy_valley.corpus.sources import SOURCES, Kinds, Source, make
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 Row = dict[str, str]
-Sources = Mapping[str, Callable[..., sources.Source]]
 
 
-def corpus(spec: Mapping[str, Any], known: Sources = sources.SOURCES) -> tuple[list[Row], list[Row], dict[str, Any]]:
+def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[list[Row], list[Row], dict[str, Any]]:
     """Train rows, dev rows and the report of a corpus specification.
 
     ``spec`` has direction, seed, source (see :mod:`.sources`), train and dev (numbers of pairs) and, if any,
     filters. Raises InputError where the source has fewer pairs.
     """
-    source, counts = sources.make(spec["source"], known), Counter(read=0, filtered=0)
+    source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
 
     def read(split: str) -> Iterator[Pair]:
         pairs = source.pairs(spec["direction"], split, spec["seed"])
@@ -40,22 +40,22 @@ def corpus(spec: Mapping[str, Any], known: Sources = sources.SOURCES) -> tuple[l
     return *rows, _report(spec, counts, *rows)
 
 
-def testset(spec: Mapping[str, Any], known: Sources = sources.SOURCES) -> list[Row]:
+def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> list[Row]:
     """The rows of a test set: ``limit`` of lowest rank, or all, in the order of the source; of these the ``challenge``
     subset, where one is asked for (see :mod:`.challenge`).
 
     An id carries the sentence's number in the source, so it is the same under every limit. ``spec`` has direction,
     seed, source, limit (a number or null) and, if any, filters and challenge (a number).
     """
-    drawn, size = _limited(spec, known), spec.get("challenge")
+    drawn, size = _limited(spec, kinds), spec.get("challenge")
     if size is not None:
         drawn = challenge(drawn, size, spec["seed"], spec["direction"].split("-")[0])
     return _rows("test", drawn)
 
 
-def _limited(spec: Mapping[str, Any], known: Sources) -> list[tuple[int, Pair]]:
+def _limited(spec: Mapping[str, Any], kinds: Kinds) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; of an endless source the first."""
-    source, counts, limit = sources.make(spec["source"], known), Counter(), spec["limit"]
+    source, counts, limit = make(spec["source"], kinds), Counter(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
     if source.endless:
@@ -72,7 +72,7 @@ def _endless_limit(limit: int | None) -> int:
     return limit
 
 
-def _draw(source: sources.Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
+def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
     """The first pairs of an endless source, the pairs of lowest rank of any other source."""
     drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
     if len(drawn) < size:

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley.demo.settings import Pretraining
+from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
 from entropy_valley.experiment.scoring import Scoring
-from entropy_valley.experiment.sources import Source
 from entropy_valley.experiment.studies import Study
 from entropy_valley.settings import (
     AnyNames,
@@ -205,7 +205,7 @@ class Experiment(Section):
     matrix: Matrix
     tables: Tables
     studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
-    sources: dict[Name, Source] = Field(description="where training pairs and test sets come from")
+    sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
     released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(

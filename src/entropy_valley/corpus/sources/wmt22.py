@@ -1,29 +1,31 @@
-"""The WMT22 general test set, reference A, through sacreBLEU or from a local copy of its files."""
+"""The WMT22 general test set."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from entropy_valley.corpus.files import read_parallel
+from pydantic import Field
+
 from entropy_valley.corpus.sampling import Pair
+from entropy_valley.corpus.sources.base import Source
+from entropy_valley.corpus.sources.files import read_parallel
 from entropy_valley.errors import InputError
 
 SENTENCES = {"en-zh": 2037, "en-de": 2037}
 
 
-@dataclass(frozen=True)
-class Wmt22:
-    """``folder`` holds ``generaltest2022.en-zh.src.en``, ``generaltest2022.en-zh.ref.A.zh`` and so on.
+class Wmt22(Source):
+    """The WMT22 general test set with reference A, through sacreBLEU or from a folder.
 
-    Zh→En is En→Zh with the roles swapped (reference A as the source), not WMT22's own Zh→En set.
+    Zh→En is En→Zh with source and reference exchanged, not WMT22's own Zh→En set.
     """
 
-    folder: str | None = None
-
-    splits = False
-    endless = False
+    name: Literal["wmt22"] = Field(description="the kind of source")
+    folder: str | None = Field(
+        None, description="holds generaltest2022.en-zh.src.en, generaltest2022.en-zh.ref.A.zh and the like"
+    )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
@@ -49,7 +51,7 @@ class Wmt22:
         if self.folder:
             stem = f"generaltest2022.{pair}"
             return Path(self.folder, f"{stem}.src.{source}"), Path(self.folder, f"{stem}.ref.A.{target}")
-        from sacrebleu.utils import get_reference_files, get_source_file
+        from sacrebleu.utils import get_reference_files, get_source_file  # not where the config alone is read
 
         try:
             return Path(get_source_file("wmt22", pair)), Path(get_reference_files("wmt22", pair)[0])
@@ -57,7 +59,7 @@ class Wmt22:
             raise InputError(
                 f"test set wmt22: {pair}",
                 f"sacreBLEU cannot provide it ({error})",
-                f"Run where there is a network: sacrebleu -t wmt22 -l {pair} --echo src; copy {self._cache()}"
+                f"On a machine with a network, run: sacrebleu -t wmt22 -l {pair} --echo src; copy {self._cache()}"
                 " here, or set the test set's folder to one with generaltest2022.* files.",
             ) from None
 

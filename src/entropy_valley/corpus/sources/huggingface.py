@@ -1,46 +1,45 @@
-"""Streaming a parallel data set from the Hugging Face hub, or from a local copy of its files."""
+"""A parallel data set of the Hugging Face hub, or a local copy of its files, read as a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from entropy_valley.corpus.sampling import Pair
+from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
 
 
-@dataclass(frozen=True)
-class HuggingFace:
-    """``dataset`` and ``subset`` as the hub names them (``wmt/wmt19``, ``zh-en``), and one ``split`` of it.
+class HuggingFace(Source):
+    """A translation data set of the Hugging Face hub."""
 
-    ``columns`` maps a language to the column of its text, dots entering a nested record; by default
-    ``translation.{language}``, the layout of the WMT sets. ``folder`` is a local copy of the data set's
-    repository, read instead of the hub: its ``{subset}/{split}-*.parquet``. ``revision`` pins the hub's version.
-    """
-
-    dataset: str
-    subset: str
-    split: str = "train"
-    columns: Mapping[str, str] = field(default_factory=dict)
-    folder: str | None = None
-    revision: str | None = None
-
-    splits = False
-    endless = False
+    name: Literal["huggingface"] = Field(description="the kind of source")
+    dataset: str = Field(description="its name on the hub, like wmt/wmt19")
+    subset: str = Field(description="its configuration there, like zh-en")
+    split: str = Field("train", description="its split there")
+    columns: dict[str, str] = Field(
+        {},
+        description="column of each language; dots for nested ones; default: translation.LANGUAGE, as in the WMT sets",
+    )
+    revision: str | None = Field(None, description="a commit or tag of the data set; null: the newest")
+    folder: str | None = Field(
+        None, description="a local copy of the repository, read instead: its SUBSET/SPLIT-*.parquet"
+    )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
-        """Every pair of the data set in its order; both sides stripped of outer blanks."""
+        """All pairs in the order of the data set, without leading and trailing blanks."""
         source, target = (self.columns.get(one, f"translation.{one}").split(".") for one in direction.split("-"))
         for row in self._rows():
             yield self._text(row, source), self._text(row, target)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        from datasets import load_dataset
+        from datasets import load_dataset  # takes a second, and only this stage has it
 
         try:
-            # Plain dicts: the arrow formats of a stream abort when the interpreter exits.
+            # Rows as plain dicts: streams in Arrow formats crash when the interpreter exits.
             if self.folder:
                 yield from load_dataset("parquet", data_files=self._shards(), split="train", streaming=True)
             else:
@@ -62,7 +61,7 @@ class HuggingFace:
 
     def _remedy(self) -> str:
         return (
-            f"Where there is a network, run: hf download --repo-type dataset {self.dataset} --include "
+            f"On a machine with a network, run: hf download --repo-type dataset {self.dataset} --include "
             f"'{self.subset}/*' --local-dir DIR; copy DIR here and set the source's folder: DIR."
         )
 

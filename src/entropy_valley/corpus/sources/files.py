@@ -1,16 +1,32 @@
-"""Two text files, a sentence a line: the user's own corpus, and the layout of most test sets."""
+"""Two text files with one sentence per line: a user's own corpus, and the layout of most test sets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
+from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
 
 
+class Files(Source):
+    """Two text files of the user's own, one sentence per line."""
+
+    name: Literal["files"] = Field(description="the kind of source")
+    source: str = Field(description="the file of source sentences, UTF-8")
+    target: str = Field(description="the file of target sentences; line n translates line n of the other file")
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        return iter(read_parallel(self.source, self.target))
+
+
 def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
-    """The pairs of two files of equal length; an empty file, a blank line or unequal lengths is an InputError."""
+    """The pairs of two files. Raises InputError for an empty file, a blank line, and files of unequal length."""
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
         short, long = sorted(((len(sources), source), (len(references), reference)), key=lambda item: item[0])

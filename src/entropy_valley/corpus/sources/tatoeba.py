@@ -1,4 +1,4 @@
-"""Tatoeba sentence pairs: short human sentences, split so that nothing held out is seen in training."""
+"""Tatoeba: short sentences translated by people, split so that training sees no held-out sentence."""
 
 from __future__ import annotations
 
@@ -6,37 +6,33 @@ import hashlib
 import urllib.request
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
 
 from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair, rank
+from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
 
 RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
 
 
-@dataclass(frozen=True)
-class Tatoeba:
-    """``folder`` holds ``en-de.tsv``, ``en-zh.tsv``, …: a pair a line, the sides in the order of the name.
+class Tatoeba(Source):
+    """Tatoeba sentence pairs. Without a folder, the pinned OPUS release is downloaded once into the cache."""
 
-    Without a folder the pinned OPUS release is downloaded once into ``$ENTROPY_VALLEY_CACHE`` (by default
-    ``~/.cache/entropy-valley``). ``held_out`` is the share of the sentences of the first column that goes to test,
-    and as much again to dev.
-    """
+    splits: ClassVar[bool] = True
 
-    folder: str | None = None
-    held_out: float = 0.02
-
-    splits = True
-    endless = False
+    name: Literal["tatoeba"] = Field(description="the kind of source")
+    folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
+    held_out: float = Field(0.02, gt=0, lt=0.5, description="share of first-column sentences in test, and in dev")
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The pairs of one split; test and dev have one pair for each source sentence.
 
-        A split belongs to a sentence of the file's first column, by its hash, so it is the same for both
-        directions. A pair that shares either side with a held-out pair is not in train, nor in dev where that
-        pair is a test pair.
+        The hash of the first column's sentence decides the split, so both directions have the same one. Train has no
+        side of a dev or test pair, dev no side of a test pair.
         """
         rows, swapped = self._read(direction)
         splits = [self._split_of(first) for first, _ in rows]
@@ -51,11 +47,11 @@ class Tatoeba:
         return iter(pairs if split == "train" else _one_per_source(pairs, seed))
 
     def _split_of(self, sentence: str) -> str:
-        place = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
-        return "test" if place < self.held_out else "dev" if place < 2 * self.held_out else "train"
+        uniform = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
+        return "test" if uniform < self.held_out else "dev" if uniform < 2 * self.held_out else "train"
 
     def _read(self, direction: str) -> tuple[list[Pair], bool]:
-        """The rows of the direction's file in its own column order, and whether the direction is the other way."""
+        """The rows of the direction's file, and whether its columns are target and source."""
         languages = direction.split("-")
         if not self.folder:
             return _downloaded(sorted(languages)), languages != sorted(languages)
@@ -69,7 +65,7 @@ def _columns(path: Path, number: int, line: str) -> Pair:
     if len(cells) < 2 or not cells[0] or not cells[1]:
         raise InputError(
             f"{path}:{number}",
-            f"not two sentences and a tab between: {line[:60]!r}",
+            f"not two sentences with a tab between them: {line[:60]!r}",
             "Each line must be: source, tab, target.",
         )
     return cells[0], cells[1]
@@ -96,7 +92,7 @@ def _downloaded(languages: list[str]) -> list[Pair]:
         with zipfile.ZipFile(archive) as opened:
             sides = [opened.read(f"Tatoeba.{name}.{one}").decode("utf-8").splitlines() for one in languages]
     except (zipfile.BadZipFile, KeyError):
-        raise InputError(archive, "not the archive of a Tatoeba release", "Delete this file and run again.") from None
+        raise InputError(archive, "not an archive of the Tatoeba release", "Delete this file and run again.") from None
     return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
 
 
