@@ -218,7 +218,7 @@ class TestExport:
 
     def test_nothing_is_overwritten(self, both, family):
         _, ours, theirs = both
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="exists already"):
             export(ours, theirs, family=family.name)
 
 

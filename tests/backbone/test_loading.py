@@ -242,7 +242,9 @@ def test_the_command_for_pickles_is_true(made, tmp_path):
         state = {name: view.view(tensor.shape) for (name, tensor), view in zip(tensors[part::2], views, strict=True)}
         torch.save(state, folder / f"pytorch_model-0000{part + 1}-of-00002.bin")
     torch.save(argparse.Namespace(epochs=3), folder / "training_args.bin")  # a pickle of code, not of tensors
-    with pytest.raises(InputError, match=r"pickled weights only \(pytorch_model\*\.bin\), and a pickle runs") as caught:
+    with pytest.raises(
+        InputError, match=r"pickled weights only \(pytorch_model\*\.bin\), and a pickle can run any code"
+    ) as caught:
         load_backbone(folder, "llada")
     command = re.search("convert it: `(.*)`", str(caught.value))[1]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

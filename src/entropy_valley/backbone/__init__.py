@@ -1,1 +1,1 @@
-"""Stock transformers models loaded from released checkpoints, made bidirectional and packed."""
+"""Stock transformers models, loaded from released checkpoints, with bidirectional attention on packed sequences."""

@@ -1,4 +1,4 @@
-"""Adapter folders as PEFT saves them: read and written in stock or released names, merged or attached, exported."""
+"""Adapter folders in PEFT's layout: read, written, merged or attached, exported."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from entropy_valley.errors import InputError
 if TYPE_CHECKING:
     from torch.nn import Module
 
-WEIGHTS, SETTINGS, CARD = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
+WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 PICKLE = "adapter_model.bin"
 
 
 def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
-    """Read a PEFT folder in the family's stock or released names.
+    """Read a PEFT folder whose modules have the family's stock or released names.
 
-    Raises one InputError with everything that is wrong, see :func:`from_peft`.
+    Raises one InputError that lists every problem, see :func:`from_peft`.
     """
     require_weights([path.name for path in folder.glob("*")], folder)
     settings = files.read_json(folder / SETTINGS)
@@ -30,18 +30,18 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
 
 def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str) -> Adapter:
-    """The adapter in ``folder``, found to be of this backbone and to fit its model, which may be on ``meta``.
+    """The adapter in ``folder``, checked against its backbone's digest and ``model``, which may be on ``meta``.
 
-    Raises InputError where :func:`adapter_card` or :func:`read_adapter` does.
+    Raises InputError as :func:`checked_facts` and :func:`read_adapter` do.
     """
-    adapter_card(folder, backbone_digest)
+    checked_facts(folder, backbone_digest)
     return read_adapter(folder, family, model)
 
 
 def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
-    """InputError where an adapter of files with these ``names`` has no safetensors: says how to make them.
+    """Raise InputError if an adapter's file ``names`` have no safetensors. The error says how to convert a pickle.
 
-    ``first`` is what is to be done before, where ``folder`` is not there yet.
+    ``first`` is the step before that, for a ``folder`` that does not exist yet.
     """
     if WEIGHTS in names:
         return
@@ -51,7 +51,7 @@ def require_weights(names: Collection[str], folder: Path, first: str = "") -> No
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
-    """Write a PEFT folder: in the released names of ``family``, or without one in stock names, our own layout."""
+    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout."""
     tensors, settings = to_peft(adapter, family)
     checkpoint.write_tensors(tensors, folder / WEIGHTS)
     files.write_json(folder / SETTINGS, settings)
@@ -68,7 +68,7 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
 
 
 def attach_adapter(model: Module, adapter: Adapter) -> None:
-    """Have PEFT add scaling · B (A x) in float32 to what each adapted layer gives; no weight changes."""
+    """Let PEFT add scaling · B (A x) in float32 to the output of each adapted layer; no weight changes."""
     import torch
     from peft import LoraConfig, inject_adapter_in_model
 
@@ -77,48 +77,48 @@ def attach_adapter(model: Module, adapter: Adapter) -> None:
     for module, pair in adapter.pairs.items():
         layer = model.get_submodule(module)
         for side, tensor in zip((layer.lora_A, layer.lora_B), pair, strict=True):
-            # By hand: PEFT's own loading would round the factors to the dtype of the weights.
+            # PEFT's own loading would round the factors to the dtype of the weights.
             side["default"].weight = torch.nn.Parameter(tensor.to(layer.weight.device), requires_grad=False)
 
 
-def adapter_card(folder: Path, backbone_digest: str) -> dict[str, Any]:
-    """What ``adapter.json`` says, {} without one; InputError where it was trained on another backbone."""
-    card = facts(folder)
-    if card.get("backbone_digest", backbone_digest) != backbone_digest:
+def facts(folder: Path) -> dict[str, Any]:
+    """The content of ``adapter.json``; {} without one."""
+    return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
+
+
+def checked_facts(folder: Path, backbone_digest: str) -> dict[str, Any]:
+    """The content of ``adapter.json``; {} without one. Raises InputError if it names another backbone."""
+    known = facts(folder)
+    if known.get("backbone_digest", backbone_digest) != backbone_digest:
         raise InputError(
             folder,
-            f"trained on backbone {card['backbone_digest']}, not {backbone_digest}",
+            f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
             "Use the backbone it was trained on, or train again.",
         )
-    return card
+    return known
 
 
 def adapter_digest(folder: Path, family: Family, backbone_digest: str) -> str:
-    """What names an adapter in results, from ``adapter.json``; without one the tensors are read."""
-    return adapter_card(folder, backbone_digest).get("adapter_digest") or read_adapter(folder, family).digest
+    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
+    return checked_facts(folder, backbone_digest).get("adapter_digest") or read_adapter(folder, family).digest
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
     """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names.
 
-    ``family`` is needed only where no ``adapter.json`` names it; that file goes along. Raises InputError for a
-    family that is not known or not the adapter's, an adapter that cannot be read, and an ``out`` that is there already.
+    ``family`` is needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for a family that
+    is unknown or not the adapter's, an unreadable adapter, and an existing ``out``.
     """
     if out.exists():
-        raise InputError(out, "is there already", "Name a new folder.")
-    card = facts(folder)
-    if not (family or card.get("family")):
-        raise InputError(folder, f"no {CARD} names its family", "Name it by --family.")
-    kind = find_family(family or card["family"])
-    if card.get("family", kind.name) != kind.name:
-        raise InputError(folder, f"of family {card['family']}, not {kind.name}", "Leave out --family.")
+        raise InputError(out, "exists already", "Name a new folder.")
+    known = facts(folder)
+    if not (family or known.get("family")):
+        raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
+    kind = find_family(family or known["family"])
+    if known.get("family", kind.name) != kind.name:
+        raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
     adapter = read_adapter(folder, kind)
     with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
-        if card:
-            files.write_json(new / CARD, card)
-
-
-def facts(folder: Path) -> dict[str, Any]:
-    """What ``adapter.json`` says; {} without one."""
-    return files.read_json(folder / CARD) if (folder / CARD).exists() else {}
+        if known:
+            files.write_json(new / FACTS, known)

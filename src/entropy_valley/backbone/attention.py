@@ -1,4 +1,4 @@
-"""Attention inside packed sequences, known to transformers under two names."""
+"""Attention inside packed sequences, registered in transformers under two names."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 @dataclass(frozen=True)
 class Segments:
-    """The sequences of a pass: sequence k has ``keys[k]`` rows, of which ``queries[k]`` attend (all, unless fewer are
-    read)."""
+    """The sequences of a pass: sequence k has ``keys[k]`` rows; ``queries[k]`` of them attend."""
 
     keys: tuple[int, ...]
     queries: tuple[int, ...]
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int, int]]:
-        """(sequences, queries of each, keys of each) of each run of neighbours that are alike."""
+        """(sequences, queries of each, keys of each) of each run of equal neighbours."""
         pairs = zip(self.queries, self.keys, strict=True)
         return [(len(list(run)), *pair) for pair, run in itertools.groupby(pairs)]
 
@@ -36,7 +35,7 @@ class Segments:
         return {}
 
     def bounds(self, lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
-        """Where each sequence starts, and the end: (sequences + 1,), int32; made once for all layers."""
+        """The start of each sequence, and the end: (sequences + 1,), int32; computed once for all layers."""
         if (lengths, device) not in self._bounds:
             starts = list(itertools.accumulate(lengths, initial=0))
             self._bounds[lengths, device] = torch.tensor(starts, dtype=torch.int32, device=device)
@@ -58,7 +57,7 @@ def packed_attention(
 ) -> tuple[torch.Tensor, None]:
     """Attention inside each segment of (1, heads, rows, head width) tensors; returns (1, query rows, heads, width).
 
-    It is full, or where ``causal`` to a row itself and those before it.
+    Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
     """
     attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
     rows = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
@@ -66,7 +65,7 @@ def packed_attention(
 
 
 def has_kernel(query: torch.Tensor) -> bool:
-    """Whether torch's variable-length attention runs here: half precision on a GPU of Ampere's generation or later."""
+    """Whether torch's variable-length attention runs here: half precision on an Ampere or later GPU."""
     half = query.dtype in (torch.bfloat16, torch.float16)
     return query.is_cuda and half and torch.cuda.get_device_capability(query.device) >= (8, 0)
 
@@ -74,7 +73,7 @@ def has_kernel(query: torch.Tensor) -> bool:
 def _by_kernel(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, scaling: float, causal: bool
 ) -> torch.Tensor:
-    """One kernel for all segments; (rows, heads, width) as the others."""
+    """One kernel for all segments; tensors are (rows, heads, width)."""
     return varlen_attn(
         query,
         key,
@@ -98,11 +97,11 @@ def _by_run(
     causal: bool,
     dropout: float = 0.0,
 ) -> torch.Tensor:
-    """One batch for each run of equal segments: on a CPU a third of the time of a padded batch, a seventh of that of
-    one block-diagonal mask."""
+    """One batch for each run of equal segments. On a CPU this takes a third of the time of a padded batch, and a
+    seventh of the time of a block-diagonal mask."""
     asked = [count * queries for count, queries, _ in segments.runs]
     known = [count * keys for count, _, keys in segments.runs]
-    # Split and not slices: the gradient of a slice is a whole buffer of zeros for each run.
+    # Not slices: the gradient of a slice allocates a full buffer of zeros for each run.
     parts = zip(segments.runs, query.split(asked), key.split(known), value.split(known), strict=True)
     grouped = query.shape[1] != key.shape[1]
     pieces = []
@@ -117,7 +116,7 @@ def _by_run(
 
 @contextlib.contextmanager
 def using_attention(model: Any, name: str) -> Iterator[None]:
-    """Let a model attend by another of transformers' registered attentions while the block runs."""
+    """Let a model use another of transformers' registered attentions while the block runs."""
     ours = model.config._attn_implementation
     model.set_attn_implementation(name)
     try:
@@ -127,7 +126,7 @@ def using_attention(model: Any, name: str) -> Iterator[None]:
 
 
 def register_attention(name: str, attention: Callable[..., Any]) -> None:
-    """Make an attention known to transformers; q and k reach it in the dtype of v, whatever they were rotated in."""
+    """Register an attention in transformers; it gets q and k in the dtype of v, whatever they were rotated in."""
 
     def cast(
         module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **options: Any
@@ -137,6 +136,6 @@ def register_attention(name: str, attention: Callable[..., Any]) -> None:
     AttentionInterface.register(name, cast)
 
 
-# Transformers builds no mask for an attention it has no mask function for: what is causal is what is asked for here.
+# Transformers builds no mask for an attention without a mask function: these two alone decide what is causal.
 register_attention(BIDIRECTIONAL, packed_attention)
 register_attention(CAUSAL, functools.partial(packed_attention, causal=True))

@@ -1,4 +1,4 @@
-"""Reading and writing checkpoint folders in the released layouts, safetensors only."""
+"""Checkpoint folders in the released layouts: read and written, as safetensors only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CONTENT = (
     "vocab.json",
     "merges.txt",
 )
-# The first that is there; a trainer leaves other ``.bin`` files beside the weights.
+# The first match counts: trainers leave other ``.bin`` files beside the weights.
 PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
-# FOLDER PATTERN: a file of tensors beside each pickle. Copies, since safetensors takes no tensors that share memory.
+# Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.
 CONVERSION = (
     'python -c "import pathlib, sys, torch, safetensors.torch as s; '
     "load = lambda path: torch.load(path, map_location='cpu', weights_only=True).items(); "
@@ -37,7 +37,7 @@ CONVERSION = (
 
 
 def shards(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in name order, whether they are there or not; pickles are refused."""
+    """The safetensors files that a checkpoint should have, in name order; pickles are refused."""
     index = read_index(folder)
     if index:
         return [folder / name for name in sorted(set(index.values()))]
@@ -46,22 +46,23 @@ def shards(folder: Path) -> list[Path]:
 
 
 def read_index(folder: Path) -> dict[str, str]:
-    """The file of each tensor, as ``model.safetensors.index.json`` says; nothing where there is none."""
+    """The file of each tensor, from ``model.safetensors.index.json``; {} without one."""
     if not (folder / INDEX).exists():
         return {}
     content = files.read_json(folder / INDEX)
     index = content.get("weight_map") if isinstance(content, dict) else None
     names = index.values() if isinstance(index, dict) else ()
-    # A name with a folder in it would lead out of the checkpoint.
+    # A name with a folder in it could point outside the checkpoint.
     if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise InputError(folder / INDEX, "no `weight_map` from tensors to files beside it", "Fetch it again.")
     return index
 
 
 def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str = "") -> None:
-    """InputError where the files of ``place`` (a folder, a repository) have no safetensors among their ``names``.
+    """Raise InputError if the file ``names`` of ``place`` (a folder, a repository) have no safetensors.
 
-    It says how to make them in ``folder``; ``first`` is what is to be done before, where that is not there yet.
+    The error says how to convert pickles in ``folder``; ``first`` is the step before that, if ``folder`` does not exist
+    yet.
     """
     beside = [name for name in names if "/" not in name]
     if fnmatch.filter(beside, "*.safetensors"):
@@ -73,20 +74,20 @@ def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str
 
 
 def only_pickles(place: object, pattern: str, folder: Path, first: str = "") -> InputError:
-    """The refusal of weights that are there as pickles only, with the command that converts them in ``folder``."""
+    """The error for weights that exist as pickles only, with the command that converts them in ``folder``."""
     return InputError(
         place,
-        f"pickled weights only ({pattern}), and a pickle runs whatever code was put into it",
-        f"Where you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pattern}'`",
+        f"pickled weights only ({pattern}), and a pickle can run any code",
+        f"If you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pattern}'`",
     )
 
 
 @contextlib.contextmanager
 def open_shard(path: Path) -> Iterator[Any]:
-    """A safetensors file, its tensors read into memory of their own; InputError where it is cut or damaged.
+    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged.
 
-    safetensors would by default map the file: pages count twice while a tensor is converted, and a file that
-    changes or vanishes under a running job ends it.
+    By default safetensors maps the file: pages then count twice while a tensor is converted, and a job ends when its
+    file changes or vanishes.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -120,15 +121,15 @@ def checkpoint_digest(folder: Path) -> str:
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """What ``checkpoint.json`` says, and the digest of each file and of all of them.
+    """The content of ``checkpoint.json``, and the digest of each file and of all of them.
 
-    The digests are of the files as they are: a copy that was trained on still has the ``checkpoint.json`` of before.
+    The digests are of the files as they are now: further training leaves an old ``checkpoint.json``.
     """
     return {**facts(folder), **_digests(folder)}
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """What ``checkpoint.json`` says of a folder's origin (family, repository, revision, …); {} without one."""
+    """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
     return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
 
 
@@ -150,7 +151,7 @@ def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -
 
 
 def write_tensors(tensors: dict[str, Any], path: Path) -> None:
-    """Write a safetensors file that others may read."""
+    """Write a safetensors file with the permissions of any new file."""
     from safetensors.torch import save_file
 
     save_file(tensors, path, metadata={"format": "pt"})
@@ -163,7 +164,7 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 def _digests(folder: Path) -> dict[str, Any]:
-    """Taken once per machine and remembered: a 16 GB checkpoint is not read in every job."""
+    """Computed once per machine and cached: no job reads 16 GB only to hash them."""
     remembered = files.cache_folder() / "digests" / f"{files.digest(_stamps(folder))}.json"
     if not remembered.exists():
         digests = {path.name: files.file_digest(path) for path in _content(folder)}
@@ -172,7 +173,7 @@ def _digests(folder: Path) -> dict[str, Any]:
 
 
 def _stamps(folder: Path) -> list[list[Any]]:
-    """What tells whether the files are as they were hashed: path, size and time of change of each."""
+    """Path, size and time of change of each file: if these are the same, the cached digests hold."""
     stats = [(path.resolve(), path.stat()) for path in _content(folder)]
     return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
 

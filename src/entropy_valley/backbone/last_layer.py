@@ -1,7 +1,6 @@
-"""The last layer on the rows that are read: of all others only keys and values are needed.
+"""The last layer computed only on the rows that are read: the other rows give it keys and values alone.
 
-Transformers drives the stock layers as ever; the last one is of a subclass that, where rows are named, narrows the
-states to them.
+Transformers runs the stock layers as usual. The last one is a subclass that takes the rows to compute.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
 
 from entropy_valley.backbone.attention import BIDIRECTIONAL, Segments
 
-FULL_KERNEL = 4  # rows: below this a CPU's BLAS takes another path, whose sums round otherwise
+FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
 
 
 class _Narrowing:
@@ -28,9 +27,10 @@ class _Narrowing:
         reading: Segments | None = None,
         **options: Any,
     ) -> torch.Tensor:
-        """As the stock layer, (1, rows, width); with ``rows`` those alone.
+        """The stock layer's output, (1, rows, width); with ``rows``, only theirs.
 
-        They are the queries of ``reading``; without it all rows attend, and what follows is of ``rows`` alone.
+        With ``reading``, only its queries, which are ``rows``, attend. Without it all rows attend, and the layer then
+        continues with ``rows``.
         """
         if rows is None:
             return super().forward(hidden_states, *rest, **options)
@@ -80,13 +80,13 @@ _NARROWING = {LlamaDecoderLayer: _NarrowingLlama, Qwen2DecoderLayer: _NarrowingQ
 
 
 def narrow(model: Any) -> None:
-    """Let the last layer of a bidirectional stock ``…ForCausalLM`` spare the rows that are not read.
+    """Let the last layer of a bidirectional stock ``…ForCausalLM`` skip the rows that are not read.
 
-    A layer of a class whose computation is not known here stays as it is.
+    A layer of a class that is not listed here does not change.
     """
     last = model.model.layers[-1]
     if model.config._attn_implementation == BIDIRECTIONAL:
-        # The class alone changes: made anew, the layer would draw its random weights a second time.
+        # Only the class changes: a new layer would draw random weights a second time.
         last.__class__ = _NARROWING.get(type(last), type(last))
 
 

@@ -1,4 +1,4 @@
-"""From a checkpoint folder, and an adapter, to a frozen model."""
+"""From a checkpoint folder and an adapter to a frozen model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from entropy_valley.backbone.tokenizer import load_tokenizer
 
 @dataclass(frozen=True)
 class Backbone:
-    """A frozen model, its tokenizer and the ids that decoding needs; an autoregressive one has no mask."""
+    """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
+
+    ``shifted``: the logits of slot i are read from row i - 1.
+    """
 
     family: Family
     model: Any
@@ -29,7 +32,7 @@ class Backbone:
     eos_id: int
     bos_id: int | None
     digest: str
-    shifted: bool  # whether the logits of slot i are read from row i - 1; as the family has it unless asked otherwise
+    shifted: bool
 
     @property
     def device(self) -> torch.device:
@@ -37,7 +40,7 @@ class Backbone:
 
     @property
     def context(self) -> int:
-        """The most tokens that prompt and canvas may have together."""
+        """The largest number of tokens of prompt and canvas together."""
         return self.model.config.max_position_embeddings
 
 
@@ -51,14 +54,14 @@ def load_backbone(
     merge: bool = True,
     shifted: bool | None = None,
 ) -> Backbone:
-    """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter's W + (alpha/r) B A.
+    """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter: W + scaling · B A.
 
-    Unless ``merge``, the adapter's factors stay beside the weights in float32, run by PEFT as in training.
-    Raises InputError for a missing, extra, misshapen or truncated tensor, a config or a special token that the
-    family does not have, an adapter trained on another checkpoint and one that is no plain LoRA of this model.
+    With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
+    the family's. Raises InputError for tensors that are missing, extra, truncated or of a wrong shape, for a config or
+    special tokens that do not fit the family, and for an adapter of another checkpoint or not a plain LoRA adapter.
     """
     folder, kind = Path(folder), find_family(family)
-    # The current GPU by its number: safetensors takes a bare "cuda" for the first one, in every process.
+    # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     digest = checkpoint.checkpoint_digest(folder)
@@ -78,7 +81,7 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Any:
-    """The family's stock class with our attention; on ``meta`` its tensors take no memory."""
+    """A model of the family's stock class with our attention; on ``meta`` its tensors take no memory."""
     import transformers
 
     stock = getattr(transformers, family.architecture)
@@ -122,7 +125,7 @@ def new_model(
 
 @torch.inference_mode()
 def _assert_attention(model: Any, family: Family) -> None:
-    """A model of the other attention would pass every shape check and decode nonsense: see if it sees a later token."""
+    """Check whether a later token changes an earlier state: wrong attention would pass every shape check."""
     before, after = (hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1))
     if torch.equal(before, after) != family.causal:
         does = "changes" if family.causal else "does not change"

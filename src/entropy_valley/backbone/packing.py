@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one pass: no padding, attention inside each of them and nothing between."""
+"""Sequences of different lengths in one pass: no padding, and attention only inside each sequence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Packed:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a pass that are read: their ``places`` (read rows,), ascending, and how many each sequence has.
+    """The rows of a pass that are read: their ``places`` (read rows,), ascending, and their ``counts`` by sequence.
 
-    Without ``counts`` the last layer still attends from all rows: in training, where sequences of one length have
-    unlike counts, one call for all of them costs less than a call for each.
+    Without ``counts`` all rows of the last layer attend. In training this is cheaper: sequences of one length have
+    different counts, and one attention call serves them all.
     """
 
     places: torch.Tensor
@@ -43,9 +43,9 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
 
 
 def hidden_states(model: Any, packed: Packed, rows: Rows | None = None) -> torch.Tensor:
-    """Last hidden states after the final norm, (rows, width), of a stock ``…ForCausalLM`` made by this room.
+    """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.loading`.
 
-    With ``rows`` of those alone: the last layer then computes for the others only what they attend to.
+    With ``rows``, only theirs: for the other rows the last layer computes only keys and values.
     """
     options = {"segments": Segments(packed.lengths, packed.lengths)}
     spared = rows is not None and reads_rows(model)

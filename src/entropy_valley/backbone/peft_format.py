@@ -1,4 +1,4 @@
-"""A LoRA adapter, and PEFT's format of it: tensor names and ``adapter_config.json``."""
+"""A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PREFIX = "base_model.model."
 _MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
 _PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
 
-# Settings that say how an adapter was trained or where it belongs, and those that are read here.
+# Settings of training and origin, and the settings that are read here.
 _HARMLESS = {
     *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
     *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
@@ -37,9 +37,9 @@ _PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True,
 class Adapter:
     """Changes W + scaling · B A of a stock model's linear layers.
 
-    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU; ``alphas`` the alpha of
-    each. The scaling is alpha / rank (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski, 2023).
-    ``dropout`` is that of training; ``base`` the backbone's repository or path, where known.
+    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU; ``alphas`` holds each
+    module's alpha. The scaling is alpha / rank (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski,
+    2023). ``dropout`` was used in training; ``base`` is the backbone's repository or path, None if unknown.
     """
 
     pairs: Mapping[str, tuple[Tensor, Tensor]]
@@ -60,7 +60,7 @@ class Adapter:
 
     @property
     def digest(self) -> str:
-        """One digest of names, scalings, shapes and float32 bytes, whatever layout and precision they came in."""
+        """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
         return files.digest(
             [
                 (module, self.scaling(module), [(list(tensor.shape), _bytes_digest(tensor)) for tensor in pair])
@@ -79,9 +79,9 @@ def from_peft(
 ) -> Adapter:
     """An adapter from PEFT's tensors and its ``adapter_config.json``.
 
-    Raises InputError for settings and tensors with which PEFT would compute something else than W + scaling · B A,
-    for a matrix without its pair or of another shape, and, given a ``model`` (on ``meta`` will do), for a module that
-    it has not.
+    Raises InputError for settings and tensors with which PEFT computes something other than W + scaling · B A, and for
+    a matrix without its pair or of a wrong shape. With a ``model``, which may be on ``meta``, also for modules that it
+    does not have.
     """
     sides, written, extra = _by_module(weights, family)
     pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
@@ -106,10 +106,10 @@ def from_peft(
 
 
 def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """PEFT's tensors and ``adapter_config.json``: in the released names of ``family``, or without one in stock names.
+    """PEFT's tensors and ``adapter_config.json``: in the released names of ``family``; without a family in stock names.
 
-    Modules go by full paths: LLaDA's head ends like its blocks' ``ff_out``. What PEFT takes for granted is left out:
-    an older one refuses keys that it does not know.
+    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
+    are left out, because older versions refuse keys that they do not know.
     """
     names = {module: family.released_name(module) if family else module for module in adapter.pairs}
     tensors = {
@@ -121,7 +121,7 @@ def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, T
 
 
 def _settings(adapter: Adapter, names: Mapping[str, str]) -> dict[str, Any]:
-    """``adapter_config.json``, modules under ``names``: the commonest rank and alpha, patterns for the others."""
+    """``adapter_config.json`` with module ``names``: the most common rank and alpha, and patterns for the others."""
     ranks = {module: adapter.rank(module) for module in names}
     (rank, _), (alpha, _) = (Counter(values.values()).most_common(1)[0] for values in (ranks, adapter.alphas))
     settings = {
@@ -146,7 +146,7 @@ def _bytes_digest(tensor: Tensor) -> str:
 def _by_module(
     weights: Mapping[str, Tensor], family: Family
 ) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
-    """Tensors by stock module and side, what the file calls each module, and the names of all other tensors."""
+    """Tensors by stock module and side, each module's name in the file, and the names of all other tensors."""
     sides, written, extra = defaultdict(dict), {}, []
     for name, tensor in weights.items():
         match = _MATRIX.fullmatch(name)
@@ -159,7 +159,7 @@ def _by_module(
 
 
 def _other_functions(settings: Mapping[str, Any]) -> list[str]:
-    """What is set and not known to leave W + scaling · B A as it is: a later PEFT's settings too."""
+    """Settings that may change W + scaling · B A, unknown ones of later PEFT versions included."""
     return [
         f"{key} is {value!r}"
         for key, value in sorted(settings.items())
@@ -173,7 +173,7 @@ def _misfits(
     settings: Mapping[str, Any],
     model: Module | None,
 ) -> dict[str, list[str]]:
-    """Modules that the model has not, and pairs that do not fit its weights or the rank in the settings."""
+    """Modules that the model does not have, and pairs that do not fit its weights or the rank in the settings."""
     weights, unknown, misshapen = _linear_weights(model), [], []
     for module, (down, up) in pairs.items():
         rank, weight = _pattern(settings, "rank", written[module]), weights.get(module)
@@ -201,7 +201,7 @@ def _fits(down: Tensor, up: Tensor, rank: int, shape: tuple[int, int] | None) ->
 
 
 def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
-    """The rank or alpha of a module: by PEFT's rule that of the first pattern that its name ends on, or the common."""
+    """The rank or alpha of a module, by PEFT's rule: the first pattern that its name ends with, else the default."""
     common = settings.get({"rank": "r", "alpha": "lora_alpha"}[what], _PEFT_DEFAULT)
     patterns = settings.get(f"{what}_pattern") or {}
     return next((value for key, value in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", module)), common)

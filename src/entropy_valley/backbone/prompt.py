@@ -1,4 +1,4 @@
-"""The model's input around the canvas: prompt and target, tokenised apart and concatenated."""
+"""The prompt before the canvas. Prompt and target are tokenised separately and concatenated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACE = "{src}"
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt template with one ``{src}``, under one tokenizer; ``bos`` is the id put in front, if any."""
+    """A prompt template with one ``{src}``, and its tokenizer; ``bos`` is the id of a BOS token in front, or None."""
 
     template: str
     tokenizer: Any
@@ -22,18 +22,18 @@ class Prompt:
         if self.template.count(PLACE) != 1:
             raise InputError(
                 "prompt",
-                f"{self.template!r} holds {PLACE} {self.template.count(PLACE)} times",
-                f"A template names the source exactly once, as {PLACE}.",
+                f"{self.template!r} has {PLACE} {self.template.count(PLACE)} times",
+                f"Write {PLACE} exactly once, where the source goes.",
             )
 
     def encode(self, source: str) -> list[int]:
-        """Token ids of prompt(x), the BOS in front where the backbone uses one."""
+        """Token ids of prompt(x), with the BOS in front if there is one."""
         return ([] if self.bos is None else [self.bos]) + self.tokens(self.template.replace(PLACE, source))
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids of a bare text, no special tokens; its length is |x| for a source and |y| for a target."""
+        """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def text(self, tokens: list[int]) -> str:
-        """The stripped text of tokens, special tokens left out."""
+        """The stripped text of tokens, without special tokens."""
         return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()

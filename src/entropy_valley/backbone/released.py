@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself, held against what its family computes and what was published."""
+"""A checkpoint's config and special tokens, checked against its family and its release."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CONFIG = "config.json"
 def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
     """Keyword arguments of the stock config, from ``config.json``.
 
-    Raises one InputError that names every field in which the checkpoint computes something else than its family and,
-    where it is from the ``repository`` of one of the family's releases, every field that is not as published there.
-    By default ``checkpoint.json`` says where it is from.
+    Raises one InputError that names every field with which the checkpoint computes another function than its family.
+    If ``repository`` (default: the one in ``checkpoint.json``) is a release of the family, also every field that
+    differs from the release.
     """
     said = _said(folder, family)
     repository = repository or checkpoint.facts(folder).get("repository")
@@ -43,8 +43,8 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
     """The ids of the ``mask``, ``eos``, ``pad`` and ``bos`` token in the tokenizer; None: the family has none.
 
-    Raises one InputError that names every token which the tokenizer has not, or under another id than ``config.json``
-    or, in a vocabulary of its size, a release of the family has it.
+    Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
+    ``config.json`` or from a release of the family with a vocabulary of the same size.
     """
     vocabulary, tokens = tokenizer.get_vocab(), _special_tokens(family, tokenizer)
     ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
@@ -66,7 +66,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
 
 
 def _said(folder: Path, family: Family) -> dict[str, Any]:
-    """What ``config.json`` says, and what the authors' class takes for a fixed field that it leaves out."""
+    """``config.json`` over the family's defaults for fields that it leaves out."""
     said = files.read_json(folder / CONFIG)
     if not isinstance(said, dict):
         raise InputError(folder / CONFIG, "not a JSON object", "Fetch it again.")
@@ -74,7 +74,7 @@ def _said(folder: Path, family: Family) -> dict[str, Any]:
 
 
 def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    """What is found and other than expected; a field that is not found is as the stock class has it."""
+    """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
     return [
         f"{key} is {found[key]!r}, not {value!r}"
         for key, value in expected.items()
@@ -83,7 +83,7 @@ def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[
 
 
 def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
-    """The literal special tokens; a mask token that the tokenizer itself declares goes first."""
+    """The special tokens; a mask token that the tokenizer itself declares has priority."""
     return {
         "mask": family.mask_token and (getattr(tokenizer, "mask_token", None) or family.mask_token),
         "eos": family.eos_token,
@@ -93,9 +93,9 @@ def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
 
 
 def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
-    """By who says so: the special ids that ``config.json`` and the releases with a vocabulary of its size name."""
+    """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
     said = _said(folder, family)
-    # No BOS from config.json: Dream's keeps that of Qwen2, which its own tokenizer has replaced.
+    # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
     known = {f"{CONFIG} says": {kind: said.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
     size = family.to_stock(said)["vocab_size"]
     return known | {

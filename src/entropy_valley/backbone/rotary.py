@@ -1,4 +1,4 @@
-"""Rotary embedding with angles in full float32, and as LLaDA's authors have it, with q and k rotated in float32."""
+"""Rotary embedding with angles in full float32; optionally q and k are rotated in float32 too, as LLaDA does."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 
 
 def exact(rotary: type[torch.nn.Module], float32: bool) -> type[torch.nn.Module]:
-    """A stock rotary embedding class that computes its angles in full float32, whatever matrix products may do.
+    """A stock rotary embedding class that computes its angles in full float32, whatever the matmul precision is.
 
-    They are a matrix product there, and training lets those run in TF32 on a GPU, where inverse frequencies keep ten
-    bits: up to 0.16 rad at position 1,000, and decoding would see other angles. Where ``float32``, cos and sin stay
-    float32 too; the stock class casts them to the dtype of the states, and q and k are rotated in it. What a rotation
-    in float32 gives is cast back by every attention that :mod:`attention` registers.
+    The stock class computes angles by a matrix product. In training this would run in TF32 on a GPU, where inverse
+    frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding. With
+    ``float32`` cos and sin stay float32 too, so q and k are rotated in float32 and not in the dtype of the states. The
+    attentions of :mod:`.attention` cast them back.
     """
 
     class Exact(rotary):

@@ -1,4 +1,4 @@
-"""Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for an embedded backbone."""
+"""Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for a backbone of the demo."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
 WHOLE = "tokenizer.json"
-# Beside it, what else is declared; transformers adds to the tokenizer what it has not.
+# Files beside it that declare more tokens; transformers adds these to the tokenizer.
 DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own fast tokenizer, never through remote code.
+    """The checkpoint's own fast tokenizer, without remote code.
 
-    Raises InputError where there is neither ``tokenizer.json`` nor all the files of the family's tokenizer class.
+    Raises InputError if there is no ``tokenizer.json`` and not all files of the family's tokenizer class.
     """
     import transformers
 
@@ -34,7 +34,7 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
 
 
 def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
-    """The tokens declared beside ``tokenizer.json``: each a string, or its ``content`` and flags."""
+    """The tokens declared beside ``tokenizer.json``: strings, or mappings with ``content`` and flags."""
     said = [files.read_json(folder / name) for name in DECLARATIONS if (folder / name).exists()]
     tokens = [token for one in said for key, token in one.items() if key.endswith("_token")]
     for one in said:
@@ -43,7 +43,7 @@ def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
-    """A byte-level BPE of at most ``vocabulary`` entries, the family's special tokens first."""
+    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,4 +1,4 @@
-"""Released weights into a stock model: all headers first, then each tensor once, in the model's dtype on its device."""
+"""Released weights into a stock model: first all headers are checked, then each tensor is read once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError, listed
 
-_COMPUTED = ".rotary_emb.inv_freq"  # older exports carry the rotary table, which is computed
+_COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """A tensor as the header of its file has it."""
+    """A tensor in the header of its file."""
 
     path: Path
     shape: tuple[int, ...]
@@ -29,25 +29,26 @@ class _Stored:
 def fill(model: Any, family: Family, folder: Path, device: str) -> None:
     """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
 
-    Nothing is mapped: the weights do not change or end with their files. The host holds no more than the model's
-    part on it and one tensor as stored. Raises InputError where :func:`check` does, and for what no checkpoint fills.
+    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
+    beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
+    no checkpoint fills.
     """
     stored = check(model, family, folder)
     parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
-    # A tensor is there twice while its dtype changes: the largest come first, when the model is still small.
+    # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
     for name in sorted(stored, key=lambda name: -prod(stored[name].shape)):
         stock, parameter = parameters[name]
         _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
-    # The rotary table is no tensor of a checkpoint: on `meta` it was never computed.
+    # The rotary table is not in a checkpoint, and on `meta` it was not computed.
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
     _require_filled(model, family, folder)
 
 
 def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
-    """Where each of the model's tensors lies, by released name, as the files' headers say; no weight is read.
+    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
 
-    Raises one InputError that names every file that is missing or damaged and every tensor that is in two files, not
-    where the index has it, not in the index, missing, extra, or of another shape.
+    Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
+    two files, of a wrong shape, or not where the index says.
     """
     wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
     found, unreadable = _headers(folder)
@@ -60,7 +61,7 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
 
 
 def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
-    """Every place of each tensor, and by file why it could not be read."""
+    """All places of each tensor, and by file the reason why it could not be read."""
     found, unreadable = defaultdict(list), {}
     for path in checkpoint.shards(folder):
         try:
@@ -78,7 +79,7 @@ def _problems(
     index: Mapping[str, str],
     unreadable: Mapping[str, str],
 ) -> dict[str, list[str]]:
-    """What does not fit, by kind: shapes by name, places by name, files by name as the index has them, bad files."""
+    """Problems by kind, from the ``wanted`` shapes, the ``found`` tensors, the ``index`` and the unreadable files."""
     return {
         "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
         "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in found.items() if len(places) > 1],
@@ -105,12 +106,12 @@ def _files(places: Sequence[_Stored]) -> list[str]:
 
 def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
     with checkpoint.open_shard(path) as shard:
-        # First the device, then the dtype: in one call torch would convert on the host, into a second tensor there.
+        # First the device, then the dtype: one call for both would make a second tensor on the host.
         return shard.get_tensor(name).to(device).to(dtype)
 
 
 def _require_filled(model: Any, family: Family, folder: Path) -> None:
-    """Two names of one weight, and buffers that are computed: neither is a tensor of a checkpoint."""
+    """Refuse models with tied weights or computed buffers: a checkpoint does not hold these."""
     tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
     empty = [name for name, tensor in tensors if tensor.is_meta]
     if empty:

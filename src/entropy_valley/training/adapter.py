@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import CARD, write_adapter
+from entropy_valley.backbone.adapters import FACTS, write_adapter
 from entropy_valley.backbone.checkpoint import facts as origin
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
@@ -48,9 +48,9 @@ def versions() -> dict[str, str]:
 
 def is_finished(folder: Path, identity: Mapping[str, Any], backbone: Backbone) -> bool:
     """Whether ``folder`` already holds this very adapter: a config that was changed and changed back costs nothing."""
-    if not (folder / CARD).exists():
+    if not (folder / FACTS).exists():
         return False
-    card, wanted = files.read_json(folder / CARD), {**identity, **_circumstances(backbone)}
+    card, wanted = files.read_json(folder / FACTS), {**identity, **_circumstances(backbone)}
     return all(card.get(key) == value for key, value in wanted.items())
 
 
@@ -77,7 +77,7 @@ def save(
     with files.atomic_folder(folder) as new:
         write_adapter(change, new)
         card = {**facts, **_circumstances(backbone), **summary(change, backbone.model)}
-        files.write_json(new / CARD, card)
+        files.write_json(new / FACTS, card)
         files.write_text(new / LOSSES, history_csv(history))
         check_modules(change, lora.targets(backbone.model, backbone.family))
         check_values(change)

@@ -20,7 +20,7 @@ from entropy_valley.backbone.released import config_arguments
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora
 
-FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.CARD)
+FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.FACTS)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
             **differences,
             **adapter.summary(given, model),
         }
-        files.write_json(new / adapters.CARD, card)
+        files.write_json(new / adapters.FACTS, card)
 
 
 def _require_trained(job: Job, folder: Path, given: Adapter) -> None:

@@ -1,4 +1,4 @@
-"""The families this project loads; a new one is one file and one line here, or a user's own ``module:NAME``."""
+"""The families of checkpoints. A new one is one file and one entry here, or a user's own ``module:NAME``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FAMILIES", "LORA_TARGETS", "Family", "Release", "find_family"]
 
 
 def find_family(name: str) -> Family:
-    """The family of that name, or of a user's own module, which is then its name; InputError where there is none."""
+    """The family of that name; a user's own is named ``module:NAME``. Raises InputError if there is none."""
     family = plugins.find("family", FAMILIES, name)
     if not isinstance(family, Family):
         raise InputError(f"family {name!r}", "is no Family", "Name an instance of backbone.families.Family.")

@@ -1,4 +1,4 @@
-"""What sets one family of checkpoints apart from another, as data."""
+"""A family of checkpoints, as data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOCK_FIELDS = (
     "rms_norm_eps",
     "tie_word_embeddings",
 )
-# What stock Llama takes for granted under the stock names; a checkpoint that says otherwise computes another function.
+# What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
 LLAMA_FIXED = {
     "hidden_act": "silu",
     "tie_word_embeddings": False,
@@ -35,10 +35,10 @@ LLAMA_FIXED = {
 class Release:
     """A checkpoint as its authors published it on the Hugging Face hub.
 
-    ``config`` holds what its ``config.json`` is known to say and the computation depends on, under the stock names;
-    ``ids`` the ids of its ``mask``, ``eos``, ``pad`` and ``bos`` token (None: it has none, or none that is used), true
-    of any checkpoint with a vocabulary of its size. ``revision`` is the pinned commit; None: the newest is resolved
-    once and written to the results. A ``gated`` one wants its licence accepted first.
+    ``config`` holds the fields of its ``config.json`` that the computation depends on, under the stock names. ``ids``
+    are the ids of its ``mask``, ``eos``, ``pad`` and ``bos`` token (None: it has none, or does not use it); they hold
+    for any checkpoint with a vocabulary of this size. ``revision`` is the pinned commit; None: the newest is resolved
+    once and written to the results. ``gated``: users must accept its licence first.
     """
 
     repository: str
@@ -53,24 +53,22 @@ class Release:
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
-    ``architecture`` is a stock class of Llama's build: rotary embedding ``model.rotary_emb``, blocks ``model.layers``
-    of ``self_attn`` and ``mlp``, and an ``lm_head`` that is not tied to the embeddings.
+    ``architecture`` is a stock class with Llama's structure: rotary embedding ``model.rotary_emb``, blocks
+    ``model.layers`` of ``self_attn`` and ``mlp``, and an ``lm_head`` that is not tied to the embeddings.
 
-    ``names`` pairs released with stock tensor names, ``{i}`` standing for the block; empty means equal names.
-    ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class, and
-    ``to_released`` turns a stock config into the released one; ``fixed`` holds the fields whose other values
-    would mean another function, and ``defaults`` what the authors' class takes for one that ``config.json`` leaves out,
-    where that is not what ``fixed`` says.
+    ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
+    ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class. ``to_released``
+    turns a stock config into the released one. ``fixed`` holds the fields for which another value would mean another
+    function. ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if that
+    differs from ``fixed``.
 
-    ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family
-    is an autoregressive one: it has no mask token, attends to the past alone and predicts the next position.
-    ``float32_rotary`` rotates queries and keys in float32 whatever the model's dtype; stock classes rotate in the
-    model's.
+    ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family is
+    autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
+    rotates queries and keys in float32 whatever the model's dtype is.
 
-    The special tokens are literal strings of the released tokenizer (None: it has none, or none that is
-    used). A ``tokenizer_class`` reads the files of a release without ``tokenizer.json``.
-    ``chat`` wraps a prompt as the family's instruction tuning did, at ``{prompt}``, with ``chat_tokens`` of its own,
-    the last of which ends a turn.
+    The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
+    ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
+    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, and the last one ends a turn.
     """
 
     name: str
@@ -96,15 +94,15 @@ class Family:
 
     @property
     def turn_end(self) -> str | None:
-        """The token that ends a turn of a chat, and with it a text; None for a family without chats."""
+        """The token that ends a turn of a chat, and so a text; None for a family without chats."""
         return self.chat_tokens[-1] if self.chat_tokens else None
 
     def release(self, repository: str) -> Release | None:
-        """The release of that repository; None where the family knows none of it."""
+        """The release of that repository; None if the family does not list it."""
         return next((release for release in self.releases if release.repository == repository), None)
 
     def stock_name(self, released: str) -> str:
-        """The stock name of a released tensor; a name outside the map is returned as it is."""
+        """The stock name of a released tensor; other names are returned unchanged."""
         return _rename(released, self.names)
 
     def released_name(self, stock: str) -> str:

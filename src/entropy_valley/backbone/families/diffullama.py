@@ -1,9 +1,8 @@
 """DiffuLLaMA (diffusionfamily/diffullama): Llama-2's tensors and computation, logits shifted by one.
 
-Llama-2 has no mask token. The authors took entry 811 of its vocabulary, ``ти``, for one: it is the default of their
-training script, and the released tokenizer declares it (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). What
-a tokenizer declares goes first here too, and must be 811. It also declares a pad token ``¨``, which has no use here:
-nothing is padded.
+Llama-2 has no mask token. The authors use entry 811 of its vocabulary, ``ти``: it is the default of their training
+script, and the released tokenizer declares it (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). Here too, the
+declared mask token is used, and its id must be 811. The tokenizer also declares a pad token ``¨``, which is not used.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ BASE = Release(
     repository="Dream-org/Dream-v0-Base-7B",
     licence="Apache-2.0",
     revision="6572adb5535263e4d1a337b56942ba48b6dee2a9",
-    config={  # not the context, on which its rotation does not depend
+    config={  # without the context: the rotation does not depend on it
         "vocab_size": 152064,
         "hidden_size": 3584,
         "intermediate_size": 18944,

@@ -1,8 +1,8 @@
 """Dream-Instruct (Dream-org/Dream-v0-Instruct-7B): Dream's tensors, computation and vocabulary, tuned on chats.
 
-``chat`` is what Qwen2.5's template, which its tokenizer keeps, makes of one user message, the default system message
-included. A turn, and with it a translation, ends with ``<|im_end|>``; the EOS stays ``<|endoftext|>`` (id 151643), as
-its ``generation_config.json`` says.
+``chat`` is Qwen2.5's template, which its tokenizer keeps, for one user message, with the default system message. A
+turn, and so a translation, ends with ``<|im_end|>``; the EOS is still ``<|endoftext|>`` (id 151643), as in its
+``generation_config.json``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, rotated in float32, under the tensor names of OLMo."""
+"""LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, with rotation in float32, and OLMo's tensor names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIELDS = {  # stock: released
     "rms_norm_eps": "rms_norm_eps",
 }
 
-# What the stock class takes for granted; a checkpoint that says otherwise computes another function.
+# What the stock class assumes. A checkpoint with another value computes another function.
 FIXED = {
     "activation_type": "silu",
     "alibi": False,
@@ -52,7 +52,7 @@ FIXED = {
     "weight_tying": False,
 }
 
-# What the authors' configuration_llada.py, which is OLMo's, takes for a field that config.json leaves out.
+# What the authors' configuration_llada.py (OLMo's) assumes for a field that config.json leaves out.
 DEFAULTS = {
     "activation_type": "swiglu",
     "attention_dropout": 0.1,

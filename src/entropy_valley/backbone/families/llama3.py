@@ -1,4 +1,4 @@
-"""LLaMA-3 (meta-llama/Meta-Llama-3-8B): the autoregressive system of reference, Llama's own tensors and computation."""
+"""LLaMA-3 (meta-llama/Meta-Llama-3-8B): the autoregressive reference, with Llama's own tensors and computation."""
 
 from __future__ import annotations
 
