@@ -27,7 +27,7 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.translator import decode
 from entropy_valley.engine.engine import BUDGET, Engine
@@ -66,7 +66,7 @@ def run(workload: Workload, selector: str, method: str, steps: int, budget: int 
 def run_engine(workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None) -> Run:
     """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
-    selector, ledger = make_selector(name, {"ratios": ratios}), Ledger()
+    selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
     engine = Engine(workload.backbone, ledger, budget)
     done = dict(decode(engine, selector, workload.sentences, workload.prompts, denoising))

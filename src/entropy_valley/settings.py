@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
 
@@ -11,6 +11,14 @@ class Section(BaseModel):
     """A block of the config: no unknown keys, no changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ByDirection:
+    """Marks a setting that the config may give by direction; its class sees that of one direction."""
+
+
+T = TypeVar("T")
+PerDirection = Annotated[T, ByDirection()]
 
 
 def unique(values: list[Any]) -> list[Any]:
@@ -40,6 +48,7 @@ Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
 Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]

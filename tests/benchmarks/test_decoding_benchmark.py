@@ -15,7 +15,7 @@ import workload
 from baselines import Padded
 from workload import Shape
 
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference
 from entropy_valley.engine.ledger import Ledger
 
@@ -58,7 +58,7 @@ def test_what_is_needed_is_counted_pass_by_pass():
 
 def test_every_pass_of_the_engine_is_among_the_needed_ones(tiny):
     run = decoding.run_engine(tiny, (0.5, 0.8, 1.1), 4)
-    chosen = make_selector("ev", {"ratios": (0.5, 0.8, 1.1)})
+    chosen = make_method("ev", {"ratios": (0.5, 0.8, 1.1)})
     probes = sum(len(set(chosen.propose(sentence, {}))) for sentence in tiny.sentences)
     assert probes + len(tiny.prompts) * 3 >= run.passes > probes
 

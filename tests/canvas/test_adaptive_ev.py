@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import search
 
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.canvas.lengths import candidate_length
 
 RATIOS = [0.8, 1.0, 1.1]  # for 20 tokens 17, 21, 23 slots; a step below is 0.2, one above 0.1
 
 
 def adaptive(source_tokens, valley, ratios=RATIOS, **settings):
-    selector = make_selector("adaptive_ev", {"ratios": ratios, **settings})
+    selector = make_method("adaptive_ev", {"ratios": ratios, **settings})
     return search(selector, source_tokens, entropy=lambda length: float(abs(length - valley)))
 
 
@@ -58,11 +58,11 @@ grids = st.lists(st.integers(10, 300), min_size=1, max_size=6, unique=True).map(
 
 @given(grids, st.integers(0, 80), st.lists(st.integers(0, 9), min_size=7, max_size=7))
 def test_the_choice_is_the_lowest_probe_and_extra_probes_are_few(ratios, source_tokens, entropies):
-    selector = make_selector("adaptive_ev", {"ratios": ratios})
+    selector = make_method("adaptive_ev", {"ratios": ratios})
     row, rounds = search(selector, source_tokens, entropy=lambda length: float(entropies[length % 7]))
     window = {candidate_length(ratio, source_tokens) for ratio in ratios}
     assert rounds[0] == sorted(window)
     assert row["calls"] == len(row["candidates"]) <= len(window) + 6
     assert (min(row["scores"]), row["length"]) == min(zip(row["scores"], row["candidates"], strict=True))
-    ev, _ = search(make_selector("ev", {"ratios": ratios}), source_tokens, lambda length: float(entropies[length % 7]))
+    ev, _ = search(make_method("ev", {"ratios": ratios}), source_tokens, lambda length: float(entropies[length % 7]))
     assert min(row["scores"]) <= min(ev["scores"])

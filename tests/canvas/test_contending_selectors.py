@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from readings import reading, search
 
-from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_method
 
 # Mean entropies 1.0, 0.5, 0.75, 0.5 at 6, 8, 9, 11 slots: the valley is at 8, the shorter of a tie.
 ENTROPIES = {6: 1.0, 8: 0.5, 9: 0.75, 11: 0.5}
@@ -13,7 +13,7 @@ GRID = {"ratios": [0.5, 0.7, 0.8, 1.0]}  # 6, 8, 9 and 11 slots for ten source t
 
 
 def chosen(method, room=None, **settings):
-    return search(make_selector(method, GRID | settings), 10, entropy=ENTROPIES.__getitem__, room=room)[0]
+    return search(make_method(method, GRID | settings), 10, entropy=ENTROPIES.__getitem__, room=room)[0]
 
 
 def test_neighbours_are_two_on_either_side_of_the_valley():
@@ -24,7 +24,7 @@ def test_neighbours_are_two_on_either_side_of_the_valley():
 
 
 def test_no_neighbour_is_shorter_than_a_slot_and_its_eos():
-    choice = make_selector("neighbours", {"ratios": [1.0]}).choose(Sentence(2), {3: reading(1.0, 1.0, 0.0)})
+    choice = make_method("neighbours", {"ratios": [1.0]}).choose(Sentence(2), {3: reading(1.0, 1.0, 0.0)})
     assert list(choice.contenders) == [2, 3, 4, 5]
 
 

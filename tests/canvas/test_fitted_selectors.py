@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import LINE, STATISTICS, flat, search
 
-from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 
 
 def cal(source_tokens, confidence, bias=(0.0, 0.0, 0.0, 0.0, 1.0), **settings):
     statistics = dataclasses.replace(STATISTICS, bias=bias)
-    selector = make_selector("cal", {"ratios": 1.0, **settings}, statistics)
+    selector = make_method("cal", {"ratios": 1.0, **settings}, statistics)
     return search(selector, source_tokens, confidence=lambda length: confidence.get(length, 0.1))
 
 
@@ -62,7 +62,7 @@ class TestCal:
 class TestCalibratedEv:
     def test_entropy_is_divided_by_what_is_usual_there(self):
         # Ē is 1, 2, 4 at 3, 4, 5 slots: 0.9/1, 1.6/2 and 3.4/4.
-        selector = make_selector("ev_calibrated", {"ratios": [0.5, 0.75, 1.0]}, STATISTICS)
+        selector = make_method("ev_calibrated", {"ratios": [0.5, 0.75, 1.0]}, STATISTICS)
         row, rounds = search(selector, 4, entropy={3: 0.9, 4: 1.6, 5: 3.4}.__getitem__)
         assert rounds == [[3, 4, 5]]
         assert (row["length"], row["scores"]) == (4, [0.9, 0.8, 0.85])
@@ -77,13 +77,13 @@ class TestCalibratedEv:
     def test_under_a_flat_curve_it_is_ev(self, level, entropies):
         probes = {length: flat(length, round(value, 3)) for length, value in enumerate(entropies, 3)}
         statistics = dataclasses.replace(STATISTICS, entropies=[1.0])
-        calibrated = make_selector("ev_calibrated", {"ratios": [1.0]}, statistics)
-        ev = make_selector("ev", {"ratios": [1.0]})
+        calibrated = make_method("ev_calibrated", {"ratios": [1.0]}, statistics)
+        ev = make_method("ev", {"ratios": [1.0]})
         assert calibrated.choose(Sentence(4), probes) == ev.choose(Sentence(4), probes)
 
 
 def prior(source_tokens, entropy, statistics=STATISTICS, **settings):
-    return search(make_selector("ev_prior", settings, statistics), source_tokens, entropy=entropy)
+    return search(make_method("ev_prior", settings, statistics), source_tokens, entropy=entropy)
 
 
 class TestPriorEv:
@@ -124,7 +124,7 @@ class TestPriorEv:
 
 
 def line(source_tokens, entropy, statistics=STATISTICS, **settings):
-    return search(make_selector("ev_line", settings, statistics), source_tokens, entropy=entropy)
+    return search(make_method("ev_line", settings, statistics), source_tokens, entropy=entropy)
 
 
 class TestLineEv:
@@ -160,8 +160,8 @@ class TestLineEv:
 
 
 def test_the_line_alone_asks_nothing():
-    selector = make_selector("length_line", {}, STATISTICS)
+    selector = make_method("length_line", {}, STATISTICS)
     row, rounds = search(selector, 16)
     assert (row["length"], row["calls"], rounds) == (10, 0, [])
     low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
-    assert search(make_selector("length_line", {}, low), 3)[0]["length"] == 2
+    assert search(make_method("length_line", {}, low), 3)[0]["length"] == 2

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.canvas.length_head import LengthHead, fit, mean_states, report
-from entropy_valley.canvas.length_methods import Sentence, make_selector, uses_length_head
+from entropy_valley.canvas.length_methods import Sentence, find_method, make_method
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
 
@@ -21,15 +21,15 @@ FITTING = {"longest": 6, "epochs": 30, "learning_rate": 0.1, "batch": 4, "seed":
 def test_the_beam_is_of_the_likeliest_lengths():
     sentence = Sentence(4, None, {9: -0.5, 7: -1.5, 8: -1.5, 3: -4.0})
     for beam, lengths in ((1, [9]), (2, [9, 7]), (3, [9, 7, 8]), (8, [9, 7, 8, 3])):  # the shorter one on a tie
-        choice = make_selector("length_head", {"beam": beam}).choose(sentence, {})
+        choice = make_method("length_head", {"beam": beam}).choose(sentence, {})
         assert (choice.length, list(choice.contenders)) == (9, lengths)
         assert choice.scores == {length: -sentence.predicted[length] for length in lengths}
 
 
 def test_it_probes_nothing_and_says_that_it_needs_a_head():
-    assert list(make_selector("length_head", {}).propose(Sentence(4), {})) == []
-    assert uses_length_head("length_head", {}) and uses_length_head("mine", {"selector": "length_head"})
-    assert not uses_length_head("ev", {})
+    assert list(make_method("length_head", {}).propose(Sentence(4), {})) == []
+    assert find_method("length_head", {}).uses_length_head
+    assert not find_method("ev", {}).uses_length_head
 
 
 def test_a_prediction_is_a_softmax_over_lengths():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS
 
-from entropy_valley.canvas.length_methods import SELECTORS, Sentence, make_selector, uses_length_head
+from entropy_valley.canvas.length_methods import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.canvas.length_methods.base import Choice
 from entropy_valley.canvas.selection import choose_canvases, sentences_of
 from entropy_valley.engine.reading import Reading
@@ -55,12 +55,12 @@ ROWS = [Closed(id="a", source="one two three four", target="x y"), Closed(id="b"
 PREDICTED = [{5: -0.25, 4: -2.0}, {2: -0.125, 3: -3.0}]  # by a length head, from prompts
 
 
-@pytest.mark.parametrize("method", [name for name in SELECTORS if name != "oracle"])
+@pytest.mark.parametrize("method", [name for name in LENGTH_METHODS if name != "oracle"])
 def test_no_selector_but_oracle_is_given_the_reference(method):
     """Nothing reads the target on the way to a selector, and all that it is handed has no place for it."""
-    selector = make_selector(method, SETTINGS[method], STATISTICS)
+    selector = make_method(method, SETTINGS[method], STATISTICS)
     spied = Spied(selector)
-    predicted = PREDICTED if uses_length_head(method, {}) else [None, None]
+    predicted = PREDICTED if selector.uses_length_head else [None, None]
     sentences = sentences_of(ROWS, Words(), spied, predicted)
     assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
@@ -73,12 +73,12 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
 
 
 def test_the_oracle_is_given_the_references_length():
-    seen = sentences_of([dict(row.items()) for row in ROWS], Words(), make_selector("oracle", {}))
+    seen = sentences_of([dict(row.items()) for row in ROWS], Words(), make_method("oracle", {}))
     assert [sentence.reference_tokens for sentence in seen] == [2, 1]
 
 
 def test_every_selector_of_ours_is_tried_here():
-    assert SETTINGS.keys() == SELECTORS.keys()
+    assert SETTINGS.keys() == LENGTH_METHODS.keys()
 
 
 def test_what_a_selector_is_given_holds_numbers_of_probes_only():
@@ -99,14 +99,14 @@ def test_what_a_selector_is_given_holds_numbers_of_probes_only():
 
 def test_ev_rows_count_each_probed_length_once():
     probe = Probes(valley=4)
-    rows = choose_canvases(make_selector("ev", {"ratios": [0.5, 0.75, 0.8, 1.0]}), [Sentence(4), Sentence(1)], probe)
+    rows = choose_canvases(make_method("ev", {"ratios": [0.5, 0.75, 0.8, 1.0]}), [Sentence(4), Sentence(1)], probe)
     assert rows[0] == {"length": 4, "candidates": [3, 4, 5], "scores": [1.0, 0.0, 1.0], "calls": 3, "slots": 12}
     assert rows[1] == {"length": 2, "candidates": [2], "scores": [2.0], "calls": 1, "slots": 2}
     assert probe.rounds == [[(0, 3), (0, 4), (0, 5), (1, 2)]]  # one round, nothing twice
 
 
 def test_an_unprobed_row_names_its_length_alone():
-    (row,) = choose_canvases(make_selector("ratio", {"ratios": 1.5}), [Sentence(4)], Probes(0))
+    (row,) = choose_canvases(make_method("ratio", {"ratios": 1.5}), [Sentence(4)], Probes(0))
     assert row == {"length": 7, "candidates": [7], "scores": [], "calls": 0, "slots": 0}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import flat, search
 
-from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.canvas.length_methods.smartcrop_style import quantile
 from entropy_valley.engine.reading import Reading
 
@@ -20,12 +20,12 @@ def crop(*chances):
     slots = len(chances)
     logs = tuple(map(math.log, chances))
     probes = {slots: Reading((0,) * slots, (1.0,) * slots, (-1.0,) * slots, logs)}
-    return make_selector("smartcrop_style", {"ratios": [0.5, 1.0]}).choose(Sentence(6), probes)
+    return make_method("smartcrop_style", {"ratios": [0.5, 1.0]}).choose(Sentence(6), probes)
 
 
 class TestSmartCropStyle:
     def test_it_probes_one_generous_canvas(self):
-        selector = make_selector("smartcrop_style", {"ratios": [0.9, 0.7]})
+        selector = make_method("smartcrop_style", {"ratios": [0.9, 0.7]})
         row, rounds = search(selector, 20)
         assert rounds == [[28]]  # ⌊1.5 · 0.9 · 20⌋ + 1
         assert (row["calls"], row["slots"], row["scores"]) == (1, 28, [])
@@ -51,7 +51,7 @@ class TestSmartCropStyle:
 
 
 def lr_choice(probes, **settings):
-    return make_selector("lr_style", {"ratios": [1.0], **settings}).choose(Sentence(4), probes)
+    return make_method("lr_style", {"ratios": [1.0], **settings}).choose(Sentence(4), probes)
 
 
 class TestLengthRegularisedStyle:
@@ -81,4 +81,4 @@ class TestLengthRegularisedStyle:
         assert others == pytest.approx(scores, abs=2e-6)
 
     def test_it_probes_evs_grid(self):
-        assert sorted(make_selector("lr_style", {"ratios": [0.5, 1.0]}).propose(Sentence(4), {})) == [3, 5]
+        assert sorted(make_method("lr_style", {"ratios": [0.5, 1.0]}).propose(Sentence(4), {})) == [3, 5]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from readings import search
 
-from entropy_valley.canvas.length_methods import SELECTORS, make_selector
+from entropy_valley.canvas.length_methods import LENGTH_METHODS, make_method
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.params import methods
 
@@ -32,8 +32,8 @@ def test_it_is_short():
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     settings = methods.selector_settings(experiment, "confident", "en-zh")
     assert settings == {"selector": "lengths:MostConfident", "ratios": [0.7, 0.8, 0.9]}
-    selector = make_selector("confident", settings)
-    assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in SELECTORS.values()
+    selector = make_method("confident", settings)
+    assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in LENGTH_METHODS.values()
     row, rounds = search(selector, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
@@ -44,7 +44,7 @@ def test_it_may_ask_for_statistics(experiment, tmp_path, monkeypatch):
     declared = CODE.replace("sees_reference = False", "sees_reference = False\n    uses_statistics = True")
     (tmp_path / "fitted_lengths.py").write_text(declared.replace("ratios):", "ratios, statistics):", 1))
     settings = {"selector": "fitted_lengths:MostConfident", "ratios": [1.0]}
-    assert make_selector("fitted", settings).propose is not None
+    assert make_method("fitted", settings).propose is not None
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.contenders import winner
 from entropy_valley.decoding.decode_job import read_canvases
@@ -133,7 +133,7 @@ def test_contenders_that_are_none_are_refused(tmp_path, lengths):
 
 def test_the_translator_keeps_the_best_of_all(backbone):
     prompt, sources = Prompt("English: {src}\nGerman: ", backbone.tokenizer), ["Anna sees it", "a small dog paints it"]
-    plain, several = (make_selector(name, {"ratios": RATIOS}) for name in ("ev", "neighbours"))
+    plain, several = (make_method(name, {"ratios": RATIOS}) for name in ("ev", "neighbours"))
     first = Translator(backbone, prompt, plain, steps=4).translate(sources)
     translations = Translator(backbone, prompt, several, steps=4).translate(sources)
     for source, one, translation in zip(sources, first, translations, strict=True):
@@ -148,7 +148,7 @@ def test_the_translator_keeps_the_best_of_all(backbone):
 
 def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
     prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
-    for selector in (Fixed(500), make_selector("ev", {"ratios": [1.0, 500.0]})):
+    for selector in (Fixed(500), make_method("ev", {"ratios": [1.0, 500.0]})):
         with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
             Translator(backbone, prompt, selector, steps=4).translate(["Anna sees it"])
 

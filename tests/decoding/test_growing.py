@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from entropy_valley.backbone.packing import hidden_states
-from entropy_valley.canvas.length_methods import Sentence, make_selector
+from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.decoding import reference_variable_length as reference_growing
 from entropy_valley.decoding.variable_length import make_variable_length
@@ -205,7 +205,7 @@ def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, wind
         read = dict(Engine(backbone).run(queue))
         return [read[n] for n in range(len(asked))]
 
-    selector = make_selector("daedal", {"start": start, "eos_window": window})
+    selector = make_method("daedal", {"start": start, "eos_window": window})
     rows = choose_canvases(selector, [Sentence(5, room=most)] * len(prompts), probe)
     for prompt, row in zip(prompts, rows, strict=True):
         assert row["candidates"] == reference_growing.daedal_lengths(backbone, prompt, start, window, most)

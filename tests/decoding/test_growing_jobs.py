@@ -7,7 +7,7 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference_variable_length as reference_growing
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.revisions import DECODING
@@ -72,7 +72,7 @@ def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench
 def test_the_translator_takes_them_as_an_order(llada, order, settings):
     prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
     sources = ["Anna sees it", "the cat paints the old red car"]
-    selector = make_selector("daedal", DAEDAL)
+    selector = make_method("daedal", DAEDAL)
     translations = Translator(llada, prompt, selector, order, order_settings=settings).translate(sources)
     for source, translation in zip(sources, translations, strict=True):
         start, encoded = max(translation.scores), prompt.encode(source)

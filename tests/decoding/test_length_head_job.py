@@ -10,7 +10,7 @@ from bench import SCRIPTS, SELECTORS, Bench, run
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_head import LengthHead
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 
@@ -82,14 +82,14 @@ def test_another_heads_predictions_are_not_taken(bench):
 def test_without_its_head_a_method_says_so(bench, capsys):
     with pytest.raises(SystemExit):
         bench.canvas("length_head")
-    assert "selector of 'length_head': needs a length head" in capsys.readouterr().err
+    assert "length method 'length_head': needs a length head" in capsys.readouterr().err
 
 
 def test_the_translator_reads_the_same_head(bench, llada):
     path = train(bench) / "head.safetensors"
     rows = bench.canvas("length_head", "--length-head", path)
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]
-    prompt, selector = Prompt(bench.spec["prompt"], llada.tokenizer), make_selector("length_head", {})
+    prompt, selector = Prompt(bench.spec["prompt"], llada.tokenizer), make_method("length_head", {})
     translator = Translator(llada, prompt, selector, steps=8, length_head=LengthHead.read(path))
     bench.decode("length_head")
     texts = [row["hypothesis"] for row in files.read_jsonl(bench.out)]

@@ -70,7 +70,7 @@ def test_canvases_from_statistics(bench, method):
 def test_without_its_statistics_a_method_says_so(bench, capsys):
     with pytest.raises(SystemExit):
         bench.canvas("cal")
-    assert "selector of 'cal': needs length statistics" in capsys.readouterr().err
+    assert "length method 'cal': needs length statistics" in capsys.readouterr().err
 
 
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):

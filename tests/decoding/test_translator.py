@@ -7,7 +7,7 @@ import dataclasses
 from bench import with_turn_end
 
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_selector
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.decoding import reference, reference_orders
 from entropy_valley.decoding.translator import Translator
@@ -18,7 +18,7 @@ RATIOS = [0.5, 1.0, 1.5]
 
 def test_it_gives_algorithm_1(backbone):
     prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
-    translations = Translator(backbone, prompt, make_selector("ev", {"ratios": RATIOS}), steps=4).translate(SOURCES)
+    translations = Translator(backbone, prompt, make_method("ev", {"ratios": RATIOS}), steps=4).translate(SOURCES)
     for source, translation in zip(SOURCES, translations, strict=True):
         candidates = {candidate_length(ratio, len(prompt.tokens(source))) for ratio in RATIOS}
         means = {length: mean_entropy(backbone, prompt.encode(source), length) for length in candidates}
@@ -29,7 +29,7 @@ def test_it_gives_algorithm_1(backbone):
 
 
 def test_a_text_ends_before_the_end_of_a_turn(llada):
-    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_selector("ratio", {"ratios": 1.0})
+    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
     lengths = {source: candidate_length(1.0, len(prompt.tokens(source))) for source in SOURCES}
     texts = {source: reference.decode(llada, prompt.encode(source), lengths[source], 4)[1] for source in SOURCES}
     source, text = max(texts.items(), key=lambda item: len(item[1]))
@@ -40,7 +40,7 @@ def test_a_text_ends_before_the_end_of_a_turn(llada):
 
 
 def test_another_order_with_its_settings(llada):
-    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_selector("ev", {"ratios": RATIOS})
+    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
     translator = Translator(llada, prompt, selector, "hybrid", steps=4, order_settings={"p": 0.5})
     for source, translation in zip(SOURCES, translator.translate(SOURCES), strict=True):
         _, text = reference.decode(

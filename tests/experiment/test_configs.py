@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.canvas.length_methods import SELECTORS, Sentence, make_selector
+from entropy_valley.canvas.length_methods import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.length_methods import LengthMethods
@@ -81,7 +81,9 @@ METHODS = ["oracle", "ratio", "ev", "mine"]
 
 
 def test_a_selector_of_the_users_own_is_let_in(load, tmp_path, monkeypatch):
-    (tmp_path / "own_selectors.py").write_text("class Mine:\n    def __init__(self, share): pass\n")
+    (tmp_path / "own_selectors.py").write_text(
+        "class Mine:\n    sees_reference, propose, choose = False, None, None\n    def __init__(self, share): pass\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     mine = {"selector": "own_selectors:Mine", "share": 0.5}
     assert load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}}).matrix.methods == METHODS
@@ -106,8 +108,8 @@ def test_a_selector_of_ours_under_another_name(load):
     assert names == ["oracle", "ratio", "ev", "ev", "ratio"]
     settings = methods.selector_settings(experiment, "ev_2", "en-zh")
     assert settings == {"selector": "ev", "ratios": [0.5, 1.5], "score": "mean"}
-    assert make_selector("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
-    ratio = make_selector("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
+    assert make_method("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
+    ratio = make_method("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
     assert ratio.choose(Sentence(10), {}).length == 10
 
 
@@ -120,7 +122,7 @@ def test_one_ratio_for_all_directions(load):
     for direction in experiment.matrix.directions:
         settings = methods.selector_settings(experiment, "ratio_0.70", direction)
         assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": True}
-        assert make_selector("ratio_0.70", settings).choose(Sentence(10), {}).length == 8
+        assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 8
 
 
 def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):
@@ -144,8 +146,8 @@ def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkey
 
 def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
     methods = load({}).length_methods
-    assert LengthMethods.model_fields.keys() == SELECTORS.keys()
-    assert all(getattr(methods, name) is not None for name in SELECTORS)
+    assert LengthMethods.model_fields.keys() == LENGTH_METHODS.keys()
+    assert all(getattr(methods, name) is not None for name in LENGTH_METHODS)
 
 
 def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import sys
 
 from entropy_valley import errors, files
 from entropy_valley.canvas.predicting import needed_head
-from entropy_valley.canvas.selection import read_selector
+from entropy_valley.canvas.selection import read_method
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
 from entropy_valley.decoding.denoising import Denoising
@@ -22,11 +22,11 @@ def main() -> None:
         spec = job.spec
         drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
         job.rows = [job.rows[place] for place in drawn]
-        selector = read_selector(spec["method"], spec["selector"], options.statistics)
+        method = read_method(spec["method"], spec["selector"], options.statistics)
         denoising = Denoising.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        head = needed_head(spec["method"], spec["selector"], options.length_head)
+        head = needed_head(spec["method"], method, options.length_head)
         reader = LengthHead.read(head, job.backbone.device) if head else None
-        measured = measure(job, selector, denoising, spec["repeats"], reader)
+        measured = measure(job, method, denoising, spec["repeats"], reader)
         made_by = {**signature(job, denoising), "data_digest": files.file_digest(options.testset)}
         files.write_json(options.out, {**measured, "signature": made_by})
     seconds = {name: measured[name]["seconds_per_sentence"] for name in ("single", "batched")}

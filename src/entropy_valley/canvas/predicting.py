@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.canvas.length_methods import uses_length_head
+from entropy_valley.canvas.length_methods import LengthMethod
 from entropy_valley.engine.job import Job
 from entropy_valley.engine.keys import prediction_key
 from entropy_valley.errors import InputError
 
 
-def needed_head(method: str, settings: Mapping[str, Any], path: Path | None) -> Path | None:
-    """The file of the run's length head where the method's selector uses it, else None.
+def needed_head(name: str, method: LengthMethod, path: Path | None) -> Path | None:
+    """The file of the run's length head where the method uses it, else None.
 
     Raises InputError where it is needed and not given.
     """
-    if not uses_length_head(method, settings):
+    if not getattr(method, "uses_length_head", False):
         return None
     if path is None:
-        raise InputError(f"selector of {method!r}", "needs a length head", "Give it as --length-head.")
+        raise InputError(f"length method {name!r}", "needs a length head", "Give it as --length-head.")
     return path
 
 

@@ -11,10 +11,24 @@ import itertools
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field, PositiveInt
 
 from entropy_valley.engine.context import SHORTEST
+from entropy_valley.settings import Name, Section
 
 DECILES = 10
+
+
+class Reassigned(Section):
+    """Another method's canvas ratios, dealt to other sentences: a control, which probes nothing."""
+
+    of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
+    seed: PositiveInt = Field(description="of the permutation")
+    within: Literal["all", "deciles"] = Field(
+        "all", description="deciles: only between sentences of the same decile of source length"
+    )
 
 
 def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str = "all") -> list[int]:

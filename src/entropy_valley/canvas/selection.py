@@ -1,4 +1,4 @@
-"""From sentences and a selector to canvas rows, probing only what the selector asks for."""
+"""From sentences and a length method to canvas rows, probing only what the method asks for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import Selector, Sentence, make_selector, uses_statistics
+from entropy_valley.canvas.length_methods import LengthMethod, Sentence, find_method, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
@@ -17,10 +17,10 @@ Probe = Callable[[Sequence[tuple[int, int]]], Sequence[Reading]]
 
 
 class Selection:
-    """One sentence on its way to a canvas: what its selector has seen, and what it waits for."""
+    """One sentence on its way to a canvas: what its method has seen, and what it waits for."""
 
-    def __init__(self, selector: Selector, sentence: Sentence) -> None:
-        self._selector, self._sentence = selector, sentence
+    def __init__(self, method: LengthMethod, sentence: Sentence) -> None:
+        self._method, self._sentence = method, sentence
         self.probes: dict[int, Reading] = {}
         self._asked: set[int] = set()
 
@@ -28,7 +28,7 @@ class Selection:
         """The lengths to be probed next; none while readings are missing, or once the canvas can be chosen."""
         if self.waits:
             return []
-        self._asked |= set(self._selector.propose(self._sentence, self.probes))
+        self._asked |= set(self._method.propose(self._sentence, self.probes))
         return sorted(self._asked - self.probes.keys())
 
     @property
@@ -45,7 +45,7 @@ class Selection:
         there are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others
         those for which there is room.
         """
-        choice = self._selector.choose(self._sentence, self.probes)
+        choice = self._method.choose(self._sentence, self.probes)
         contenders = sorted({choice.length, *filter(self._has_room, choice.contenders)})
         compared = sorted(choice.scores)
         return {
@@ -61,12 +61,12 @@ class Selection:
         return self._sentence.room is None or length <= self._sentence.room
 
 
-def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Probe) -> list[dict[str, Any]]:
+def choose_canvases(method: LengthMethod, sentences: Sequence[Sentence], probe: Probe) -> list[dict[str, Any]]:
     """The row of each sentence (see :meth:`Selection.row`).
 
     ``probe`` reads all-mask canvases, each named by (sentence index, slots), all sentences of a round together.
     """
-    selections = [Selection(selector, sentence) for sentence in sentences]
+    selections = [Selection(method, sentence) for sentence in sentences]
     while asked := [(index, length) for index, one in enumerate(selections) for length in one.proposals()]:
         for (index, length), reading in zip(asked, probe(asked), strict=True):
             selections[index].probes[length] = reading
@@ -76,19 +76,19 @@ def choose_canvases(selector: Selector, sentences: Sequence[Sentence], probe: Pr
 def sentences_of(
     rows: Sequence[Mapping[str, str]],
     prompt: Prompt,
-    selector: Selector,
+    method: LengthMethod,
     predicted: Iterable[Mapping[int, float] | None] = (),
     rooms: Iterable[int | None] = (),
 ) -> list[Sentence]:
-    """What the selector may know of each row of the test set: of the target nothing, unless it says it sees it.
+    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
 
-    ``predicted`` is what a length head says of each row, for a selector that uses it; ``rooms`` are the slots that the
+    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
     context leaves for each.
     """
     return [
         Sentence(
             len(prompt.tokens(row["source"])),
-            len(prompt.tokens(row["target"])) if selector.sees_reference else None,
+            len(prompt.tokens(row["target"])) if method.sees_reference else None,
             lengths,
             room,
         )
@@ -96,13 +96,13 @@ def sentences_of(
     ]
 
 
-def read_selector(method: str, settings: Mapping[str, Any], statistics: Path | None) -> Selector:
-    """A method's selector from its settings; with the length statistics of its run, read from a file, if it uses them.
+def read_method(name: str, settings: Mapping[str, Any], statistics: Path | None) -> LengthMethod:
+    """A length method from its settings; with the length statistics of its run, read from a file, if it uses them.
 
     Raises :class:`InputError` where they are needed and not given.
     """
-    if not uses_statistics(method, settings):
-        return make_selector(method, settings)
+    if not getattr(find_method(name, settings), "uses_statistics", False):
+        return make_method(name, settings)
     if statistics is None:
-        raise InputError(f"selector of {method!r}", "needs length statistics", "Give them as --statistics.")
-    return make_selector(method, settings, LengthStatistics.read(statistics))
+        raise InputError(f"length method {name!r}", "needs length statistics", "Give them as --statistics.")
+    return make_method(name, settings, LengthStatistics.read(statistics))

@@ -25,13 +25,13 @@ from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
 
 if TYPE_CHECKING:
-    from entropy_valley.canvas.length_methods import Selector
+    from entropy_valley.canvas.length_methods import LengthMethod
     from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.job import Job
 
 
 def measure(
-    job: Job, selector: Selector, denoising: Denoising, repeats: int, head: LengthHead | None = None
+    job: Job, selector: LengthMethod, denoising: Denoising, repeats: int, head: LengthHead | None = None
 ) -> dict[str, Any]:
     """The :func:`timing` of the job's rows one at a time (``single``) and all at once (``batched``)."""
     places = range(len(job.rows))
@@ -45,7 +45,7 @@ def measure(
 
 def timing(
     job: Job,
-    selector: Selector,
+    selector: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
     repeats: int,

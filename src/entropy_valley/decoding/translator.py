@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.canvas.length_head import LengthHead, predictions
-from entropy_valley.canvas.length_methods import Selector, Sentence
+from entropy_valley.canvas.length_methods import LengthMethod, Sentence
 from entropy_valley.canvas.selection import Selection
 from entropy_valley.decoding.contenders import contenders, winner
 from entropy_valley.decoding.decode_job import text_tokens
@@ -46,7 +46,7 @@ class Translator:
 
     backbone: Backbone
     prompt: Prompt
-    selector: Selector
+    selector: LengthMethod
     order: str = "med"
     steps: int = 32
     schedule: str = "llada"
@@ -89,7 +89,7 @@ class Translator:
 
 def decode(
     engine: Engine,
-    selector: Selector,
+    selector: LengthMethod,
     sentences: Sequence[Sentence],
     prompts: Sequence[Sequence[int]],
     denoising: Denoising,

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, all_cells
+from entropy_valley.experiment.schema import Experiment
 from entropy_valley.files import write_text
 
 DONE, MISSING = "done", "missing"

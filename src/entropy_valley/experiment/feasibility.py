@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from entropy_valley.backbone.families import FAMILIES, find_family
+from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.checks import Problem
+from entropy_valley.experiment.matrix import all_cells, methods, runs
+from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.study_checks import study_problems
 
@@ -21,8 +25,6 @@ def infeasible(experiment: Experiment) -> list[Problem]:
 
 
 def _families(experiment: Experiment) -> Iterator[Problem]:
-    from entropy_valley.backbone.families import find_family
-
     for name, section in experiment.backbones.items():
         try:
             family = find_family(section.family)
@@ -41,8 +43,6 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
 
 def _owner(repository: str) -> str | None:
     """Which of our families knows a repository."""
-    from entropy_valley.backbone.families import FAMILIES
-
     return next((name for name, family in FAMILIES.items() if family.release(repository)), None)
 
 
@@ -60,29 +60,29 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
 
 
 def _methods(experiment: Experiment) -> Iterator[Problem]:
-    """Selectors that cannot be made."""
-    from entropy_valley.canvas.length_methods import make_selector
-    from entropy_valley.experiment.matrix import methods
-    from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
-
+    """Length methods that cannot be made."""
     dealt, found = reassigned_methods(experiment), methods(experiment)
     for method, directions in found.items():
-        if method in dealt:
-            of = getattr(experiment.length_methods, method).of
-            if of in dealt or of not in found:
-                yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
-            continue
-        for direction in directions:
-            try:
-                make_selector(method, selector_settings(experiment, method, direction))
-            except InputError as error:
-                yield ("length_methods", method), f"for {direction}: {error.problem}. {error.remedy.rstrip('.')}"
+        if method not in dealt:
+            yield from ((("length_methods", method), problem) for problem in _refused(experiment, method, directions))
+        elif (of := getattr(experiment.length_methods, method).of) in dealt or of not in found:
+            yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
+
+
+def _refused(experiment: Experiment, method: str, directions: Sequence[str]) -> Iterator[str]:
+    """Why a method cannot be made, once for all directions that have the same reason."""
+    reasons: dict[str, list[str]] = {}
+    for direction in directions:
+        try:
+            make_method(method, selector_settings(experiment, method, direction))
+        except InputError as error:
+            reasons.setdefault(f"{error.problem}. {error.remedy.rstrip('.')}", []).append(direction)
+    for reason, concerned in reasons.items():
+        yield reason if len(concerned) == len(directions) else f"for {', '.join(concerned)}: {reason}"
 
 
 def _adapters(experiment: Experiment) -> Iterator[Problem]:
     """Runs without a given adapter where nothing is to be trained."""
-    from entropy_valley.experiment.matrix import all_cells
-
     if experiment.adapters == "trained":
         return
     missing: dict[tuple[str, str], dict[int, None]] = {}
@@ -100,8 +100,6 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
 
 def _unpaired(experiment: Experiment) -> Iterator[Problem]:
     """Autoregressive systems without a seed in common with the backbone that they are compared with, run by run."""
-    from entropy_valley.experiment.matrix import runs
-
     main = {run.seed for run in runs(experiment, [experiment.tables.backbone])}
     for name in experiment.autoregressive.backbones:
         if not main & {run.seed for run in runs(experiment, [name])}:

@@ -87,7 +87,7 @@ def _path(location: Sequence[str | int], merged: Any) -> KeyPath:
         known = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and isinstance(key, int))
         if known:
             node = node[key]
-        elif position < len(location) - 1 or key == "[key]" or not isinstance(node, Mapping | list):
+        elif position < len(location) - 1 or key == "[key]" or not isinstance(node, Mapping):
             continue
         path.append(key)
     return tuple(path)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
 
 DEV = "dev"  # the development pairs in the place of a test set, for studies

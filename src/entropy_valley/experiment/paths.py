@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Run
-from entropy_valley.experiment.schema import Adapter
+from entropy_valley.experiment.schema import Adapter, Experiment
 
 
 class Unrecorded:

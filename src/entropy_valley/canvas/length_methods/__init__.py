@@ -1,4 +1,4 @@
-"""The length selectors; a new one is one file and one line here, or a user's own ``module:Class``."""
+"""The length methods; a new one is one file and one line here, or a user's own ``module:Class``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.canvas.length_methods.adaptive_ev import AdaptiveEntropyValley
-from entropy_valley.canvas.length_methods.base import Choice, Selector, Sentence, Unprobed
+from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sentence
 from entropy_valley.canvas.length_methods.cal import CalibratedConfidence
 from entropy_valley.canvas.length_methods.daedal import Daedal
 from entropy_valley.canvas.length_methods.ev import EntropyValley
@@ -24,7 +24,7 @@ from entropy_valley.canvas.length_methods.ratio import Ratio
 from entropy_valley.canvas.length_methods.smartcrop_style import SmartCropStyle
 from entropy_valley.canvas.statistics import LengthStatistics
 
-SELECTORS: dict[str, type] = {
+LENGTH_METHODS: dict[str, type] = {
     "oracle": Oracle,
     "ratio": Ratio,
     "ev": EntropyValley,
@@ -42,46 +42,22 @@ SELECTORS: dict[str, type] = {
     "daedal": Daedal,
 }
 
-__all__ = [
-    "SELECTORS",
-    "Choice",
-    "Selector",
-    "Sentence",
-    "loads_model",
-    "make_selector",
-    "uses_length_head",
-    "uses_statistics",
-]
+__all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
 
 
-def make_selector(method: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> Selector:
-    """A method's selector from its settings; their key ``selector``, if any, names a class other than the method's.
+def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
+    """A length method from its settings of one direction; their key ``selector``, if any, names another class.
 
-    ``statistics`` go to a class that uses them; without, it can be made and not asked.
+    ``statistics`` go to a class that uses them; without, it can be made and not asked. Raises InputError for a name
+    that is unknown, and for settings that the class refuses.
     """
     keywords = {key: value for key, value in settings.items() if key != "selector"}
-    if uses_statistics(method, settings):
+    if getattr(find_method(name, settings), "uses_statistics", False):
         keywords["statistics"] = statistics
-    return plugins.make("selector", SELECTORS, settings.get("selector", method), keywords)
+    parts = ["sees_reference", "propose", "choose"]
+    return plugins.make("length method", LENGTH_METHODS, settings.get("selector", name), keywords, parts)
 
 
-def uses_statistics(method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a method's selector needs the length statistics of its run."""
-    return getattr(_class(method, settings), "uses_statistics", False)
-
-
-def uses_length_head(method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a method's selector needs what the length head of its run predicts."""
-    return getattr(_class(method, settings), "uses_length_head", False)
-
-
-def loads_model(method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a method's canvases need a forward pass: none does whose selector inherits from ``Unprobed`` and uses no
-    length head."""
-    kind = _class(method, settings)
-    unprobed = isinstance(kind, type) and issubclass(kind, Unprobed)
-    return not unprobed or uses_length_head(method, settings)
-
-
-def _class(method: str, settings: Mapping[str, Any]) -> Any:
-    return plugins.find("selector", SELECTORS, settings.get("selector", method))
+def find_method(name: str, settings: Mapping[str, Any]) -> type:
+    """The class of a length method; raises InputError where its name is unknown."""
+    return plugins.find("length method", LENGTH_METHODS, settings.get("selector", name))

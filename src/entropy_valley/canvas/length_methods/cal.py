@@ -9,37 +9,37 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from entropy_valley.canvas.length_methods.base import Choice, Sentence
+from pydantic import Field, PositiveInt
+
+from entropy_valley.canvas.length_methods.base import Choice, Fitted, Sentence
 from entropy_valley.canvas.lengths import candidate_length
-from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
+from entropy_valley.settings import PerDirection, Rate
 
 
-class CalibratedConfidence:
-    """Largest Φ(L) = mean max-probability of all L slots / B(L), the bias fitted for this backbone and direction.
+class CalibratedConfidence(Fitted):
+    """CAL: a climb from the canvas of Fixed Ratio.
+
+    Largest Φ(L) = mean max-probability of all L slots / B(L), the bias fitted for this backbone and direction.
 
     From the canvas of Fixed Ratio the length grows by single slots, then from there it shrinks; a side stops after
     ``patience`` slots in a row that do not exceed the best so far, and at ``reach`` slots (ours: a curve that never
     turns would climb out of the context). On a tie in six decimals the length met first wins. The canvas file has -Φ.
     """
 
-    sees_reference = False
-    uses_statistics = True
-
-    def __init__(
-        self, ratios: float, patience: int = 2, reach: int = 32, statistics: LengthStatistics | None = None
-    ) -> None:
-        self._ratio, self._patience, self._reach, self._statistics = ratios, patience, reach, statistics
+    ratios: PerDirection[Rate] = Field(description="where the climb starts, by direction, or one for all")
+    patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
+    reach: PositiveInt = Field(32, description="most slots on a side")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        start = candidate_length(self._ratio, sentence.source_tokens)
+        start = candidate_length(self.ratios, sentence.source_tokens)
         if start not in probes:
             return (start,)
         best = self._cost(probes[start])
         for side in (1, -1):
             length, misses = start, 0
-            while misses < self._patience and abs(length - start) < self._reach and length + side >= SHORTEST:
+            while misses < self.patience and abs(length - start) < self.reach and length + side >= SHORTEST:
                 length += side
                 if length not in probes:
                     return (length,)

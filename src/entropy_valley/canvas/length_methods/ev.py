@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from pydantic import Field
 
 from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
 from entropy_valley.engine.reading import Reading
@@ -40,17 +43,23 @@ SCORES: dict[str, Callable[[Reading], float]] = {
 }
 
 
-class EntropyValley(OnGrid):
-    """Smallest mean entropy (nats) over the first L - 1 slots of the all-mask canvas; the shorter one on a tie.
+def valley(probes: Mapping[int, Reading], score: Callable[[Reading], float] = mean_entropy) -> Choice:
+    """The length of the lowest score; the shorter one on a tie."""
+    return Choice.lowest({length: score(reading) for length, reading in probes.items()})
 
+
+class EntropyValley(OnGrid):
+    """EV: the lowest entropy among the candidates of a grid.
+
+    Smallest mean entropy (nats) over the first L - 1 slots of the all-mask canvas; the shorter one on a tie.
     Means are compared after rounding to six decimals, which are those that the canvas file shows: float32 noise of
     another batch, thread count or machine then cannot turn a tie into a choice. ``score`` puts one of the paper's
-    "normalisation alternatives" (a name of ``SCORES``) in the place of the mean.
+    "normalisation alternatives" in the place of the mean.
     """
 
-    def __init__(self, ratios: Sequence[float], score: str = "mean") -> None:
-        super().__init__(ratios)
-        self._score = SCORES[score]
+    score: Literal[*SCORES] = Field(
+        "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
+    )
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        return Choice.lowest({length: self._score(reading) for length, reading in probes.items()})
+        return valley(probes, SCORES[self.score])

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
+from entropy_valley.canvas.length_methods.base import Choice, Fitted, OnGrid, Sentence
 from entropy_valley.canvas.length_methods.ev import mean_entropy
-from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
 
 
-class CalibratedEntropyValley(OnGrid):
-    """Smallest mean entropy / Ē(L) on EV's grid; the shorter one on a tie in six decimals.
+class CalibratedEntropyValley(OnGrid, Fitted):
+    """EV's mean entropy over the entropy that is usual at that length.
+
+    Smallest mean entropy / Ē(L) on EV's grid; the shorter one on a tie in six decimals.
 
     Ē(L) is the mean entropy of all-mask canvases of training pairs at their true length L (no training).
     """
-
-    uses_statistics = True
-
-    def __init__(self, ratios: Sequence[float], statistics: LengthStatistics | None = None) -> None:
-        super().__init__(ratios)
-        self._statistics = statistics
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         expected = {length: self._statistics.expected_entropy(length) for length in probes}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from entropy_valley.canvas.length_methods.base import Choice, Sentence
+from pydantic import Field, PositiveInt
+
+from entropy_valley.canvas.length_methods.base import Choice, Fitted, Sentence
 from entropy_valley.canvas.length_methods.ev import mean_entropy
-from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
+from entropy_valley.settings import Weight
 
 
-class LineEntropyValley:
-    """Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
+class LineEntropyValley(Fitted):
+    """EV over the lengths nearest to the line of expected ones, with a prior about it.
+
+    Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
 
     z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Candidates are the ``candidates``
     lengths nearest to the line, two slots at least. The prior is centred ``shift`` standard deviations beyond the line,
@@ -20,24 +24,19 @@ class LineEntropyValley:
     too few.
     """
 
-    sees_reference = False
-    uses_statistics = True
-
-    def __init__(
-        self, candidates: int = 7, weight: float = 0.1, shift: float = 1.0, statistics: LengthStatistics | None = None
-    ) -> None:
-        self._candidates, self._weight, self._shift = candidates, weight, shift
-        self._statistics = statistics
+    candidates: PositiveInt = Field(7, description="lengths that are probed")
+    weight: Weight = Field(0.1, description="λ of mean entropy + λ·(z − shift)²/2")
+    shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
         expected = self._statistics.line.expected(sentence.source_tokens)
-        first = max(SHORTEST, round(expected) - self._candidates)
-        near = range(first, first + 2 * self._candidates + 1)
-        return sorted(near, key=lambda length: (abs(length - expected), length))[: self._candidates]
+        first = max(SHORTEST, round(expected) - self.candidates)
+        near = range(first, first + 2 * self.candidates + 1)
+        return sorted(near, key=lambda length: (abs(length - expected), length))[: self.candidates]
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         return Choice.lowest({length: self._score(sentence, length, reading) for length, reading in probes.items()})
 
     def _score(self, sentence: Sentence, length: int, reading: Reading) -> float:
         z = self._statistics.line.z(length, sentence.source_tokens)
-        return round(mean_entropy(reading) + self._weight * (z - self._shift) ** 2 / 2, 6)
+        return round(mean_entropy(reading) + self.weight * (z - self.shift) ** 2 / 2, 6)

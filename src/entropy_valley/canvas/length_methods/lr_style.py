@@ -15,7 +15,9 @@ from entropy_valley.engine.reading import Reading
 
 
 class LengthRegularisedStyle(OnGrid):
-    """Largest s(L) = mean log max-p over all L slots + k · log L among EV's candidates; the shorter one on a tie.
+    """Confidence corrected for its trend in the length.
+
+    Largest s(L) = mean log max-p over all L slots + k · log L among EV's candidates; the shorter one on a tie.
 
     -k is the least-squares slope of mean log max-p on log L over the sentence's own probes, so that s compares how far
     each canvas lies above their line. A single candidate has no slope (k = 0); two lie on their line and are a tie.

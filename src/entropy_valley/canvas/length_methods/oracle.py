@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
-from entropy_valley.canvas.length_methods.base import Choice, Sentence, Unprobed
+from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sentence, Unprobed
 from entropy_valley.engine.reading import Reading
 
 
-class Oracle(Unprobed):
-    """As many slots as the reference has tokens, and one for its EOS."""
+class Oracle(Unprobed, LengthMethod):
+    """The reference length: an upper bound, not a method.
 
-    sees_reference = True
+    As many slots as the reference has tokens, and one for its EOS."""
+
+    sees_reference: ClassVar[bool] = True
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         return Choice(sentence.reference_tokens + 1)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from entropy_valley.canvas.length_methods.base import Choice, Sentence, Unprobed
+from pydantic import Field
+
+from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sentence, Unprobed
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.engine.reading import Reading
+from entropy_valley.settings import PerDirection, Rate
 
 
-class Ratio(Unprobed):
-    """The candidate length of one ratio; ``ratios`` is the config's key, here narrowed to one direction."""
+class Ratio(Unprobed, LengthMethod):
+    """One corpus ratio per direction."""
 
-    def __init__(self, ratios: float, reserve_eos_slot: bool = True) -> None:
-        self._ratio, self._reserve_eos_slot = ratios, reserve_eos_slot
+    ratios: PerDirection[Rate] = Field(description="by direction, or one for all")
+    reserve_eos_slot: bool = Field(True, description="one slot more than ratio · |x|, for the EOS; false: none")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        return Choice(candidate_length(self._ratio, sentence.source_tokens, self._reserve_eos_slot))
+        return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot))

@@ -9,31 +9,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from entropy_valley.canvas.length_methods.base import Choice, Sentence
+from pydantic import Field
+
+from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
+from entropy_valley.settings import Rate, Share
 
 
-class SmartCropStyle:
-    """The canvas ends at the first slot whose p(EOS) reaches the ``quantile`` of all slots of this sentence.
+class SmartCropStyle(OnGrid):
+    """One probe of a generous canvas, cropped where p(EOS) rises.
+
+    The canvas ends at the first slot whose p(EOS) reaches the ``quantile`` of all slots of this sentence.
 
     The one probe is of the largest of ``ratios``, EV's grid, times ``stretch``. The quantile is interpolated between
     slots; at least one slot of content is kept, as in the candidate lengths.
     """
 
-    sees_reference = False
-
-    def __init__(self, ratios: Sequence[float], stretch: float = 1.5, quantile: float = 0.9) -> None:
-        self._ratio, self._quantile = round(max(ratios) * stretch, 6), quantile
+    stretch: Rate = Field(1.5, description="the canvas has this times the largest ratio")
+    quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        return (candidate_length(self._ratio, sentence.source_tokens),)
+        return (candidate_length(round(max(self.ratios) * self.stretch, 6), sentence.source_tokens),)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         (reading,) = probes.values()
         chances = [math.exp(logprob) for logprob in reading.eos_logprobs]
-        threshold = quantile(chances, self._quantile)
+        threshold = quantile(chances, self.quantile)
         end = next(slot for slot, chance in enumerate(chances, 1) if chance >= threshold)
         return Choice(max(SHORTEST, end))
 

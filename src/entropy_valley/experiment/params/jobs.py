@@ -6,11 +6,11 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.methods import order_settings, selector_settings
 from entropy_valley.experiment.params.parts import dump, model, numerics, prompt
 from entropy_valley.experiment.paths import released_adapter
+from entropy_valley.experiment.schema import Experiment
 from entropy_valley.files import canonical
 
 

@@ -1,38 +1,37 @@
-"""What a config says of its length methods and reveal orders: their selectors, settings and needs."""
+"""What a config says of its length methods and reveal orders: their classes, settings and needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from entropy_valley.canvas.length_methods import loads_model, uses_length_head, uses_statistics
-from entropy_valley.experiment import Experiment
+from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.experiment.params.parts import dump
+from entropy_valley.experiment.schema import Experiment
 
 
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
-    return _asks(uses_statistics, experiment, method)
+    return _says(experiment, method, "uses_statistics", False)
 
 
 def needs_length_head(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length head of their run."""
-    return _asks(uses_length_head, experiment, method)
+    return _says(experiment, method, "uses_length_head", False)
 
 
 def canvas_needs_model(experiment: Experiment, method: str) -> bool:
     """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
-    return _asks(loads_model, experiment, method)
+    return _says(experiment, method, "probes", True) or needs_length_head(experiment, method)
 
 
-def _asks(question: Callable[[str, dict[str, Any]], bool], experiment: Experiment, method: str) -> bool:
-    """The answer of a method's selector; one that deals another's canvases has none, and needs nothing."""
-    settings = dump(getattr(experiment.length_methods, method))
-    return settings.get("selector") != "reassigned" and question(method, settings)
+def _says(experiment: Experiment, method: str, attribute: str, unsaid: bool) -> bool:
+    """What a method's class says of itself; one that deals another's canvases has none, and needs nothing."""
+    name = selector_name(experiment, method)
+    return name != "reassigned" and getattr(find_method(name, {}), attribute, unsaid)
 
 
 def selector_name(experiment: Experiment, method: str) -> str:
-    """The selector that a method sets up: its own name, unless its block says another."""
+    """The length method that a block sets up: of its own name, unless it says another."""
     return getattr(experiment.length_methods, method).selector or method
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley.backbone.families import find_family
-from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.schema import Experiment
 
 
 def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
