@@ -51,6 +51,7 @@ wildcard_constraints:
 report: "workflow/report/workflow.rst"
 
 
+include: "workflow/rules/log.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"

@@ -40,7 +40,7 @@ def test_a_column_of_seconds_times_each_system(finished):
 
 def test_nothing_runs_beside_a_timed_job(finished):
     path = "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T32/latency.json"
-    text = finished.dry_run("--cores", "7", path)
+    text = finished.dry_run("--printshellcmds", "--cores", "7", path)
     assert re.search(r"rule latency:\n(?:    .*\n)*    threads: 7\n", text)
 
 

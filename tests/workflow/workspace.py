@@ -50,14 +50,18 @@ class Workspace:
             (folder / "bin" / "python").chmod(0o755)
 
     def run(
-        self, *arguments: str, over: dict[str, Any] | None = None, environment: dict[str, str] | None = None
+        self,
+        *arguments: str,
+        over: dict[str, Any] | None = None,
+        environment: dict[str, str] | None = None,
+        fails: bool = False,
     ) -> str:
-        """Snakemake's own words; ``over`` is laid over the workspace's configs."""
+        """Snakemake's own words; ``over`` is laid over the workspace's configs. ``fails``: it ends with an error."""
         command = [sys.executable, "-m", "snakemake", *arguments, *self._options(over)]
         variables = {**os.environ, **(environment or {})}
         variables["PATH"] = self._path(variables["PATH"])
         finished = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True)
-        assert finished.returncode == 0, finished.stdout + finished.stderr
+        assert (finished.returncode != 0) == fails, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
 
     def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
@@ -85,7 +89,7 @@ class Workspace:
 
     def planned(self, *arguments: str, over: dict[str, Any] | None = None) -> Counter[str]:
         """The jobs that a dry run names, as ``rule wildcard.wildcard…``."""
-        text = self.dry_run(*arguments, over=over)
+        text = self.dry_run("--printshellcmds", *arguments, over=over)
         blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
         return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
 

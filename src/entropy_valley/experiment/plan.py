@@ -1,0 +1,170 @@
+"""What a run will do, in a screenful: for each rule how many jobs, for which cells, and why."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 160  # columns of a line
+CELLS = (60, 108)  # columns for the cells of a rule: the fewest, and the most where the reasons leave them
+CELLS_TITLE = "cells (×: every combination)"
+PLURALS = {"testset": "test sets", "study": "studies", "steps": "step budgets"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that will run. ``why`` is empty if only rules that run before it, those of ``after``, are the reason."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    why: str
+    after: tuple[str, ...] = ()
+
+
+def summary(jobs: Sequence[Job]) -> str:
+    """How many jobs, then a table: one row a rule, in the order of ``jobs``, of at most WIDTH columns."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.rule, []).append(job)
+    reasons = {rule: _reasons(group) for rule, group in groups.items()}
+    name = max(map(len, groups))
+    room = min(max(CELLS[0], WIDTH - name - 11 - max(map(len, reasons.values()))), CELLS[1])
+    texts = {rule: cells([job.wildcards for job in group], room) for rule, group in groups.items()}
+    width = max(len(CELLS_TITLE), *map(len, texts.values()))
+    lines = [f"{'rule':<{name}}   jobs  {CELLS_TITLE:<{width}}  why"]
+    for rule, group in groups.items():
+        line = f"{rule:<{name}}  {len(group):>5}  {texts[rule]:<{width}}  {reasons[rule]}"
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=" " * (name + width + 11))
+    return "\n".join([f"{len(jobs)} job{'s' * (len(jobs) > 1)}:", "", *lines, ""])
+
+
+def _reasons(jobs: Sequence[Job]) -> str:
+    """Why the jobs of a rule run; with how many of them where reasons differ."""
+    after = sorted({rule for job in jobs if not job.why for rule in job.after})
+    follows = f"input from {', '.join(after) if len(after) < 4 else f'{len(after)} rules'}" if after else "always runs"
+    counts = Counter(job.why or follows for job in jobs)
+    return "; ".join(f"{why} ({count})" if len(counts) > 1 else why for why, count in counts.most_common())
+
+
+def cells(wildcards: Sequence[Mapping[str, str]], room: int) -> str:
+    """Wildcards of jobs as products of their values, if these fit into a line; else the values of each wildcard.
+
+    Values are named as long as there is room, else counted.
+    """
+    if not (names := list(wildcards[0])):
+        return ""
+    rows = list(dict.fromkeys(tuple(one[name] for name in names) for one in wildcards))
+    products = [_products(rows, order) for order in _orders(len(names))]
+    rooms = (room, 48, 32, 20, 0)  # for the values of one wildcard
+    exact = (min((_text(one, names, some) for one in products), key=len) for some in rooms[:3])
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    listed = (", ".join(_values(name, column, some) for name, column in columns.items()) for some in rooms)
+    return next((text for text in (*exact, *listed) if len(text) <= room), "")
+
+
+def _orders(count: int) -> list[list[int]]:
+    """The wildcards in their order, each of them put first in turn."""
+    return [[first, *(other for other in range(count) if other != first)] for first in range(count)]
+
+
+Products = list[dict[int, tuple[str, ...]]]
+
+
+def _products(rows: Iterable[tuple[str, ...]], order: Sequence[int]) -> Products:
+    """Rows as products of values: those of the first wildcard that go with the same rest are put together."""
+    if not order:
+        return [{}]
+    rests: dict[str, list[tuple[str, ...]]] = {}
+    for row in rows:
+        rests.setdefault(row[order[0]], []).append(row)
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for value, group in rests.items():
+        alike.setdefault(tuple(sorted(tuple(row[i] for i in order[1:]) for row in group)), []).append(value)
+    return [
+        {order[0]: tuple(values), **product}
+        for values in alike.values()
+        for product in _products(rests[values[0]], order[1:])
+    ]
+
+
+def _text(products: Products, names: Sequence[str], room: int) -> str:
+    return "; ".join(
+        " × ".join(_values(name, product[place], room) for place, name in enumerate(names)) for product in products
+    )
+
+
+def _values(name: str, column: Iterable[str], room: int) -> str:
+    """The values of a wildcard, each once; or their number where they need more room."""
+    values = list(dict.fromkeys(column))
+    if all(re.fullmatch(r"\d+", value) for value in values):
+        label = {"steps": "T", "seed": "seeds" if len(values) > 1 else "seed"}.get(name, name)
+        text, room = f"{label} {_numbers(sorted(map(int, values)))}", max(room, 12)
+    else:
+        text = " ".join(values)
+    return text if len(text) <= room or len(values) == 1 else f"{len(values)} {PLURALS.get(name, f'{name}s')}"
+
+
+def _numbers(values: Sequence[int]) -> str:
+    """1–3 for 1 2 3."""
+    run = len(values) > 2 and values[-1] - values[0] == len(values) - 1
+    return f"{values[0]}–{values[-1]}" if run else " ".join(map(str, values))
+
+
+def why(reason: Any) -> str:
+    """Snakemake's reason for a job (``snakemake.jobs.Reason``) in a few words; empty if only its input is made anew."""
+    if reason.forced:
+        return "forced"
+    if reason.missing_output:
+        return "missing output"
+    newer = sorted(reason.updated_input - reason.updated_input_run)
+    said = {
+        "incomplete output": reason.incomplete_output,
+        f"params changed: {', '.join(changed_params(reason.params_changed))}": reason.params_changed,
+        "command changed": reason.code_changed,
+        "environment changed": reason.software_stack_changed,
+        "other input files": reason.input_changed,
+        f"newer input: {files(newer)}": newer,
+    }
+    return ", ".join(text for text, holds in said.items() if holds)
+
+
+def files(names: Iterable[str], most: int = 2) -> str:
+    """The first of many files, and how many they are."""
+    names = list(map(str, names))
+    return ", ".join(names[:most]) + (f" … ({len(names)} files)" if len(names) > most else "")
+
+
+def changed_params(change: Any) -> list[str]:
+    """The keys that differ between the params of the last run and of this one, such as ``selector.ratios``.
+
+    ``change`` is a ``snakemake.persistence.ParamsChange``. Params that are no JSON mappings are not looked into.
+    """
+    before, now = (list(filter(None, map(_mapping, side))) for side in (change.only_old, change.only_new))
+    keys = {key: None for old, new in zip(before, now, strict=False) for key in _differing(old, new)}
+    return sorted(keys) or ["no single key"]
+
+
+def _mapping(text: str) -> dict[str, Any] | None:
+    """What a param that Snakemake keeps as the repr of a JSON text says."""
+    try:
+        value = json.loads(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _differing(old: Any, new: Any) -> list[str]:
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [] if old == new else [""]
+    missing = object()
+    return [
+        f"{key}.{deeper}".rstrip(".")
+        for key in old | new
+        for deeper in _differing(old.get(key, missing), new.get(key, missing))
+    ]

@@ -1,0 +1,62 @@
+"""What Snakemake prints: the plan of a dry run, a page at most, and no pages of files."""
+
+from __future__ import annotations
+
+import re
+
+RULE = re.compile(r"^(\w+) +(\d+)  (?=\S| )", re.MULTILINE)
+
+
+def lines(text):
+    """Rules with their numbers of jobs."""
+    return {rule: int(count) for rule, count in RULE.findall(text)}
+
+
+def test_the_papers_plan_is_a_page(paper):
+    text = paper.dry_run()
+    page = text.splitlines()
+    assert len(page) <= 60
+    assert max(map(len, page)) <= 160
+    said = lines(text)
+    planned = paper.planned()
+    counts = {rule: sum(1 for job in planned if job.split()[0] == rule) for rule in said}
+    assert said == counts
+    assert {job.split()[0] for job in planned} == said.keys()
+    assert f"{sum(said.values())} jobs:" in text
+    assert "results/" not in text
+
+
+def test_a_changed_grid_is_named_by_its_key(finished):
+    text = finished.dry_run(over={"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}})
+    assert re.search(r"^canvas +3  .* × ev .* params changed: selector\.ratios$", text, re.MULTILINE)
+    assert re.search(r"^decode +3  .*  input from canvas$", text, re.MULTILINE)
+
+
+def test_files_and_commands_on_request(finished):
+    target = "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T32/scores.json"
+    brief = finished.dry_run("--forceall", target)
+    assert target not in brief
+    assert "forced" in brief
+    whole = finished.dry_run("--forceall", "-p", target)
+    assert f"output: {target}" in whole
+    assert "python workflow/scripts/score.py" in whole
+
+
+def test_nothing_to_do_is_said(finished):
+    assert "Nothing to be done" in finished.dry_run()
+
+
+def test_a_run_lists_few_files_and_its_log_file_all(paper):
+    said = paper.run("--cores", "2", "results/corpus/en-de/corpus.json")
+    (log,) = (paper.folder / ".snakemake" / "log").iterdir()
+    assert lines(said) == {"corpus": 1}
+    assert re.search(r"output: .*… \(3 files\)$", said, re.MULTILINE)
+    assert re.search(r"output: .*train\.jsonl.*dev\.jsonl", log.read_text())
+
+
+def test_an_error_is_said_whole(paper):
+    (paper.folder / "bin" / "python").write_text("#!/bin/bash\necho no luck >&2; exit 1\n")
+    said = paper.run("--cores", "1", "results/corpus/en-de/corpus.json", fails=True)
+    assert "Error in rule corpus" in said
+    assert re.search(r"output: .*train\.jsonl.*corpus\.json", said)
+    assert "no luck" in said
