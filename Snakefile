@@ -7,7 +7,7 @@ min_version("9.0")
 
 from entropy_valley import errors, experiment as configuration
 from entropy_valley.backbone import adapters
-from entropy_valley.experiment import audit, matrix, paths
+from entropy_valley.experiment import audit, matrix, paths, scoring
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.reporting import params as tables
 

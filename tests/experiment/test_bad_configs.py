@@ -22,7 +22,18 @@ def another(**keys):
     return {"length_methods": {"ev_2": keys}}
 
 
+def further(name="mine", **keys):
+    return {"scoring": {"metrics": {name: {"label": "Mine", **keys}}}}
+
+
 CASES = [
+    (further(metric="comet", checkpoint="a/b", batch=1), "scoring.metrics.mine.batch = 1", "unknown key"),
+    (further(metric="comet"), "scoring.metrics.mine.checkpoint is missing", "Field required"),
+    (further(metric="bleu", tokenize="words"), "scoring.metrics.mine.tokenize = 'words'", "'13a'"),
+    (further(metric="blue"), "scoring.metrics.mine", "metric 'blue': unknown. Name one of bleu, chrf, comet, or"),
+    (further(metric="nowhere:Mine"), "scoring.metrics.mine", "No module named 'nowhere'"),
+    (further("comet22", metric="bleu"), "scoring.metrics.comet22", "this name is taken"),
+    ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']", "'ter' is no metric; there is comet22, bleu, chrf"),
     ({"trainig": {}}, "trainig", "unknown key; remove it or mend its spelling"),
     ({"training": {"learning_rte": 1}}, "training.learning_rte = 1", "unknown key"),
     ({"training": {"lora": {"rnk": 1}}}, "training.lora.rnk = 1", "unknown key"),

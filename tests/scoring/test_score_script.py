@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet
 
 SPEC = {
@@ -18,6 +21,10 @@ SPEC = {
 }
 
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+OWN = re.search(r"```python\n(# my_metrics\.py.*?)```", GUIDE, re.DOTALL)[1]
+
+
 @pytest.fixture
 def job(tmp_path, comet_folder, segments):
     """The arguments of a score job on the segments; outputs in ``tmp_path / name``."""
@@ -26,10 +33,10 @@ def job(tmp_path, comet_folder, segments):
     files.write_jsonl(testset, ({"id": str(i), "source": s, "target": t} for i, (s, _, t) in rows))
     files.write_jsonl(hypotheses, ({"id": str(i), "hypothesis": h} for i, (_, h, _) in rows))
 
-    def arguments(name):
+    def arguments(name, **more):
         inputs = ("--testset", testset, "--hypotheses", hypotheses, "--comet", comet_folder)
         outputs = ("--segments", tmp_path / name / "scores.jsonl", "--system", tmp_path / name / "scores.json")
-        return SPEC, *inputs, *outputs, "--store", tmp_path / "store"
+        return {**SPEC, **more}, *inputs, *outputs, "--store", tmp_path / "store"
 
     return arguments
 
@@ -40,13 +47,13 @@ def written(folder):
 
 def test_files(job, run_script, tmp_path, comet_folder, segments):
     run_script("score", *job("first"))
-    rows = files.read_jsonl(tmp_path / "first" / "scores.jsonl", ("id", "comet22", "chrf"))
+    rows = files.read_jsonl(tmp_path / "first" / "scores.jsonl", ("id", "toy_comet", "chrf"))
     system = files.read_json(tmp_path / "first" / "scores.json")
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
-    assert system["comet22"] == sum(row["comet22"] for row in rows) / len(rows)
+    assert system["toy_comet"] == sum(row["toy_comet"] for row in rows) / len(rows)
     assert system["sentences"] == len(segments)
     assert 0 < system["bleu"] < 100 and 0 < system["chrf"] < 100
-    assert "|model:embedded|" in system["signatures"]["comet22"] and "tok:zh" in system["signatures"]["bleu"]
+    assert "|model:embedded|" in system["signatures"]["toy_comet"] and "tok:zh" in system["signatures"]["bleu"]
     assert system["digests"]["testset"] == files.file_digest(tmp_path / "test.jsonl")
     assert system["digests"]["comet"] == files.file_digest(comet_folder / comet.CHECKPOINT)
 
@@ -70,3 +77,53 @@ def test_with_a_full_store_torch_is_not_imported(job, run_script, scripts):
         " assert not {'torch', 'comet', 'transformers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, *argv], check=True)
+
+
+def test_a_further_metric_loads_only_its_own_model(job, run_script, tmp_path, other_folders, monkeypatch):
+    run_script("score", *job("first"))
+    kiwi = {"metric": "comet", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
+    loaded, load = [], comet.load
+    monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(path) or load(path, device))
+    folder = other_folders["kiwi"]
+    run_script("score", *job("more", metrics={"kiwi": kiwi}), "--checkpoint", f"kiwi={folder}")
+    assert loaded == [folder / comet.CHECKPOINT]
+    first, more = (files.read_json(tmp_path / name / "scores.json") for name in ("first", "more"))
+    assert {key: more[key] for key in ("toy_comet", "bleu", "chrf")} == {
+        key: first[key] for key in ("toy_comet", "bleu", "chrf")
+    }
+    assert "|model:Unbabel/wmt22-cometkiwi-da|" in more["signatures"]["kiwi"]
+    assert more["digests"]["kiwi"] == files.file_digest(folder / comet.CHECKPOINT)
+    rows = files.read_jsonl(tmp_path / "more" / "scores.jsonl", ("id", "toy_comet", "chrf", "kiwi"))
+    assert more["kiwi"] == sum(row["kiwi"] for row in rows) / len(rows)
+
+
+def test_a_metric_of_the_users_own(job, run_script, tmp_path, segments, monkeypatch):
+    (tmp_path / "my_metrics.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = {"metric": "my_metrics:Numbers", "pattern": "Please"}
+    run_script("score", *job("own", metrics={"numbers": own}))
+    system = files.read_json(tmp_path / "own" / "scores.json")
+    rows = files.read_jsonl(tmp_path / "own" / "scores.jsonl", ("numbers",))
+    assert system["numbers"] == sum(row["numbers"] for row in rows) / len(segments)
+    assert [row["numbers"] for row in rows] == [float("Please" not in source) for source, _, _ in segments]
+    assert system["signatures"]["numbers"] == "numbers|version:1|pattern:Please"
+
+
+def test_a_metric_of_systems_has_no_column_of_sentences(job, run_script, tmp_path):
+    run_script("score", *job("more", metrics={"bleu_char": {"metric": "bleu", "tokenize": "char"}}))
+    assert "tok:char|" in files.read_json(tmp_path / "more" / "scores.json")["signatures"]["bleu_char"]
+    assert list(files.read_jsonl(tmp_path / "more" / "scores.jsonl", ())[0]) == ["id", "toy_comet", "chrf"]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"), [("[1.0]", "gave 1 scores for 24 sentences"), ("[float('nan')] * 24", "gave nan for sentence 1")]
+)
+def test_a_metric_that_fails_is_named(job, run_script, tmp_path, monkeypatch, body, says):
+    module = f"failing_{abs(hash(body))}"
+    code = (
+        f"class Mine:\n    decimals, signature = 1, 'mine'\n    def segment_scores(self, *_):\n        return {body}\n"
+    )
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=rf"metric 'mine': {says}"):
+        run_script("score", *job("own", metrics={"mine": {"metric": f"{module}:Mine"}}))

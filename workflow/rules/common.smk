@@ -95,13 +95,6 @@ def by_direction(wildcards, paths):
     return [f"{name}={path}" for name, path in zip(jobs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
 
 
-def comet_ready(wildcards):
-    """What says that the checkpoint is there; a user's own ``.ckpt`` is no rule's output."""
-    if paths.is_local_comet(EXPERIMENT):
-        return []
-    return (rules.train_comet if EXPERIMENT.scoring.comet.training else rules.fetch_comet).output
-
-
 def table_inputs(cells):
     """The files of cells that tables, figures and tests read."""
     names = ("scores.json", "scores.jsonl", "decoding.json")

@@ -1,4 +1,20 @@
-# COMET, BLEU and chrF of each cell.
+# The metrics of each cell.
+
+CHECKPOINTS = scoring.checkpoints(EXPERIMENT.scoring)
+
+
+def comet_ready(wildcards):
+    """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
+    trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
+    hub = [name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)]
+    return trained + expand(rules.fetch_comet.output, checkpoint=hub)
+
+
+def scoring_options():
+    """How score.py runs, and where the checkpoints of the further metrics are."""
+    folders = {name: paths.comet_folder(EXPERIMENT, name) for name in CHECKPOINTS if name != "comet"}
+    further = [f"--checkpoint {shlex.quote(f'{name}={folder}')}" for name, folder in folders.items()]
+    return paths.Unrecorded(" ".join([str(DEVICE_OPTIONS), *further]))
 
 
 localrules:
@@ -6,23 +22,25 @@ localrules:
 
 
 rule fetch_comet:
-    """Download the COMET checkpoint once, and keep which one it is."""
+    """Download a metric's COMET checkpoint once, and keep which one it is; ``comet`` is the main metric's."""
     output:
-        f"{R}/comet.json",
+        f"{R}/{{checkpoint}}.json",
     log:
-        f"{R}/logs/fetch_comet.log",
+        f"{R}/logs/fetch_{{checkpoint}}.log",
+    wildcard_constraints:
+        checkpoint=one_of(CHECKPOINTS),
     conda:
         "../../envs/scoring.yaml"
     params:
-        checkpoint=EXPERIMENT.scoring.comet.checkpoint,
-        folder=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
+        checkpoint=lambda w: CHECKPOINTS[w.checkpoint].checkpoint,
+        folder=lambda w: paths.Unrecorded(paths.comet_folder(EXPERIMENT, w.checkpoint)),
     shell:
         "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --folder {params.folder:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
 
 
 rule train_comet:
-    """Train the embedded estimator on corrupted references (demo only)."""
+    """Train the toy COMET on corrupted references (demo only)."""
     input:
         train=expand(rules.corpus.output.train, direction=EXPERIMENT.matrix.directions),
         dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
@@ -41,7 +59,7 @@ rule train_comet:
 
 
 rule score:
-    """Score the hypotheses of a cell."""
+    """Score the hypotheses of a cell by all metrics."""
     input:
         testset=rules.testset.output,
         hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/hypotheses.jsonl",
@@ -58,7 +76,7 @@ rule score:
     params:
         spec=lambda w: jobs.scoring(EXPERIMENT, w.direction),
         comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
-        options=DEVICE_OPTIONS,
+        options=scoring_options(),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
         " --segments {output.segments:q} --system {output.system:q}"

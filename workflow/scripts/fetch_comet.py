@@ -1,4 +1,4 @@
-"""Download a COMET checkpoint and the tokenizer of its encoder, unless they are there."""
+"""Download a metric's COMET checkpoint and the tokenizer of its encoder, unless they are there."""
 
 import argparse
 from pathlib import Path
@@ -12,14 +12,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repository")
     parser.add_argument("--folder", type=Path, required=True, help="where the checkpoint is, or goes")
-    parser.add_argument("--out", type=Path, required=True, help="what it is")
+    parser.add_argument("--out", type=Path, required=True, help="what it is; named after the metric")
     arguments = parser.parse_args()
-    files.make_once(arguments.folder, lambda work: fetch(arguments.repository, work))
+    files.make_once(arguments.folder, lambda work: fetch(arguments.repository, arguments.out.stem, work))
     files.write_json(arguments.out, files.read_json(arguments.folder / "comet.json"))
 
 
-def fetch(repository: str, work: Path) -> None:
-    key = "`scoring.comet.checkpoint` (its .ckpt file)"
+def fetch(repository: str, name: str, work: Path) -> None:
+    section = "comet" if name == "comet" else f"metrics.{name}"
+    key = f"`scoring.{section}.checkpoint` (its .ckpt file)"
     commit = hub.resolve(repository, None, key)
     hub.download(repository, commit, work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
     encoder = yaml.safe_load((work / "hparams.yaml").read_text())["pretrained_model"]

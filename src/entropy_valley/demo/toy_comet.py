@@ -77,7 +77,7 @@ def write_checkpoint(model: Any, folder: Path) -> Path:
     import torch
     import yaml
 
-    hparams = {**model.hparams, "class_identifier": "regression_metric"}
+    hparams = dict(model.hparams)
     files.write_text(folder / HPARAMS, yaml.safe_dump(hparams))
     checkpoint = {
         "state_dict": model.state_dict(),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from entropy_valley.experiment.orders import order_problems
+from entropy_valley.experiment.scoring import metric_problems
 
 Problem = tuple[tuple[str | int, ...], str]
 
@@ -17,6 +18,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_undefined_sources(merged),
         *_without_ratios(merged),
         *order_problems(_section(merged, "reveal_orders"), _list(_section(merged, "matrix").get("orders"))),
+        *metric_problems(merged),
         *_without_compared_methods(merged),
         *_outside_the_matrix(merged),
         *_without_filters(merged),

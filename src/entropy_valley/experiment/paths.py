@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Adapter, Experiment
+from entropy_valley.experiment.scoring import checkpoints
 
 
 class Unrecorded:
@@ -32,16 +33,17 @@ def backbone_folder(experiment: Experiment, backbone: str) -> str:
     return section.folder or f"{made}/{checkpoint_of(experiment, backbone)}"
 
 
-def comet_folder(experiment: Experiment) -> str:
-    """Where the COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
-    if is_local_comet(experiment):
-        return experiment.scoring.comet.checkpoint
-    return f"{experiment.results if experiment.scoring.comet.training else experiment.models}/comet"
+def comet_folder(experiment: Experiment, name: str = "comet") -> str:
+    """Where a metric's COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
+    if is_local_comet(experiment, name):
+        return checkpoints(experiment.scoring)[name].checkpoint
+    made_here = name == "comet" and experiment.scoring.comet.training
+    return f"{experiment.results if made_here else experiment.models}/{name}"
 
 
-def is_local_comet(experiment: Experiment) -> bool:
-    """Whether the COMET checkpoint is a file of the user's own."""
-    return (experiment.scoring.comet.checkpoint or "").endswith(".ckpt")
+def is_local_comet(experiment: Experiment, name: str = "comet") -> bool:
+    """Whether a metric's COMET checkpoint is a file of the user's own."""
+    return (checkpoints(experiment.scoring)[name].checkpoint or "").endswith(".ckpt")
 
 
 def released_adapter(experiment: Experiment, run: Run) -> Adapter:

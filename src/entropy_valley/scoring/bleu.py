@@ -1,46 +1,81 @@
-"""sacreBLEU's BLEU and chrF with their signatures."""
+"""BLEU and chrF, computed by sacreBLEU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, ClassVar, Literal
 
-_TOKENIZERS = {"zh": "zh"}
-_DEFAULT_TOKENIZER = "13a"
-_DECIMALS = 6
+from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.job import Job
+from entropy_valley.settings import Section
 
-class SystemScore(NamedTuple):
-    """A system's score (0 to 100) and the signature of the metric that gave it."""
-
-    value: float
-    signature: str
+_DECIMALS = 6  # of what is written; tables print `decimals`
 
 
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> SystemScore:
-    """Corpus BLEU; ``tok:zh`` into Chinese and ``13a`` otherwise, always named explicitly."""
-    from sacrebleu.metrics import BLEU
+class Bleu(Section):
+    """Corpus BLEU (Papineni et al., 2002), 0 to 100."""
 
-    tokenizer = _TOKENIZERS.get(target_language, _DEFAULT_TOKENIZER)
-    return _corpus_score(BLEU(tokenize=tokenizer, trg_lang=target_language), hypotheses, references)
+    decimals: ClassVar[int] = 2
+    by_direction: ClassVar[bool] = True  # the tokenizer depends on the target language
+
+    tokenize: (
+        Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
+        | None
+    ) = Field(None, description="sacreBLEU's name of a tokenizer; null: its default for the target language")
+    _bleu: Any = PrivateAttr(None)
+
+    def prepare(self, job: Job) -> None:
+        """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""
+        from sacrebleu.metrics import BLEU
+
+        try:
+            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=job.target_language)
+        except (RuntimeError, ImportError, OSError, AssertionError) as error:
+            problem = f"sacreBLEU has no tokenizer ({' '.join(str(error).split())})"
+            remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
+            raise InputError(f"BLEU into {job.target_language!r}", problem, remedy) from error
+
+    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """BLEU of the corpus, six decimals."""
+        return _corpus_score(self._bleu, hypotheses, references)
+
+    @property
+    def signature(self) -> str:
+        return str(self._bleu.get_signature())
 
 
-def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> SystemScore:
-    """Corpus chrF (character 6-grams, β = 2, no word n-grams)."""
-    from sacrebleu.metrics import CHRF
+class Chrf(Section):
+    """chrF (Popović, 2015), 0 to 100: the F-score of character n-grams, and of word n-grams in chrF++."""
 
-    return _corpus_score(CHRF(), hypotheses, references)
+    decimals: ClassVar[int] = 2
+
+    char_order: PositiveInt = Field(6, description="longest n-gram of characters")
+    word_order: NonNegativeInt = Field(0, description="longest n-gram of words; 2 is chrF++")
+    beta: PositiveInt = Field(2, description="weight of recall over precision")
+    _chrf: Any = PrivateAttr(None)
+
+    def prepare(self, job: Job) -> None:
+        from sacrebleu.metrics import CHRF
+
+        self._chrf = CHRF(char_order=self.char_order, word_order=self.word_order, beta=self.beta)
+
+    def segment_scores(
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    ) -> list[float]:
+        """chrF of each sentence, six decimals."""
+        pairs = zip(hypotheses, references, strict=True)
+        return [round(self._chrf.sentence_score(output, [reference]).score, _DECIMALS) for output, reference in pairs]
+
+    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """chrF of the corpus, which is not the mean of its sentences', six decimals."""
+        return _corpus_score(self._chrf, hypotheses, references)
+
+    @property
+    def signature(self) -> str:
+        return str(self._chrf.get_signature())
 
 
-def segment_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """chrF of each sentence."""
-    from sacrebleu.metrics import CHRF
-
-    metric = CHRF()
-    pairs = zip(hypotheses, references, strict=True)
-    return [round(metric.sentence_score(hypothesis, [reference]).score, _DECIMALS) for hypothesis, reference in pairs]
-
-
-def _corpus_score(metric, hypotheses: Sequence[str], references: Sequence[str]) -> SystemScore:
-    value = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return SystemScore(round(value, _DECIMALS), str(metric.get_signature()))  # a signature exists only after scoring
+def _corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    return round(metric.corpus_score(list(hypotheses), [list(references)]).score, _DECIMALS)

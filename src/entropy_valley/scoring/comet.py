@@ -1,7 +1,7 @@
-"""COMET segment scores: the same code for Unbabel/wmt22-comet-da and for the demo's embedded estimator.
+"""Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the demo's toy estimator.
 
-The model is run by a plain loop over its own ``prepare_sample`` and ``forward`` instead of ``predict``: Lightning's
-trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several tasks.
+The model is run by a plain loop over its own ``prepare_sample`` and ``predict_step`` instead of ``predict``:
+Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several tasks.
 
 A score in a padded batch depends in its last digits on the neighbours. Consecutive batches of the file are therefore
 the unit of caching, and with ``batch_size`` 1 a score is a function of its sentence alone: equal translations get equal
@@ -11,18 +11,21 @@ scores whichever method made them, which a test that treats zero differences apa
 from __future__ import annotations
 
 import contextlib
-import functools
 import pickle
 import zipfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import yaml
+from pydantic import Field, PositiveInt, PrivateAttr
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
-from entropy_valley.store import Store
+from entropy_valley.scoring.job import Job
+from entropy_valley.settings import Name, Section
 
 DECIMALS = 6
 CHECKPOINT = Path("checkpoints", "model.ckpt")
@@ -39,85 +42,146 @@ _BROKEN = (
     pickle.UnpicklingError,
 )
 
-Segment = tuple[str, str, str]
-"""Source, hypothesis, reference."""
+Segment = tuple[str, ...]
+"""Source, hypothesis and, where the model reads it, reference."""
+
+RELEASED, TOY = "comet22", "toy_comet"
+_TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
+_READS = {  # COMET's classes that score one translation: what they read, None where hparams.yaml says so
+    "regression_metric": ["src", "mt", "ref"],
+    "referenceless_regression_metric": ["src", "mt"],
+    "unified_metric": None,
+    "xcomet_metric": ["mt", "src", "ref"],
+}
+_WITHOUT_REFERENCE = ("referenceless_regression_metric", "unified_metric", "xcomet_metric")
 
 _REMEDY = (
-    "Where there is a network, run `hf download Unbabel/wmt22-comet-da` and the same for the *.json files of "
-    "xlm-roberta-large; copy the first folder, with the second inside it, and set "
-    "`scoring.comet.checkpoint: path/to/wmt22-comet-da/checkpoints/model.ckpt`"
+    "Where there is a network, run `hf download Unbabel/wmt22-comet-da` (or what it is) and the same for the *.json "
+    "files of its encoder, xlm-roberta-large; copy the first folder, with the second inside it, and set "
+    "`scoring.comet.checkpoint` (or that of the metric): path/to/wmt22-comet-da/checkpoints/model.ckpt"
 )
 
 
-class Comet:
-    """A COMET checkpoint that scores in float32 on one device; loaded when a score is missing, not before.
+class Comet(Section):
+    """A checkpoint of the COMET package, scored in float32; loaded when a score is missing, not before."""
 
-    ``checkpoint`` is a ``.ckpt`` file or its COMET folder (see :func:`locate`), ``name`` what the signature calls it
-    (None: the folder's name). ``threads`` is for the CPU and changes no number.
-    """
+    decimals: ClassVar[int] = 4
 
-    def __init__(
-        self,
-        checkpoint: str | Path,
-        *,
-        name: str | None = None,
-        device: str = "cpu",
-        batch_size: int = 1,
-        threads: int = 1,
-    ) -> None:
-        self._path = locate(checkpoint)
-        self._device, self._batch_size, self._threads = device, batch_size, threads
-        self.digest = files.file_digest(self._path)
-        self.signature = "|".join(
-            (
-                f"comet:{version('unbabel-comet')}",
-                f"model:{name or self._path.parents[1].name}",
-                f"digest:{self.digest[:16]}",
-                "precision:fp32",
-                f"device:{device}",
-                f"batch:{batch_size}",
-            )
-        )
+    checkpoint: str = Field(description="owner/name on the hub, or a .ckpt file")
+    batch_size: PositiveInt = Field(1, description="sentences per pass; with 1 no score depends on its neighbours")
+    reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
+    _job: Job = PrivateAttr()
+    _path: Path = PrivateAttr()
+    _model: Any = PrivateAttr(None)
+
+    def prepare(self, job: Job) -> None:
+        """Find the checkpoint; InputError if there is none, or it cannot score with (or without) references."""
+        self._job, self._path = job, locate(job.checkpoint)
+        check_class(self._path, self.reference_free)
+
+    @property
+    def digest(self) -> str:
+        return files.file_digest(self._path)
+
+    @property
+    def signature(self) -> str:
+        """What a score depends on beside its sentence; a key of the store."""
+        parts = [
+            f"comet:{version('unbabel-comet')}",
+            f"model:{self._model_name()}",
+            f"digest:{self.digest[:16]}",
+            "precision:fp32",
+            f"device:{self._job.device}",
+            f"batch:{self.batch_size}",
+        ]
+        return "|".join(parts + ["references:no"] * self.reference_free)
 
     def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], store: Store | None = None
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> list[float]:
-        """One score per sentence, in order, rounded to :data:`DECIMALS`; what ``store`` has is not computed again."""
-        segments = list(zip(sources, hypotheses, references, strict=True))
-        starts = range(0, len(segments), self._batch_size)
-        batches = [segments[start : start + self._batch_size] for start in starts]
+        """One score per sentence, in order, rounded to :data:`DECIMALS`; what the store has is not computed again."""
+        read = (sources, hypotheses) if self.reference_free else (sources, hypotheses, references)
+        segments = list(zip(*read, strict=True))
+        starts = range(0, len(segments), self.batch_size)
+        batches = [segments[start : start + self.batch_size] for start in starts]
+        signature = self.signature
         bar = progress(batches, description="COMET", unit="batch")
-        return [score for batch in bar for score in self._remembered(batch, store)]
+        return [score for batch in bar for score in self._remembered(batch, signature)]
 
-    def _remembered(self, batch: Sequence[Segment], store: Store | None) -> list[float]:
-        key = files.digest({"metric": self.signature, "segments": batch})
+    def _remembered(self, batch: Sequence[Segment], signature: str) -> list[float]:
+        store, key = self._job.store, files.digest({"metric": signature, "segments": batch})
         known = store.get(key) if store is not None else None
         if known is not None:
             return known["scores"]
-        scores = [round(score, DECIMALS) for score in batch_scores(self._model, batch)]
+        scores = [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
         if store is not None:
             store.put(key, {"scores": scores})
         return scores
 
-    @functools.cached_property
-    def _model(self) -> Any:
+    def _loaded(self) -> Any:
         import torch
 
-        torch.set_num_threads(self._threads)
-        return load(self._path, self._device)
+        if self._model is None:
+            torch.set_num_threads(self._job.threads)
+            self._model = load(self._path, self._job.device)
+        return self._model
+
+    def _model_name(self) -> str:
+        """The hub's name, or the folder's of a user's own file."""
+        return self._path.parents[1].name if self.checkpoint.endswith(".ckpt") else self.checkpoint
+
+
+class MainComet(Comet):
+    """The main metric: COMET-22 or another checkpoint, or the toy estimator where there is none."""
+
+    name: Name | None = Field(None, description=f"its key in files; null: {RELEASED}, or {TOY} without a checkpoint")
+    checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
+
+    @property
+    def key(self) -> str:
+        """Its key in files."""
+        return self.name or (RELEASED if self.checkpoint else TOY)
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        """Earlier versions wrote the toy's scores under COMET-22's name."""
+        return () if self.checkpoint else (RELEASED,)
+
+    def _model_name(self) -> str:
+        return super()._model_name() if self.checkpoint else _TOY_SIGNATURE
 
 
 def batch_scores(model: Any, batch: Sequence[Segment]) -> list[float]:
     """Scores of one padded batch by a COMET model in evaluation mode, in order."""
     import torch
 
-    samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in batch]
+    samples = [dict(zip(("src", "mt", "ref"), segment, strict=False)) for segment in batch]
     inputs = model.prepare_sample(samples, stage="predict")
     with torch.inference_mode():
-        scores = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}).score.tolist()
+        scores = model.predict_step(_moved(inputs, model.device)).scores.tolist()
     if len(scores) != len(batch):
         raise RuntimeError(f"COMET returned {len(scores)} scores for {len(batch)} sentences")
     return scores
+
+
+def _moved(inputs: Any, device: Any) -> Any:
+    """A model's inputs on its device; unified models have one mapping each for source, reference and both."""
+    if isinstance(inputs, tuple):
+        return tuple(_moved(one, device) for one in inputs)
+    return {name: value.to(device) if hasattr(value, "to") else value for name, value in inputs.items()}
+
+
+def check_class(path: Path, reference_free: bool) -> None:
+    """Raise InputError unless the checkpoint's class scores one translation, with or without reference as asked."""
+    hparams = yaml.safe_load((path.parents[1] / HPARAMS).read_text(encoding="utf-8"))
+    kind = hparams.get("class_identifier")
+    if kind not in _READS:
+        raise InputError(path, f"its class is {kind!r}", f"Take a checkpoint of {', '.join(_READS)}.")
+    reads = _READS[kind] or hparams.get("input_segments", [])
+    if not reference_free and "ref" not in reads:
+        raise InputError(path, "it reads no reference", "Say so: `reference_free: true`.")
+    if reference_free and (kind not in _WITHOUT_REFERENCE or "src" not in reads):
+        raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
 
 
 def locate(checkpoint: str | Path) -> Path:

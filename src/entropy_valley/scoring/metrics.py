@@ -1,10 +1,24 @@
-"""What files, tables and figures need to know of a metric, and how its numbers are found in a file."""
+"""What a metric is: a class whose fields are its settings, and what files and tables need to know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from entropy_valley import plugins
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.bleu import Bleu, Chrf
+from entropy_valley.scoring.comet import Comet, MainComet
+
+if TYPE_CHECKING:
+    from entropy_valley.scoring.job import Job
+
+METRICS = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
+"""Ours by the name that the config has for them; a user's own is ``module:Class``."""
+
+_FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
 
 
 @dataclass(frozen=True)
@@ -28,3 +42,100 @@ class Metric:
     def found_in(self, content: Mapping[str, Any]) -> Any:
         """Its value in a system's scores, a sentence's scores or the signatures of a file; None if it is not there."""
         return next((content[name] for name in (self.name, *self.former_names) if name in content), None)
+
+
+class Scorer(Protocol):
+    """A metric as a class. Its settings are its fields, or the keyword arguments of its constructor.
+
+    It has ``segment_scores`` or ``system_score`` or both; without ``system_score`` the system's score is the mean of
+    its sentences'. Optional attributes: ``higher_is_better`` (else true), ``reference_free`` and ``by_direction``
+    (else false), ``digest`` (of what it read), and ``prepare(job)``, which is called once before anything is scored.
+    """
+
+    decimals: int
+    signature: str
+    """What its numbers depend on, in one line; read after scoring."""
+
+    def segment_scores(
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    ) -> list[float]: ...
+
+    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float: ...
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a metric says of one system; ``segments`` is None if it scores no single sentences."""
+
+    system: float
+    segments: list[float] | None
+    signature: str
+    digest: str | None
+
+
+def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
+    """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
+    metric = plugins.make("metric", METRICS, name, settings, ["decimals"])
+    if not (_scores_segments(metric) or callable(getattr(metric, "system_score", None))):
+        raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
+    if not (hasattr(type(metric), "signature") or hasattr(metric, "signature") or hasattr(metric, "prepare")):
+        raise InputError(f"metric {name!r}", "has no `signature`, the line that says what its numbers depend on", _FITS)
+    return metric
+
+
+def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
+    """The metrics that a ``score`` job's params name, by their keys in files, in the order of the files' keys."""
+    comet = MainComet(**params["comet"])
+    further = {name: dict(settings) for name, settings in params.get("metrics", {}).items()}
+    return {
+        comet.key: comet,
+        "bleu": Bleu(**params.get("bleu", {})),
+        "chrf": Chrf(**params.get("chrf", {})),
+        **{name: make_metric(settings.pop("metric"), settings) for name, settings in further.items()},
+    }
+
+
+def describe(name: str, label: str, metric: Scorer, former_names: tuple[str, ...] = ()) -> Metric:
+    """What files and tables need to know of a metric that the config calls ``name`` and prints as ``label``."""
+    return Metric(
+        name,
+        label,
+        metric.decimals,
+        getattr(metric, "higher_is_better", True),
+        _scores_segments(metric),
+        getattr(metric, "reference_free", False),
+        getattr(metric, "by_direction", False),
+        former_names,
+    )
+
+
+def score(
+    name: str, metric: Scorer, job: Job, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+) -> Scores:
+    """Score one system; raises InputError where the metric gives too few numbers, or one that is not finite."""
+    if hasattr(metric, "prepare"):
+        metric.prepare(job)
+    segments = None
+    if _scores_segments(metric):
+        segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
+    if hasattr(metric, "system_score"):
+        system = float(metric.system_score(sources, hypotheses, references))
+    else:
+        system = sum(segments) / len(segments)
+    _check(name, system, segments, len(hypotheses))
+    return Scores(system, segments, str(metric.signature), getattr(metric, "digest", None))
+
+
+def _check(name: str, system: float, segments: Sequence[float] | None, sentences: int) -> None:
+    place, remedy = f"metric {name!r}", "Mend the metric, or remove it from `scoring.metrics`."
+    if segments is not None and len(segments) != sentences:
+        raise InputError(place, f"gave {len(segments)} scores for {sentences} sentences", remedy)
+    for number, value in enumerate(segments or (), 1):
+        if not math.isfinite(value):
+            raise InputError(place, f"gave {value} for sentence {number}", remedy)
+    if not math.isfinite(system):
+        raise InputError(place, f"gave {system} for the system", remedy)
+
+
+def _scores_segments(metric: Scorer) -> bool:
+    return callable(getattr(metric, "segment_scores", None))

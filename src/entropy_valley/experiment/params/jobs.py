@@ -11,6 +11,7 @@ from entropy_valley.experiment.params.methods import order_settings, selector_se
 from entropy_valley.experiment.params.parts import dump, model, numerics, prompt
 from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
 
 
@@ -225,14 +226,13 @@ def generation(experiment: Experiment, run: Run) -> str:
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
-    comet = experiment.scoring.comet
     return canonical(
         {
             "direction": direction,
             "target_language": direction.split("-")[1],
             "revision": revisions.SCORING,
-            "label": comet.label,
-            "comet": {"checkpoint": comet.checkpoint, "batch_size": comet.batch_size},
+            "label": experiment.scoring.comet.label,
+            **scoring_params(experiment.scoring),
         }
     )
 
