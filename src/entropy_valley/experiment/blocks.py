@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag, create_model
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, WrapValidator, create_model
 from pydantic.fields import FieldInfo
 
+from entropy_valley import plugins
+from entropy_valley.errors import InputError
 from entropy_valley.settings import ByDirection, Direction, Section
 
 OTHER = "user"
@@ -28,7 +31,7 @@ def block(cls: type[BaseModel], key: str, name: str, description: str | None = N
         naming = (named, Field(description="names it"))
     fields = {field: (_kind(info), _without_type(info)) for field, info in cls.model_fields.items()}
     said = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0]
-    return create_model(title or cls.__name__, __base__=Section, __doc__=said, **{key: naming}, **fields)
+    return create_model(title or cls.__name__, __base__=Section, __doc__=said, **{**fields, key: naming})
 
 
 def one_of(key: str, blocks: Mapping[str, Any], other: Any) -> Any:
@@ -40,6 +43,31 @@ def one_of(key: str, blocks: Mapping[str, Any], other: Any) -> Any:
 
     tagged = [Annotated[one, Tag(name)] for name, one in {**blocks, OTHER: other}.items()]
     return Annotated[functools.reduce(operator.or_, tagged), Discriminator(kind)]
+
+
+def users(kind: str, key: str, known: Mapping[str, type]) -> tuple[AfterValidator, WrapValidator]:
+    """The checks of a user's own class, of the name that a block's ``key`` has and of the whole block.
+
+    Where the class has fields, as ours do, the block is checked as one of ours.
+    """
+
+    def named(name: str) -> str:
+        if not re.fullmatch(r"[\w.]+:\w+", name):
+            raise ValueError(f"give module:Class, or one of {', '.join(known)}")
+        try:
+            plugins.find(kind, known, name)
+        except InputError as error:
+            raise ValueError(f"{error.problem}. {error.remedy.rstrip('.')}") from None
+        return name
+
+    def checked(value: Any, check: Callable[[Any], BaseModel]) -> BaseModel:
+        plain = check(value)
+        name = getattr(plain, key)
+        cls = plugins.find(kind, known, name)
+        has_fields = isinstance(cls, type) and issubclass(cls, Section)
+        return block(cls, key, name).model_validate(value) if has_fields else plain
+
+    return AfterValidator(named), WrapValidator(checked)
 
 
 def _kind(info: FieldInfo) -> Any:
@@ -56,4 +84,6 @@ def _kind(info: FieldInfo) -> Any:
 
 
 def _without_type(info: FieldInfo) -> Any:
+    if info.default_factory:
+        return Field(default_factory=info.default_factory, description=info.description)
     return Field(info.default, description=info.description)

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, WrapValidator, create_model
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, create_model
 
-from entropy_valley import plugins
-from entropy_valley.canvas.length_methods import LENGTH_METHODS, LengthMethod
+from entropy_valley.canvas.length_methods import LENGTH_METHODS
 from entropy_valley.canvas.reassignment import Reassigned
-from entropy_valley.errors import InputError
-from entropy_valley.experiment.blocks import block, one_of
+from entropy_valley.experiment.blocks import block, one_of, users
 from entropy_valley.settings import Rate, Section
 
 ELSEWHERE = "in a block of another name: this length method, set up as the block says"
 BLOCKS = {name: block(cls, "selector", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
 
 
-def _importable(name: str) -> str:
-    if not re.fullmatch(r"[\w.]+:\w+", name):
-        raise ValueError(f"give module:Class, or one of {', '.join(LENGTH_METHODS)}")
-    try:
-        plugins.find("length method", LENGTH_METHODS, name)
-    except InputError as error:
-        raise ValueError(f"{error.problem}. {error.remedy.rstrip('.')}") from None
-    return name
+NAMED, CHECKED = users("length method", "selector", LENGTH_METHODS)
 
 
 class UserMethod(BaseModel):
     """A length method of the user's own; the other keys are handed to it."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    selector: Annotated[str, AfterValidator(_importable)] = Field(
-        description="module:Class, or the name of one of ours"
-    )
-
-
-def _checked(value: Any, check: Any) -> BaseModel:
-    """A user's block; where its class says what it takes, as ours do, as one of ours."""
-    plain = check(value)
-    cls = plugins.find("length method", LENGTH_METHODS, plain.selector)
-    ours = isinstance(cls, type) and issubclass(cls, LengthMethod)
-    return block(cls, "selector", plain.selector).model_validate(value) if ours else plain
+    selector: Annotated[str, NAMED] = Field(description="module:Class, or the name of one of ours")
 
 
 DEALT = {"reassigned": block(Reassigned, "selector", "reassigned")}
-Another = one_of("selector", BLOCKS | DEALT, Annotated[UserMethod, WrapValidator(_checked)])
+Another = one_of("selector", BLOCKS | DEALT, Annotated[UserMethod, CHECKED])
 
 
 class OtherMethods(BaseModel):

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 
 from entropy_valley.decoding.denoising import KNOWN, Denoising
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Plugin
+from entropy_valley.experiment.blocks import block, one_of, users
+
+NAMED, CHECKED = users("reveal order", "order", KNOWN)
 
 
-class RevealOrder(BaseModel):
-    """A reveal order, one of ours or a user's own ``module:Class``; the other keys are handed to it."""
+class UserOrder(BaseModel):
+    """A reveal order or a variable-length decoder of the user's own; the other keys are handed to it."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    order: Plugin = Field(description="one of ours, of orders or of fillings that change the canvas, or module:Class")
+    order: Annotated[str, NAMED] = Field(description="module:Class, or the name of one of ours")
+
+
+def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
+    """A checked block with nothing but what the config says: the store knows results by that, without the defaults."""
+    check(value)
+    settings = {key: setting for key, setting in value.items() if key != "order"}
+    if problem := _refused(value["order"], settings):
+        raise ValueError(problem)
+    return UserOrder.model_construct(**value)
+
+
+BLOCKS = {name: block(cls, "order", name, title=f"{cls.__name__}Order") for name, cls in KNOWN.items()}
+RevealOrder = Annotated[one_of("order", BLOCKS, Annotated[UserOrder, CHECKED]), WrapValidator(_as_said)]
 
 
 def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """(path, message) of each block and of each asked name that makes no order."""
+    """(path, message) of each block that has a name of ours, and of each asked name that makes no order."""
     for name, section in blocks.items():
-        settings = dict(section) if isinstance(section, Mapping) else {}
-        order = settings.pop("order", None)
-        if name in KNOWN and order != name:
+        if name in KNOWN and isinstance(section, Mapping) and section.get("order") != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
-        elif isinstance(order, str) and (problem := _refused(order, settings)):
-            yield ("reveal_orders", name), problem
     for name in asked:
         if name not in KNOWN and name not in blocks:
             there = ", ".join(dict.fromkeys([*KNOWN, *blocks]))
             yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {there}"
         elif name not in blocks and (problem := _refused(name, {})):
-            yield ("matrix", "orders"), f"{problem} Name a block of `reveal_orders` that says so."
+            yield ("matrix", "orders"), f"{name}: {problem}. Name a block of `reveal_orders` that has its settings"
 
 
 def _refused(order: str, settings: Mapping[str, Any]) -> str | None:
     try:
         Denoising.named(order, 1, "llada", settings)
     except InputError as error:
-        return str(error)
+        return f"{error.problem}. {error.remedy.rstrip('.')}"
     return None

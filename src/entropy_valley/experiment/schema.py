@@ -38,7 +38,9 @@ class Matrix(Section):
     seeds: Numbers = Field(description="one training run each")
     seeds_of: dict[Name, Numbers] = Field({}, description="fewer (or other) seeds for a backbone")
     methods: Names = Field(description="keys of `length_methods`")
-    orders: Names = Field(description="reveal orders: ours that need no settings, or keys of `reveal_orders`")
+    orders: Names = Field(
+        description="reveal orders or variable-length decoders: ours that need no settings, or keys of `reveal_orders`"
+    )
     steps: Numbers = Field(description="denoising step budgets T")
 
 
@@ -222,7 +224,9 @@ class Experiment(Section):
     )
     length_statistics: LengthStatistics = LengthStatistics()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
-    reveal_orders: dict[Name, RevealOrder] = Field({}, description="reveal orders with their settings")
+    reveal_orders: dict[Name, RevealOrder] = Field(
+        {}, description="reveal orders, and variable-length decoders in their place, with their settings"
+    )
     decoding: Decoding
     latency: Latency = Latency()
     scoring: Scoring
