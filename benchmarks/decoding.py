@@ -29,7 +29,7 @@ from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.translator import decode
+from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
 
@@ -68,16 +68,16 @@ def run_engine(workload: Workload, ratios: Sequence[float], steps: int, budget: 
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
     selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
-    engine = Engine(workload.backbone, ledger, budget)
-    done = dict(decode(engine, selector, workload.sentences, workload.prompts, denoising))
-    passes = []
+    pipeline = Pipeline.of(Engine(workload.backbone, ledger, budget), workload.inputs)
+    done = dict(pipeline.translate(selector, dict(enumerate(workload.sentences)), denoising))
+    filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):
-        row, filled = done[place]
+        row, decoded = done[place]
         probed, length = row["candidates"] if row["calls"] else [], row["length"]
-        masked = denoising.masked(length, filled.passes)
+        masked = denoising.masked(length, decoded[length].passes)
+        filled.append(decoded[length].tokens)
         passes += [(len(prompt) + one, one) for one in probed]
         passes += [(len(prompt) + length, count) for count in masked[int(length in probed) :]]
-    filled = [done[place][1].tokens for place in range(len(done))]
     return Run(filled, len(passes), ledger, flops(workload.shape, passes))
 
 

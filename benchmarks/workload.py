@@ -14,6 +14,7 @@ import torch
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import Backbone, empty_model
 from entropy_valley.canvas.length_methods import Sentence
+from entropy_valley.engine.context import Inputs
 
 LENGTHS = Path(__file__).with_name("wmt22-en-zh.lengths")
 TEMPLATE = 12  # tokens that the paper's prompt puts around a source
@@ -50,6 +51,10 @@ class Workload:
     backbone: Backbone
     sentences: list[Sentence]
     prompts: list[list[int]]
+
+    @property
+    def inputs(self) -> Inputs:
+        return Inputs("prompts", range(len(self.prompts)), self.prompts, (), self.backbone.context)
 
     def longest(self, count: int) -> Workload:
         """Its longest sentences alone."""

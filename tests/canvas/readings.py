@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 
 from entropy_valley.canvas.length_methods import Sentence
-from entropy_valley.canvas.selection import choose_canvases
+from entropy_valley.canvas.selection import choosing
 from entropy_valley.canvas.statistics import LengthLine, LengthStatistics
 from entropy_valley.engine.reading import Reading
 
@@ -41,6 +43,26 @@ def reading(*entropies):
 def flat(length, entropy=1.0, confidence=0.5):
     """The same entropy and the same largest probability in each slot."""
     return Reading((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
+
+
+def choose_canvases(selector, sentences, probe):
+    """The canvas row of each sentence; ``probe`` reads (sentence index, slots), all sentences of a round together."""
+    works = {n: choosing(selector, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
+    rows, asked, results = {}, dict.fromkeys(works), dict.fromkeys(works)
+    while asked:
+        asked = {}
+        for place, sent in results.items():
+            try:
+                asked[place] = works[place].send(sent)
+            except StopIteration as done:
+                rows[place] = done.value
+        readings = iter(probe(list(itertools.chain(*asked.values()))) if asked else ())
+        results = {place: list(itertools.islice(readings, len(pairs))) for place, pairs in asked.items()}
+    return [rows[place] for place in works]
+
+
+def asking(place, length):
+    return place, length
 
 
 def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5, room=None):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from readings import choose_canvases
 
 from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.canvas.length_methods.daedal import eos_confidence
-from entropy_valley.canvas.selection import choose_canvases
 from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from readings import SETTINGS, STATISTICS
+from readings import SETTINGS, STATISTICS, choose_canvases
 
 from entropy_valley.canvas.length_methods import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.canvas.length_methods.base import Choice
-from entropy_valley.canvas.selection import choose_canvases, sentences_of
+from entropy_valley.canvas.selection import sentences_of
 from entropy_valley.engine.reading import Reading
 
 

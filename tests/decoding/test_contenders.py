@@ -16,6 +16,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.contenders import winner
 from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.decoding.translator import Translator
+from entropy_valley.engine.queue import Decoded
 from entropy_valley.errors import InputError
 
 RATIOS = SELECTORS["ev"]["ratios"]
@@ -28,19 +29,24 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
     return Bench(tmp_path, checkpoints, testset)
 
 
+def winning(logprobs):
+    """The length whose translation wins."""
+    return winner({length: Decoded([length], 0, logprob, 1) for length, logprob in logprobs.items()}).tokens[0]
+
+
 def test_the_best_mean_log_probability_wins():
-    assert winner({4: -0.5, 5: -0.25, 6: -0.3}) == 5
-    assert winner({6: -0.25, 4: -0.5, 5: -0.25}) == 5  # the shorter one on a tie
-    assert winner({2: None, 9: -40.0}) == 9  # an empty text comes last
-    assert winner({5: 0.0, 4: None, 3: -0.0}) == 3
-    assert winner({3: None, 2: None}) == 2
+    assert winning({4: -0.5, 5: -0.25, 6: -0.3}) == 5
+    assert winning({6: -0.25, 4: -0.5, 5: -0.25}) == 5  # the shorter one on a tie
+    assert winning({2: None, 9: -40.0}) == 9  # an empty text comes last
+    assert winning({5: 0.0, 4: None, 3: -0.0}) == 3
+    assert winning({3: None, 2: None}) == 2
 
 
 @given(st.dictionaries(st.integers(2, 40), st.none() | st.floats(-50, 0), min_size=1), st.randoms())
 def test_the_winner_does_not_depend_on_the_order(logprobs, random):
     items = list(logprobs.items())
     random.shuffle(items)
-    assert winner(dict(items)) == winner(logprobs)
+    assert winning(dict(items)) == winning(logprobs)
 
 
 def alone(bench, canvases):
@@ -71,7 +77,7 @@ def test_it_is_each_decoded_alone_and_the_best(bench, method):
     for row, canvas, candidates, options in zip(rows, canvases, probed, alone(bench, canvases), strict=True):
         by_length = {option["length"]: option for option in options}
         assert sorted(by_length) == canvas.get("contenders", [canvas["length"]])
-        best = by_length[winner({length: option["logprob"] for length, option in by_length.items()})]
+        best = by_length[winning({length: option["logprob"] for length, option in by_length.items()})]
         assert {key: row[key] for key in ("id", "hypothesis", "length", "tokens", "logprob")} == {
             key: best[key] for key in ("id", "hypothesis", "length", "tokens", "logprob")
         }

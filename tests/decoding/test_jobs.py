@@ -22,6 +22,7 @@ from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.decoding import reference, reference_orders
 from entropy_valley.decoding.decode_job import text_tokens
 from entropy_valley.engine.identity import turn_end_id
+from entropy_valley.engine.queue import Decoded
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
 
@@ -41,7 +42,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         text = bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = bos + backbone.tokenizer(text, add_special_tokens=False)["input_ids"]
         _, text = reference.decode(backbone, prompt, canvas["length"], 8)
-        tokens = text_tokens(text, len(text), turn_end_id(backbone.tokenizer, backbone.family))
+        tokens = text_tokens(Decoded(text, len(text), None, 1), turn_end_id(backbone.tokenizer, backbone.family))
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
         assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
@@ -50,7 +51,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 12), st.none() | st.integers(0, 9))
 def test_a_text_ends_before_the_first_end_of_a_turn(tokens, text, turn_end):
-    kept = text_tokens(tokens, text, turn_end)
+    kept = text_tokens(Decoded(tokens, text, None, 1), turn_end)
     assert kept == tokens[: len(kept)] and len(kept) <= text and turn_end not in kept
     assert len(kept) == min(text, len(tokens)) or tokens[len(kept)] == turn_end
 
@@ -89,14 +90,14 @@ def test_costs_are_the_methods_and_the_engines(bench):
 
 
 @pytest.mark.parametrize(("order", "settings"), [("sig_first", {}), ("hybrid", {"p": 0.5}), ("random", {"seed": 3})])
-def test_costs_of_an_order_count_its_twins(bench, order, settings):
+def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
     canvases = bench.canvas("ev")
     bench.decode("ev", order=order, **settings)
     rows, totals = files.read_jsonl(bench.out), bench.ledgers()
-    twins = {"sig_first": 8, "hybrid": 4, "random": 0}[order]
+    extra = {"sig_first": 8, "hybrid": 4, "random": 0}[order]
     for canvas, row in zip(canvases, rows, strict=True):
-        assert row["calls"] == canvas["calls"] + 8 + twins
-        assert row["slots"] == canvas["slots"] + (8 + twins) * row["length"]
+        assert row["calls"] == canvas["calls"] + 8 + extra
+        assert row["slots"] == canvas["slots"] + (8 + extra) * row["length"]
     assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
     assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
     name = {"sig_first": "sig_first", "hybrid": "hybrid(p=0.5)", "random": "random(seed=3)"}[order]
@@ -132,7 +133,7 @@ def test_the_documented_order_of_the_users_own(bench, llada, tmp_path, monkeypat
         assert row["tokens"] == reference.decode(llada, tokens, row["length"], 8, rank=outward)[1]
 
 
-def test_the_twin_has_the_prompt_of_an_empty_source(bench, llada):
+def test_the_source_free_pass_has_the_prompt_of_an_empty_source(bench, llada):
     """What the job decodes is the reference's, given the same template with nothing in it."""
     bench.canvas("ratio")
     bench.decode("ratio", order="sig_first")

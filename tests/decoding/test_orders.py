@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from entropy_valley.decoding.orders import ORDERS, make_order
 from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.batch import Batch
+from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues
 from entropy_valley.engine.order import Slots, needs_sourceless, sourceless_steps
 from entropy_valley.engine.queue import Canvas
 from entropy_valley.errors import InputError
 
-MASK = 99
+MASK, CPU = 99, torch.device("cpu")
 SETTINGS = {"hybrid": {"p": 0.5}}
 # Two canvases of four slots, one of which is revealed already, and of two.
 CANVASES = [Canvas([5, 6], 4, [1] * 4), Canvas([7], 2, [1] * 2)]
@@ -86,31 +86,32 @@ def test_only_the_source_guided_orders_look_at_the_sig():
 
 
 CANVAS = st.builds(
-    lambda prompt, length, steps, twin: Canvas(
-        prompt, length, [count for count in reveal_counts(length, steps) if count], sourceless=twin
+    lambda prompt, length, steps, sourceless: Canvas(
+        prompt, length, [count for count in reveal_counts(length, steps) if count], sourceless=sourceless
     ),
     prompt=st.lists(st.integers(0, 9), min_size=1, max_size=4),
     length=st.integers(1, 9),
     steps=st.integers(1, 12),
-    twin=st.just([0]),
+    sourceless=st.just([0]),
 )
 
 
 @given(st.lists(CANVAS, min_size=1, max_size=5), st.sampled_from(sorted(ORDERS)), st.integers(0, 99))
 def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(canvases, name, seed):
-    order, batch = make_order(name, SETTINGS.get(name)), Batch(list(enumerate(canvases)), MASK, torch.device("cpu"))
+    order, batch = make_order(name, SETTINGS.get(name)), Batch.of(list(enumerate(canvases)), MASK, CPU)
     generator, step, seen = torch.Generator().manual_seed(seed), 0, [[] for _ in canvases]
     while batch:
         before, masked, names = batch.ids.clone(), batch.masked().places, batch.names
         numbers = torch.rand(3, len(masked), generator=generator, dtype=torch.float64)
-        batch.advance(SlotValues(torch.full((len(masked),), step), *numbers), order, numbers[0])
+        values = SlotValues(torch.full((len(masked),), step), *numbers)
+        batch, _ = batch.advance(Pass(masked, values, numbers[0]), order)
         changed = (batch.ids != before).nonzero().squeeze(1)
         assert (before[changed] == MASK).all() and (batch.ids[changed] == step).all()
         for place, slot in zip(batch.canvas[changed].tolist(), batch.slot[changed].tolist(), strict=True):
             seen[names[place]].append(slot)
         step += 1
         assert all(len(seen[name]) == sum(canvases[name].counts[:step]) for name in names)
-        batch.release(eos_id=-1)
+        batch, _ = batch.release(eos_id=-1)
     assert [sorted(slots) for slots in seen] == [list(range(canvas.length)) for canvas in canvases]
     if name == "left_to_right":
         assert all(slots == sorted(slots) for slots in seen)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 from entropy_valley import errors, files
 from entropy_valley.canvas.predicting import needed_head, predict
-from entropy_valley.canvas.selection import choose_canvases, read_method, sentences_of
+from entropy_valley.canvas.selection import read_method, sentences_of
+from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.job import Job, method_arguments
-from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
@@ -17,10 +15,8 @@ def main() -> None:
         method = read_method(job.spec["method"], job.spec["selector"], options.statistics)
         head = needed_head(job.spec["method"], method, options.length_head)
         predicted = predict(job, head) if head else ()
-        sentences = sentences_of(job.rows, job.identity.prompt, method, predicted, job.rooms)
-        canvases = choose_canvases(method, sentences, functools.partial(probe, job))
-        for place, canvas in enumerate(canvases):
-            job.check(place, canvas["length"])
+        sentences = sentences_of(job.rows, job.identity.prompt, method, predicted, job.inputs.rooms)
+        canvases = Pipeline(job.runner("probe"), job.inputs).choose(method, sentences)
         rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
         files.write_jsonl(options.out, rows)
         job.report("canvas")

@@ -25,7 +25,7 @@ def main() -> None:
         # A corpus lies in the order of its keyed hash: its beginning is a random sample.
         train = job.rows[: settings.pop("pairs")]
         job.rows = train + files.read_jsonl(options.dev, ("id", "source", "target"))
-        kept = [place for place in range(len(job.rows)) if job.fits(place, SHORTEST)]
+        kept = [place for place in range(len(job.rows)) if job.inputs.fits(place, SHORTEST)]
         cut = sum(place < len(train) for place in kept)
         if not cut:
             raise errors.InputError(options.testset, "no training pair fits the context", "Give shorter pairs.")
@@ -47,7 +47,7 @@ def _states(job: Job, places: list[int]) -> torch.Tensor:
     from entropy_valley.canvas.length_head import mean_states
     from entropy_valley.progress import progress
 
-    prompts = [job.prompts[place] for place in places]
+    prompts = [job.inputs.prompts[place] for place in places]
     states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
     with progress(total=len(prompts), description="prompts", unit="pair") as bar:
         for index, state in mean_states(job.backbone, prompts, job.ledger, job.token_budget):

@@ -34,7 +34,7 @@ def main() -> None:
 def _entropies(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(true length, mean entropy) of one all-mask canvas a pair; an empty target has no slot to take a mean of."""
     rows = range(min(job.spec["pairs"], len(job.rows)))
-    asked = [(place, lengths[place]) for place in rows if lengths[place] > 1 and job.fits(place, lengths[place])]
+    asked = [(place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])]
     readings = probe(job, asked)
     return [(length, mean_entropy(reading)) for (_, length), reading in zip(asked, readings, strict=True)]
 
@@ -45,7 +45,7 @@ def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
         (place, length)
         for place in range(min(job.spec["bias_pairs"], len(job.rows)))
         for length in fitting.LENGTHS
-        if abs(length - lengths[place]) > fitting.NEAR and job.fits(place, length)
+        if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
     ]
     readings = probe(job, asked)
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(asked, readings, strict=True)]

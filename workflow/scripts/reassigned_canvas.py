@@ -20,7 +20,7 @@ def main() -> None:
         given = [canvas["length"] for canvas in read_canvases(options.of, job.rows)]
         lengths = reassign(given, sources, settings["seed"], settings["within"])
         for place, length in enumerate(lengths):
-            job.check(place, length)
+            job.inputs.check(place, length)
         # The ratios are those that other sentences have probed: this method's own probes are none.
         rows = [
             {"id": row["id"], "length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}

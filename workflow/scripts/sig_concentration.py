@@ -7,14 +7,14 @@ import statistics
 from entropy_valley import errors, files
 from entropy_valley.analysis.sig_concentration import sig_concentration
 from entropy_valley.engine.job import Job, arguments
-from entropy_valley.engine.probe import probe_sig
+from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job:
         lengths = [len(job.identity.prompt.tokens(row["target"])) + 1 for row in job.rows]  # as Oracle's
-        readings = probe_sig(job, list(enumerate(lengths)))
+        readings = probe(job, list(enumerate(lengths)), sig=True)
         rows = [
             {
                 "id": row["id"],

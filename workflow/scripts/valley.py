@@ -36,7 +36,7 @@ def main() -> None:
 
 def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
     """Those within the context; the curves count their sentences."""
-    return [place for place in places if job.fits(place.row, place.length)]
+    return [place for place in places if job.inputs.fits(place.row, place.length)]
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""How many slots each sentence gets: candidate lengths, all-mask probes, and the selectors that choose."""
+"""How many slots each sentence gets: candidate lengths, all-mask probes, and the methods that choose."""

@@ -31,12 +31,12 @@ def predict(job: Job, path: Path) -> list[dict[int, float]]:
     ``path`` is the head's ``.safetensors``. The model is loaded at a miss; a row costs one pass over its prompt.
     """
     head_digest = files.file_digest(path)
-    keys = [prediction_key(job.identity.digest, job.numerics, prompt, head_digest) for prompt in job.prompts]
+    keys = [prediction_key(job.identity.digest, job.numerics, prompt, head_digest) for prompt in job.inputs.prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.canvas.length_head import LengthHead, predictions
 
-        head, prompts = LengthHead.read(path, job.backbone.device), [job.prompts[place] for place in missing]
+        head, prompts = LengthHead.read(path, job.backbone.device), [job.inputs.prompts[place] for place in missing]
         for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget):
             yield missing[index], [[length, logprob] for length, logprob in found.items()]
 

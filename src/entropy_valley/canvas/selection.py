@@ -3,74 +3,51 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import LengthMethod, Sentence, find_method, make_method
+from entropy_valley.canvas.length_methods import Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
 
-Probe = Callable[[Sequence[tuple[int, int]]], Sequence[Reading]]
 
+def choosing(
+    method: LengthMethod, sentence: Sentence, probe: Callable[[int], Any], probes: dict[int, Reading]
+) -> Generator[list[Any], list[Reading], dict[str, Any]]:
+    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
 
-class Selection:
-    """One sentence on its way to a canvas: what its method has seen, and what it waits for."""
-
-    def __init__(self, method: LengthMethod, sentence: Sentence) -> None:
-        self._method, self._sentence = method, sentence
-        self.probes: dict[int, Reading] = {}
-        self._asked: set[int] = set()
-
-    def proposals(self) -> list[int]:
-        """The lengths to be probed next; none while readings are missing, or once the canvas can be chosen."""
-        if self.waits:
-            return []
-        self._asked |= set(self._method.propose(self._sentence, self.probes))
-        return sorted(self._asked - self.probes.keys())
-
-    @property
-    def waits(self) -> bool:
-        """Whether some of the proposed lengths are not read yet."""
-        return len(self._asked) > len(self.probes)
-
-    def row(self) -> dict[str, Any]:
-        """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
-
-        ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the
-        chosen length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots
-        in them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where
-        there are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others
-        those for which there is room.
-        """
-        choice = self._method.choose(self._sentence, self.probes)
-        contenders = sorted({choice.length, *filter(self._has_room, choice.contenders)})
-        compared = sorted(choice.scores)
-        return {
-            "length": choice.length,
-            "candidates": compared or [choice.length],
-            "scores": [choice.scores[length] for length in compared],
-            "calls": len(self.probes) + (self._sentence.predicted is not None),
-            "slots": sum(self.probes),
-            **({"contenders": contenders} if len(contenders) > 1 else {}),
-        }
-
-    def _has_room(self, length: int) -> bool:
-        return self._sentence.room is None or length <= self._sentence.room
-
-
-def choose_canvases(method: LengthMethod, sentences: Sequence[Sentence], probe: Probe) -> list[dict[str, Any]]:
-    """The row of each sentence (see :meth:`Selection.row`).
-
-    ``probe`` reads all-mask canvases, each named by (sentence index, slots), all sentences of a round together.
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
     """
-    selections = [Selection(method, sentence) for sentence in sentences]
-    while asked := [(index, length) for index, one in enumerate(selections) for length in one.proposals()]:
-        for (index, length), reading in zip(asked, probe(asked), strict=True):
-            selections[index].probes[length] = reading
-    return [selection.row() for selection in selections]
+    while lengths := sorted(set(method.propose(sentence, probes)) - probes.keys()):
+        readings = yield [probe(length) for length in lengths]
+        probes |= zip(lengths, readings, strict=True)
+    return canvas_row(method.choose(sentence, probes), sentence, probes)
+
+
+def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading]) -> dict[str, Any]:
+    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
+
+    ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
+    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots in them; the
+    pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where there are
+    several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others those for which
+    there is room.
+    """
+    room = math.inf if sentence.room is None else sentence.room
+    contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
+    compared = sorted(choice.scores)
+    return {
+        "length": choice.length,
+        "candidates": compared or [choice.length],
+        "scores": [choice.scores[length] for length in compared],
+        "calls": len(probes) + (sentence.predicted is not None),
+        "slots": sum(probes),
+        **({"contenders": contenders} if len(contenders) > 1 else {}),
+    }
 
 
 def sentences_of(

@@ -1,4 +1,4 @@
-"""What selectors may know of a backbone and a direction beside their probes: lengths and readings of training pairs."""
+"""What length methods may know of a backbone and a direction: lengths and readings of training pairs."""
 
 from __future__ import annotations
 

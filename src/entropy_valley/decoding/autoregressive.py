@@ -44,16 +44,16 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 
 
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
-    limits = [min(search.max_new_tokens, job.room(place)) for place in range(len(job.rows))]
+    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
     keys = [
         beam_key(job.identity.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
-        for prompt, limit in zip(job.prompts, limits, strict=True)
+        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
     ]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.decoding.beam_search import BeamSearch
 
-        tasks = [Task(job.prompts[place], limits[place]) for place in missing]
+        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
         for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
             yield missing[done], found.to_json()
 

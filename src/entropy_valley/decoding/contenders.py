@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.queue import Decoded
 
 
 def contenders(canvas: Mapping[str, Any]) -> list[int]:
@@ -11,10 +14,9 @@ def contenders(canvas: Mapping[str, Any]) -> list[int]:
     return canvas.get("contenders") or [canvas["length"]]
 
 
-def winner(logprobs: Mapping[int, float | None]) -> int:
-    """Of decoded lengths that of the largest mean log-probability at reveal time.
+def winner(decoded: Mapping[int, Decoded]) -> Decoded:
+    """Of canvases decoded from so many masks the one of the largest mean log-probability at reveal time.
 
-    The shorter one on a tie in the four decimals of :class:`~entropy_valley.engine.queue.Filled`; an empty text,
-    which has none, comes last.
+    The shorter one on a tie in four decimals; an empty text, which has no log-probability, comes last.
     """
-    return min(logprobs, key=lambda length: (logprobs[length] is None, -(logprobs[length] or 0.0), length))
+    return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import plugins
 from entropy_valley.decoding.orders import ORDERS, make_order
+from entropy_valley.decoding.requests import FixedLength, VariableLength
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, make_variable_length
 from entropy_valley.engine.order import sourceless_steps
@@ -53,13 +54,23 @@ class Denoising:
         revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
         return [length - before for before in revealed]
 
-    def canvas(
-        self, prompt: Sequence[int], sourceless: Sequence[int] | None, length: int, start: Reading | None = None
-    ) -> Canvas:
-        """What the engine is to fill; with the prompt without source where some step of the order looks at it."""
+    def request(
+        self,
+        prompt: Sequence[int],
+        sourceless: Sequence[int] | None,
+        length: int,
+        room: int,
+        start: Reading | None = None,
+    ) -> FixedLength | VariableLength:
+        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
+
+        ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading.
+        """
+        if decoder := self.variable_length:
+            return VariableLength(decoder, prompt, length, min(decoder.cap, room), self.name, self.settings, start)
         counts = self.counts(length)
-        twin = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
-        return Canvas(prompt, length, counts, start, twin)
+        compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
+        return FixedLength(Canvas(prompt, length, counts, start, compared), self.name, self.settings)
 
     @property
     def calls(self) -> int:

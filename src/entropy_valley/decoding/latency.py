@@ -20,7 +20,7 @@ import torch
 
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.decoding.translator import decode
+from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 def measure(
-    job: Job, selector: LengthMethod, denoising: Denoising, repeats: int, head: LengthHead | None = None
+    job: Job, method: LengthMethod, denoising: Denoising, repeats: int, head: LengthHead | None = None
 ) -> dict[str, Any]:
     """The :func:`timing` of the job's rows one at a time (``single``) and all at once (``batched``)."""
     places = range(len(job.rows))
     return {
-        "single": timing(job, selector, denoising, [[place] for place in places], repeats, head),
-        "batched": timing(job, selector, denoising, [list(places)], repeats, head),
+        "single": timing(job, method, denoising, [[place] for place in places], repeats, head),
+        "batched": timing(job, method, denoising, [list(places)], repeats, head),
         "sentences": len(job.rows),
         **conditions(job),
     }
@@ -45,7 +45,7 @@ def measure(
 
 def timing(
     job: Job,
-    selector: LengthMethod,
+    method: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
     repeats: int,
@@ -54,18 +54,20 @@ def timing(
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
     ``passes``, ``tokens`` and ``rows`` are what the engine ran for a sentence (see :class:`Ledger`): a pass that
-    sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a selector that
+    sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a method that
     asks one, reads the prompts under the clock too.
     """
-    ledger, sentences = Ledger(), sentences_of(job.rows, job.identity.prompt, selector, rooms=job.rooms)
-    engine = Engine(job.backbone, ledger, job.token_budget)
+    inputs, ledger = job.inputs, Ledger()
+    sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
+    pipeline = Pipeline.of(Engine(job.backbone, ledger, job.token_budget), inputs)
 
     def run(group: Sequence[int]) -> None:
-        here, prompts = [sentences[place] for place in group], [job.prompts[place] for place in group]
+        here = {place: sentences[place] for place in group}
         if head:
-            found = dict(predictions(head, job.backbone, prompts, ledger, job.token_budget))
-            here = [dataclasses.replace(one, predicted=found[place]) for place, one in enumerate(here)]
-        deque(decode(engine, selector, here, prompts, denoising, job.sourceless), maxlen=0)
+            prompts = [inputs.prompts[place] for place in group]
+            for place, found in predictions(head, job.backbone, prompts, ledger, job.token_budget):
+                here[group[place]] = dataclasses.replace(here[group[place]], predicted=found)
+        deque(pipeline.translate(method, here, denoising), maxlen=0)
 
     def once() -> float:
         return _seconds(lambda: deque(map(run, groups), maxlen=0), job.backbone.device.type) / len(sentences)

@@ -1,7 +1,7 @@
 """DAEDAL and ρ-EOS in their plainest form, beside :mod:`entropy_valley.decoding.reference`.
 
 One sentence at a time, one token list, a float64 softmax over the whole vocabulary of every slot, revealed or not.
-Nothing is shared with the fillings but their settings' default values, here written out.
+Nothing is shared with the decoders but their settings' default values, here written out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from entropy_valley.decoding.reference import slot_logits
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
 
-Filled = tuple[list[int], list[int]]  # the tokens, and the canvas's length in each pass
+Result = tuple[list[int], list[int]]  # the tokens, and the canvas's length in each pass
 
 
 @torch.inference_mode()
@@ -31,7 +31,7 @@ def daedal_lengths(backbone: Backbone, prompt: Sequence[int], start: int, window
 
 
 @torch.inference_mode()
-def daedal(backbone: Backbone, prompt: Sequence[int], length: int, window: int, most: int) -> Filled:
+def daedal(backbone: Backbone, prompt: Sequence[int], length: int, window: int, most: int) -> Result:
     """DAEDAL's second stage on ``length`` masks."""
     tokens, lengths = [backbone.mask_id] * length, []
     while backbone.mask_id in tokens:
@@ -50,7 +50,7 @@ def daedal(backbone: Backbone, prompt: Sequence[int], length: int, window: int, 
 
 
 @torch.inference_mode()
-def rho_eos(backbone: Backbone, prompt: Sequence[int], length: int, most: int) -> Filled:
+def rho_eos(backbone: Backbone, prompt: Sequence[int], length: int, most: int) -> Result:
     """ρ-EOS from ``length`` masks on."""
     mask, tokens, lengths = backbone.mask_id, [backbone.mask_id] * length, []
     while mask in tokens:

@@ -14,7 +14,7 @@ import torch
 from entropy_valley.backbone.packing import Packed, Rows
 from entropy_valley.engine.entropy import SlotValues
 from entropy_valley.engine.order import Slots, needs_sourceless
-from entropy_valley.engine.queue import Canvas, Filled
+from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Batch:
         self.steps = [step + 1 for step in self.steps]
         self.masks = [masks - count for masks, count in zip(self.masks, counts, strict=True)]
 
-    def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Filled]]]:
+    def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
         """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
         before it."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
@@ -182,14 +182,14 @@ class Batch:
         if not any(flags):
             return self, []
         settled, rest = self.split(flags)
-        return rest, settled._filled(list(itertools.compress(first_eos.tolist(), flags)))
+        return rest, settled._decoded(list(itertools.compress(first_eos.tolist(), flags)))
 
     def _first(self, token: int) -> torch.Tensor:
         """The first slot of each canvas that holds ``token``."""
         slots = torch.where((self.ids == token) & (self.slot >= 0), self.slot, _NEVER)
         return slots.new_full((len(self),), _NEVER).scatter_reduce(0, self.canvas, slots, "amin")
 
-    def _filled(self, ends: list[int]) -> list[tuple[Any, Filled]]:
+    def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
         in_canvas = self.slot >= 0
         tokens, logprobs = self.ids[in_canvas].tolist(), self.logprob[in_canvas].tolist()
@@ -197,7 +197,7 @@ class Batch:
         for name, canvas, steps, end in zip(self.names, self.canvases, self.steps, ends, strict=True):
             text, stop = min(end, canvas.length), start + canvas.length
             mean = round(math.fsum(logprobs[start : start + text]) / text, 4) if text else None
-            done.append((name, Filled(tokens[start:stop], text, mean, steps)))
+            done.append((name, Decoded(tokens[start:stop], text, mean, steps)))
             start = stop
         return done
 

@@ -1,27 +1,57 @@
-"""What a backbone's context leaves for a canvas."""
+"""What a backbone's context leaves for a canvas behind each prompt."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from entropy_valley.errors import InputError
 
 SHORTEST = 2  # slots: one of content and the EOS's
 
 
-def room_behind(prompt_tokens: int, context: int) -> int:
-    """The slots that a context leaves behind a prompt, at least the shortest canvas's.
+@dataclass(frozen=True)
+class Inputs:
+    """The prompt tokens of each sentence, those of an empty source, and the context: the most tokens of a sequence.
 
-    :func:`check_context` says what is too long.
+    ``file`` and ``names`` tell an error which sentence it is about.
     """
-    return max(SHORTEST, context - prompt_tokens)
 
+    file: object
+    names: Sequence[object]
+    prompts: Sequence[Sequence[int]]
+    sourceless: Sequence[int]
+    context: int
 
-def check_context(place: object, sentence: object, prompt_tokens: int, slots: int, context: int) -> None:
-    """Raise InputError if a prompt of so many tokens and a canvas of so many slots do not fit the context."""
-    total = prompt_tokens + slots
-    if total > context:
-        raise InputError(
-            place,
-            f"sentence {sentence!r}: prompt {prompt_tokens} + canvas {slots} = {total} tokens, "
-            f"but the backbone's context is {context}",
-            "Split or drop the sentence, or choose smaller ratios.",
-        )
+    @property
+    def rooms(self) -> list[int]:
+        """The slots that the context leaves behind each prompt, at least the shortest canvas's: :meth:`check` says what
+        is too long."""
+        return [max(SHORTEST, self.context - len(prompt)) for prompt in self.prompts]
+
+    def fits(self, place: int, slots: int) -> bool:
+        """Whether a canvas of so many slots behind the prompt at ``place`` is within the context."""
+        return len(self.prompts[place]) + slots <= self.context
+
+    def check(self, place: int, slots: int) -> None:
+        """Raise InputError if a canvas of so many slots behind the prompt at ``place`` exceeds the context."""
+        if not self.fits(place, slots):
+            prompt = len(self.prompts[place])
+            raise InputError(
+                self.file,
+                f"sentence {self.names[place]!r}: prompt {prompt} + canvas {slots} = {prompt + slots} tokens, "
+                f"but the backbone's context is {self.context}",
+                "Split or drop the sentence, or choose smaller ratios.",
+            )
+
+    def room(self, place: int) -> int:
+        """The tokens of the context behind the prompt at ``place``; raise InputError where there are none."""
+        prompt = len(self.prompts[place])
+        if prompt >= self.context:
+            raise InputError(
+                self.file,
+                f"sentence {self.names[place]!r}: prompt of {prompt} tokens, but the backbone's context is "
+                f"{self.context} and must hold the translation too",
+                "Split or drop the sentence.",
+            )
+        return self.context - prompt

@@ -1,12 +1,14 @@
 """The exact decoder: many canvases in one pass, none padded, each giving what the plain algorithm gives.
 
-Against Algorithm 1 run sentence by sentence it saves: steps that reveal nothing; the all-mask pass, where a probe
-has it; the last layer and the LM head on rows that are not masked; the full softmax; and what follows once the text
-is settled. Probes and denoising steps of all sentences ride in the same passes: a canvas leaves as soon as it is done
-and the next one enters. Where a reveal order compares a canvas with its twin that has no source, the twin rides in the
-same pass. On one CPU thread in float32 a canvas's result is bit-equal in any company, so a killed job that is run again
-gives the same file. This holds for passes of at least 4 tokens and an FFN whose width is a multiple of 32, as every
-backbone's here is: below, a CPU's BLAS and its vectors round a row otherwise at other places.
+The plain algorithm is Algorithm 1 for one sentence after the other (:mod:`entropy_valley.decoding.reference`). Against
+it the engine saves: steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM
+head on rows that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps
+of all sentences share passes: a canvas leaves as soon as it is done, and the next one enters. Where a reveal order asks
+for the SIG, the same canvas without its source is in the same pass.
+
+On one CPU thread in float32 the result of a canvas is bit-equal in any company, so a killed job that runs again writes
+the same file. This holds for passes of at least 4 tokens and an FFN width that is a multiple of 32, as every backbone
+here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.order import needs_sourceless
-from entropy_valley.engine.queue import Canvas, Filled, Queue
+from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.engine.sig import sourced_values
 
@@ -44,7 +46,7 @@ class Engine:
         self.budget = budget or BUDGET[backbone.device.type]
 
     @torch.inference_mode()
-    def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Filled]]:
+    def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Decoded]]:
         """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
 
         What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
@@ -61,7 +63,7 @@ class Engine:
                 batch, settled = batch.release(self.backbone.eos_id)
                 yield from settled
 
-    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> tuple[Batch, list[tuple[Any, Filled]]]:
+    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch filled up from the queue, as far as the budget goes, by at least one canvas; and the results of
         those that a known first step settles."""
         named, used = [], batch.cost

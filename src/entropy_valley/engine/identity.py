@@ -13,7 +13,6 @@ from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer
-from entropy_valley.engine.context import check_context
 from entropy_valley.errors import InputError
 
 
@@ -34,25 +33,6 @@ class Identity:
     def digest(self) -> str:
         """One name of backbone and adapter together."""
         return files.digest([self.backbone_digest, self.adapter_digest])
-
-    def fits(self, prompt: int, slots: int) -> bool:
-        """Whether a prompt of so many tokens and a canvas of so many slots are within the context."""
-        return prompt + slots <= self.context
-
-    def check(self, place: object, sentence: str, prompt: int, slots: int) -> None:
-        """Raise InputError if a prompt of so many tokens and a canvas of so many slots do not fit the context."""
-        check_context(place, sentence, prompt, slots, self.context)
-
-    def room(self, place: object, sentence: str, prompt: int) -> int:
-        """The tokens that a prompt of so many leaves of the context; raise InputError where it leaves none."""
-        if prompt >= self.context:
-            raise InputError(
-                place,
-                f"sentence {sentence!r}: prompt of {prompt} tokens, but the backbone's context is {self.context} "
-                "and must hold the translation too",
-                "Split or drop the sentence.",
-            )
-        return self.context - prompt
 
 
 def read_identity(backbone: Path, adapter: Path | None, family: str, template: str, bos: bool) -> Identity:

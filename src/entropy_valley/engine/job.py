@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
-from entropy_valley.engine.context import room_behind
+from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.identity import read_identity
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.store import Store
@@ -47,15 +48,15 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def method_arguments(description: str) -> argparse.ArgumentParser:
-    """As :func:`arguments`, and the files of the run that some selectors use."""
+    """As :func:`arguments`, and the files of the run that some length methods use."""
     parser = arguments(description)
-    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a selector that uses them")
-    parser.add_argument("--length-head", type=Path, help="length head of the run, for a selector that uses it")
+    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a method that uses them")
+    parser.add_argument("--length-head", type=Path, help="length head of the run, for a method that uses it")
     return parser
 
 
 class Job:
-    """One run of a job: its spec, the test set's rows, the checkpoint's card, the store and the ledger."""
+    """One run of a job: its spec, the test set's rows, the checkpoint's identity, the store and the ledger."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options, self._started = options, time.monotonic()
@@ -81,32 +82,12 @@ class Job:
     def __exit__(self, *failure: Any) -> None:
         self.store.__exit__(*failure)
 
-    def check(self, place: int, slots: int) -> None:
-        """Raise InputError if a canvas of so many slots for row ``place`` of the test set exceeds the context."""
-        self.identity.check(self._options.testset, self.rows[place]["id"], len(self.prompts[place]), slots)
-
-    def fits(self, place: int, slots: int) -> bool:
-        """Whether a canvas of so many slots for row ``place`` of the test set is within the context."""
-        return self.identity.fits(len(self.prompts[place]), slots)
-
-    def room(self, place: int) -> int:
-        """The tokens of the context behind the prompt of row ``place``; raise InputError where there are none."""
-        return self.identity.room(self._options.testset, self.rows[place]["id"], len(self.prompts[place]))
-
     @functools.cached_property
-    def prompts(self) -> list[list[int]]:
-        """The prompt tokens of each row."""
-        return [self.identity.prompt.encode(row["source"]) for row in self.rows]
-
-    @property
-    def rooms(self) -> list[int]:
-        """The slots that the context leaves behind each row's prompt; see :func:`room_behind`."""
-        return [room_behind(len(prompt), self.identity.context) for prompt in self.prompts]
-
-    @functools.cached_property
-    def sourceless(self) -> list[int]:
-        """The prompt tokens of an empty source."""
-        return self.identity.prompt.encode("")
+    def inputs(self) -> Inputs:
+        """The prompts of the rows, which are read at the first use."""
+        prompt, names = self.identity.prompt, [row["id"] for row in self.rows]
+        prompts = [prompt.encode(row["source"]) for row in self.rows]
+        return Inputs(self._options.testset, names, prompts, prompt.encode(""), self.identity.context)
 
     @functools.cached_property
     def backbone(self) -> Backbone:
@@ -136,6 +117,10 @@ class Job:
 
         return Engine(self.backbone, self.ledger, self.token_budget)
 
+    def runner(self, bar: str) -> Runner:
+        """Work on this job's sentences, through its store; ``bar`` names the progress bar."""
+        return Runner(lambda: self.engine, self.ledger, Memo(self.store, self.identity.digest, self.numerics), bar)
+
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
@@ -149,7 +134,7 @@ class Job:
         """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
         the same."""
         prompt = dataclasses.replace(self.identity.prompt, tokenizer=trained_with)
-        for row, tokens in zip(self.rows[:8], self.prompts, strict=False):
+        for row, tokens in zip(self.rows[:8], self.inputs.prompts, strict=False):
             if prompt.encode(row["source"]) != tokens:
                 raise InputError(
                     self._options.backbone,

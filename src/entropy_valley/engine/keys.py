@@ -28,7 +28,7 @@ def prediction_key(checkpoint: str, numerics: str, prompt: Sequence[int], head: 
 
 
 def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, settings: Mapping[str, Any]) -> str:
-    """Names a filled canvas.
+    """Names a canvas that a reveal order has decoded.
 
     The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode.
     """
@@ -36,11 +36,11 @@ def decode_key(checkpoint: str, numerics: str, canvas: Canvas, order: str, setti
     return files.digest(["decode", DECODING, checkpoint, numerics, *parts, order, dict(settings)])
 
 
-def filling_key(
-    checkpoint: str, numerics: str, prompt: Sequence[int], length: int, filling: str, settings: Mapping[str, Any]
+def variable_length_key(
+    checkpoint: str, numerics: str, prompt: Sequence[int], length: int, decoder: str, settings: Mapping[str, Any]
 ) -> str:
-    """Names a canvas that a filling has changed while it denoised it, from so many masks on."""
-    parts = [list(prompt), length, filling, dict(settings)]
+    """Names a canvas that a variable-length decoder has denoised, from so many masks on."""
+    parts = [list(prompt), length, decoder, dict(settings)]
     return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
 
 

@@ -49,8 +49,8 @@ class Order(Protocol):
 class SourceGuided(Section):
     """An order that asks for the SIG of a slot: KL(p(y_i | source, canvas) ‖ p(y_i | no source, canvas)).
 
-    The second distribution comes from the same prompt with an empty source and the same canvas: wherever
-    :meth:`needs_sourceless` says so, this twin rides in the same pass. The paper names the orders and defines neither.
+    The second distribution comes from the prompt of an empty source and the same canvas. This source-free pass runs
+    beside the other wherever :meth:`needs_sourceless` says so. The paper names the orders and defines neither.
     """
 
     backward: bool = Field(False, description="turn the divergence around: KL(without the source ‖ with it)")

@@ -1,45 +1,52 @@
-"""All-mask canvases through the store: each is read once, whoever asks."""
+"""All-mask canvases: each is read once, whoever asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from entropy_valley.engine.job import Job
 from entropy_valley.engine.keys import probe_key, sig_key
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.engine.queue import Canvas
 from entropy_valley.engine.reading import Reading
 
+if TYPE_CHECKING:
+    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.engine.job import Job
+    from entropy_valley.engine.requests import Canvases, Request
 
-def probe(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
-    """The reading of each all-mask canvas, named by (row of the test set, slots); the model is loaded at a miss.
 
-    Raises InputError, before any pass, if one exceeds the context.
+@dataclass(frozen=True)
+class Probe:
+    """The request for the reading of ``length`` masks behind a prompt.
+
+    With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence.
     """
-    canvases = [Canvas(job.prompts[place], length) for place, length in asked]
-    checkpoint, numerics = job.identity.digest, job.numerics
-    keys = [probe_key(checkpoint, numerics, canvas.prompt, canvas.length) for canvas in canvases]
-    return _read(job, "probe", asked, canvases, keys)
+
+    prompt: Sequence[int]
+    length: int
+    sourceless: Sequence[int] | None = None
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        if self.sourceless is None:
+            return probe_key(checkpoint, numerics, self.prompt, self.length)
+        return sig_key(checkpoint, numerics, self.prompt, self.sourceless, self.length)
+
+    def from_json(self, value: dict[str, Any]) -> Reading:
+        return Reading.from_json(value)
+
+    def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
+        return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless))
 
 
-def probe_sig(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
-    """As :func:`probe`, with the SIG of every slot: a second pass without the source for each canvas."""
-    canvases = [Canvas(job.prompts[place], length, sourceless=job.sourceless) for place, length in asked]
-    keys = [
-        sig_key(job.identity.digest, job.numerics, canvas.prompt, job.sourceless, canvas.length) for canvas in canvases
-    ]
-    return _read(job, "sig", asked, canvases, keys)
+def probe(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Reading]:
+    """The reading of each all-mask canvas, named by (row of the test set, slots), on request with its SIG.
 
-
-def _read(
-    job: Job, what: str, asked: Sequence[tuple[int, int]], canvases: Sequence[Canvas], keys: Sequence[str]
-) -> list[Reading]:
+    The model is loaded at a miss. Raises InputError, before any pass, if a canvas exceeds the context.
+    """
+    inputs = job.inputs
     for place, length in asked:
-        job.check(place, length)
-
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        queue = Queue((index, canvases[index]) for index in missing)
-        for index, reading in job.engine.run(queue):
-            yield index, reading.to_json()
-
-    return [Reading.from_json(value) for value in job.recall(what, keys, compute)]
+        inputs.check(place, length)
+    sourceless = inputs.sourceless if sig else None
+    requests = [Probe(inputs.prompts[place], length, sourceless) for place, length in asked]
+    return job.runner("sig" if sig else "probe").answers(requests)

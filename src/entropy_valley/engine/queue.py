@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from entropy_valley.engine.reading import Reading
 
@@ -42,8 +42,8 @@ class Canvas:
 class Queue:
     """Named canvases that wait for a place in a pass; more may be put while the engine runs.
 
-    Those with a known first step come first, then the longest: what needs most passes is not left for the end, where
-    passes would be nearly empty.
+    First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
+    passes is not left for the end, where passes would be nearly empty.
     """
 
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
@@ -57,7 +57,8 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        heapq.heappush(self._heap, (canvas.start is None, -canvas.cost, next(self._arrivals), name, canvas))
+        begun = bool(canvas.start or canvas.tokens)
+        heapq.heappush(self._heap, (not begun, -canvas.cost, next(self._arrivals), name, canvas))
 
     def next_cost(self) -> int:
         """Tokens that a pass takes for the canvas whose turn it is."""
@@ -69,13 +70,13 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Filled:
+class Decoded:
     """A decoded canvas.
 
     ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
     come before the first EOS. ``logprob``: the mean, over those, of each token's log-probability in the pass that
     revealed it (nats, four decimals); None for an empty text. ``passes``: how many the canvas needs by itself, the
-    all-mask one included, wherever that was run, and its twin apart.
+    all-mask one included, wherever that was run, and those without the source apart.
     """
 
     tokens: list[int]
@@ -85,3 +86,7 @@ class Filled:
 
     def to_json(self) -> dict[str, Any]:
         return vars(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**value)

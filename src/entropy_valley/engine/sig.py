@@ -42,8 +42,9 @@ def sourced_values(
 ) -> tuple[SlotValues, torch.Tensor]:
     """What ``head`` says of each row of ``states`` (rows, width), and its SIG, the mask token being in no distribution.
 
-    ``paired`` (rows,) flags the rows that have a twin; ``sourceless`` are the states of these, in their order. The SIG
-    of the others is NaN. Bit-equal in any company, as :func:`slot_values` is, whose values these are.
+    ``paired`` (rows,) flags the rows that are compared; ``sourceless`` are the states of these without the source, in
+    their order. The SIG of the others is NaN. Bit-equal in any company, as :func:`slot_values` is, whose values these
+    are.
     """
     chunks = zip(*map(entropy.chunks, (states[paired], sourceless)), strict=True)
     pairs = [_values(head, own, other, mask_id, eos_id, backward) for own, other in chunks]

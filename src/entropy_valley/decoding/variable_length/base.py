@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import Field, PositiveInt
 
 from entropy_valley.settings import Section, Share
-
-if TYPE_CHECKING:
-    from entropy_valley.engine.reading import Reading
 
 
 class Revealed(NamedTuple):
@@ -36,17 +32,6 @@ class Guess(NamedTuple):
 
 Slots = list[Revealed | None]  # None: a mask
 Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
-
-
-@dataclass(frozen=True)
-class GrowingCanvas:
-    """``length`` masks behind a prompt that may grow to ``most``, and perhaps the known reading of them: the first
-    pass is then not run again."""
-
-    prompt: Sequence[int]
-    length: int
-    most: int
-    start: Reading | None = None
 
 
 class VariableLengthDecoder(Protocol):

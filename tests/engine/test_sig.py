@@ -99,7 +99,7 @@ def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
 
 
 @torch.inference_mode()
-def test_rows_without_a_twin_have_values_and_no_sig():
+def test_rows_that_are_not_compared_have_values_and_no_sig():
     head, own, other = random_pair(2)
     paired = torch.arange(50) % 3 == 1
     values, found = sourced_values(head, own, other[paired], paired, MASK, EOS)

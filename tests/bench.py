@@ -16,7 +16,7 @@ from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.store import Store
 
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 
 

@@ -14,7 +14,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.queue import Canvas, Filled, Queue
+from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import Reading
 
 PROMPTS = st.lists(st.integers(0, 299), min_size=3, max_size=8).map(tuple)  # special tokens too
@@ -93,7 +93,7 @@ def test_what_is_put_into_the_queue_meanwhile_comes_out_the_same(plain, first, l
             queue.put(late[0][0], canvas(late.pop(0)[1], reading))
     assert results.keys() == cases.keys()
     for place, (prompt, length, steps, _) in cases.items():
-        assert isinstance(results[place], Filled)
+        assert isinstance(results[place], Decoded)
         assert results[place].tokens[: results[place].text] == text(prompt, length, steps)
         assert results[place].passes <= min(length, steps)
 

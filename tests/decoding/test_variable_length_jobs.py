@@ -1,4 +1,4 @@
-"""Fillings that change the canvas, through the scripts: rows, costs, the store and the signature."""
+"""Decoders that change the canvas, through the scripts: rows, costs, the store and the signature."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from bench import SELECTORS, Bench
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.decoding import reference_variable_length as reference_growing
+from entropy_valley.decoding import reference_variable_length as plain_form
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.revisions import DECODING
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
-FILLINGS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]
+DECODERS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
     return Bench(tmp_path, checkpoints, testset)
 
 
-@pytest.mark.parametrize(("order", "settings"), FILLINGS)
+@pytest.mark.parametrize(("order", "settings"), DECODERS)
 @pytest.mark.parametrize("method", ["ratio", "daedal"])
 def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, method, order, settings):
     canvases = bench.canvas(method)
@@ -32,13 +32,13 @@ def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, met
     for pair, canvas, row in zip(files.read_jsonl(bench.testset), canvases, rows, strict=True):
         text = bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
-        plain = {"daedal": lambda *case: reference_growing.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
-        tokens, lengths = (plain or reference_growing.rho_eos)(llada, prompt, canvas["length"], 24)
+        plain = {"daedal": lambda *case: plain_form.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
+        tokens, lengths = (plain or plain_form.rho_eos)(llada, prompt, canvas["length"], 24)
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
         assert row["calls"] == canvas["calls"] + len(lengths)
         assert row["slots"] == canvas["slots"] + sum(lengths)
-        assert row["passes"] == row["calls"] - (method == "daedal")  # its last probe is the filling's first pass
+        assert row["passes"] == row["calls"] - (method == "daedal")  # its last probe is the decoder's first pass
     assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
     assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
     info = files.read_json(bench.info)
@@ -47,7 +47,7 @@ def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, met
     assert info["signature"]["decoder"] == f"engine r{DECODING}|{name}|float32"
 
 
-def test_a_filling_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_model):
+def test_a_result_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_model):
     bench.canvas("ratio")
     first = bench.decode("ratio", order="daedal", eos_window=1, cap=24)
     bench.decode("ratio", order="daedal", eos_window=2, cap=24)
@@ -68,7 +68,7 @@ def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench
         assert row["length"] == canvas["length"]  # no room to insert anything
 
 
-@pytest.mark.parametrize(("order", "settings"), FILLINGS)
+@pytest.mark.parametrize(("order", "settings"), DECODERS)
 def test_the_translator_takes_them_as_an_order(llada, order, settings):
     prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
     sources = ["Anna sees it", "the cat paints the old red car"]
@@ -77,9 +77,9 @@ def test_the_translator_takes_them_as_an_order(llada, order, settings):
     for source, translation in zip(sources, translations, strict=True):
         start, encoded = max(translation.scores), prompt.encode(source)
         if order == "daedal":
-            tokens, _ = reference_growing.daedal(llada, encoded, start, 1, 24)
+            tokens, _ = plain_form.daedal(llada, encoded, start, 1, 24)
         else:
-            tokens, _ = reference_growing.rho_eos(llada, encoded, start, 24)
+            tokens, _ = plain_form.rho_eos(llada, encoded, start, 24)
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert translation.length == len(tokens)
         assert translation.text == prompt.text(tokens[:end])

@@ -1,4 +1,4 @@
-"""Every reveal order in the engine is the plain algorithm's, the twin without the source riding along."""
+"""Every reveal order in the engine is the plain algorithm's, the source-free pass in the same batch."""
 
 from __future__ import annotations
 
@@ -73,16 +73,16 @@ def test_a_result_is_bit_equal_in_any_company(llada, order):
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_the_ledger_counts_each_twin_and_no_other(llada, order):
+def test_the_ledger_counts_each_source_free_pass_and_no_other(llada, order):
     rng = random.Random(2)
     canvases = [case(llada, rng, length, steps) for length, steps in PAIRS]
     filled, ledger = fill(llada, canvases, order)
     tokens = rows = 0
     for canvas, result in zip(canvases, (filled[place] for place in range(len(canvases))), strict=True):
         masked = [canvas.length - sum(canvas.counts[:step]) for step in range(result.passes)]
-        twins = sourceless_steps(make_order(*order), result.passes, len(canvas.counts))
-        tokens += result.passes * canvas.size + twins * (len(canvas.sourceless) + canvas.length)
-        rows += sum(masked) + sum(masked[result.passes - twins :])
+        extra = sourceless_steps(make_order(*order), result.passes, len(canvas.counts))
+        tokens += result.passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
+        rows += sum(masked) + sum(masked[result.passes - extra :])
     assert (ledger.tokens, ledger.rows) == (tokens, rows)
 
 
@@ -99,7 +99,7 @@ def test_a_stored_reading_is_the_first_step_unless_the_sig_is_looked_at_there(ll
     assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)
 
 
-def test_a_reading_with_a_twin_has_the_sig_that_the_reference_has(backbone, cases):
+def test_a_reading_without_the_source_too_has_the_sig_that_the_reference_has(backbone, cases):
     alone = probe(backbone, [dataclasses.replace(canvas, sourceless=None) for canvas in cases])
     for place, reading in probe(backbone, cases).items():
         canvas, seen = cases[place], []

@@ -14,6 +14,12 @@ from entropy_valley.errors import InputError
 TEMPLATE = "English: {src}\nGerman: "
 
 
+@pytest.fixture(scope="module")
+def checkpoint(checkpoints):
+    """The family whose prompt has a BOS."""
+    return checkpoints / "diffullama"
+
+
 def test_the_light_tokenizer_is_the_released_one(checkpoint):
     light, full = (read(checkpoint, FAMILIES["diffullama"]) for read in (read_tokenizer, load_tokenizer))
     assert isinstance(light, RustTokenizer)
@@ -42,12 +48,12 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint,
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):
-    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    read = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
-    assert card.context == 40 and card.turn_end is None
-    assert card.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
-    assert card.prompt.encode("cat")[0] == card.prompt.tokenizer.get_vocab()["<s>"]
-    assert card.backbone_digest == checkpoint_digest(checkpoint)
+    assert read.context == 128 and read.turn_end is None
+    assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
+    assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
+    assert read.backbone_digest == checkpoint_digest(checkpoint)
 
 
 def adapter(folder, backbone_digest):
@@ -58,29 +64,13 @@ def adapter(folder, backbone_digest):
 
 def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tmp_path):
     bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    card = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
-    assert card.adapter_digest == "a1" and card.digest != bare.digest
+    read = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
+    assert read.adapter_digest == "a1" and read.digest != bare.digest
 
 
 def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
     with pytest.raises(InputError, match="trained on backbone other"):
         read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
-
-
-def test_a_sentence_beyond_the_context_is_named_with_its_numbers(checkpoint):
-    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    card.check("test.jsonl", "s7", 30, 10)
-    with pytest.raises(
-        InputError, match=r"test\.jsonl: sentence 's7': prompt 30 \+ canvas 11 = 41 tokens.*context is 40"
-    ):
-        card.check("test.jsonl", "s7", 30, 11)
-
-
-def test_a_prompt_that_fills_the_context_is_named_with_its_numbers(checkpoint):
-    card = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    assert card.room("test.jsonl", "s7", 39) == 1
-    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's7': prompt of 40 tokens.*context is 40"):
-        card.room("test.jsonl", "s7", 40)
 
 
 def test_the_token_that_ends_a_turn():

@@ -5,8 +5,8 @@ A case is a prompt, a canvas of 2 to 200 slots (log-uniform: most are short, as 
 reference decodes each alone, in its T passes. Models and prompts are tiny and random, unless a checkpoint and a test
 set are given.
 
-    python tests/decoding/exactness.py --cases 2000
-    python tests/decoding/exactness.py --cases 500 --family llada --checkpoint FOLDER --adapter FOLDER \\
+    python tests/engine/exactness.py --cases 2000
+    python tests/engine/exactness.py --cases 500 --family llada --checkpoint FOLDER --adapter FOLDER \\
         --testset FILE --prompt "German: {src}\\n" --dtype bfloat16
 
 A text is what stands before the first EOS. "Tokens" are the places of the longer of two texts, "agreement" the share at
@@ -27,7 +27,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import tiny_checkpoints
 import torch
 from parting import parting
 
@@ -41,6 +40,9 @@ from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.progress import progress
+
+sys.path.append(str(Path(__file__).parents[1]))  # as pytest does
+import tiny_checkpoints
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
 CONTEXT, SHORTEST, LONGEST, PROMPT = 512, 2, 200, (4, 40)

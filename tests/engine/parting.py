@@ -46,7 +46,7 @@ def _by_engine(
     slots = [slot for slot, token in enumerate(tokens) if token == backbone.mask_id]
     rows = Rows(torch.tensor(slots) + len(prompt) - int(backbone.shifted), (len(slots),))
     states = hidden_states(backbone.model, pack([[*prompt, *tokens]], backbone.device), rows)
-    values = slot_values(backbone.model.lm_head, states, backbone.mask_id)
+    values = slot_values(backbone.model.lm_head, states, backbone.mask_id, backbone.eos_id)
     entropies, best = (dict(zip(slots, column.tolist(), strict=True)) for column in (values.entropy, values.token))
     return entropies, best
 

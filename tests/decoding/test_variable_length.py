@@ -1,22 +1,26 @@
-"""Fillings that change the canvas: by hand, and against their plainest form."""
+"""Decoders that change the canvas: by hand, and against their plainest form."""
 
 from __future__ import annotations
 
 import math
 import random
+from typing import NamedTuple
 
 import pytest
 import torch
 
 from entropy_valley.backbone.packing import hidden_states
 from entropy_valley.canvas.length_methods import Sentence, make_method
-from entropy_valley.canvas.selection import choose_canvases
-from entropy_valley.decoding import reference_variable_length as reference_growing
+from entropy_valley.decoding import reference_variable_length as plain_form
+from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.requests import VariableLength
 from entropy_valley.decoding.variable_length import make_variable_length
-from entropy_valley.decoding.variable_length.base import GrowingCanvas, Guess, Revealed
-from entropy_valley.decoding.variable_length.runner import grow
+from entropy_valley.decoding.variable_length.base import Guess, Revealed
+from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.engine.probe import Probe
+from entropy_valley.engine.reading import Reading
+from entropy_valley.engine.requests import Runner
 
 EOS = 1
 
@@ -30,36 +34,36 @@ def text(slots):
     return [slot and slot.token for slot in slots]
 
 
-def after(filling, seen, step=0, most=100):
-    return text(filling.advance(seen, EOS, step, most))
+def after(decoder, seen, step=0, most=100):
+    return text(decoder.advance(seen, EOS, step, most))
 
 
 class TestDaedal:
-    filling = make_variable_length("daedal", {"eos_window": 1})
+    decoder = make_variable_length("daedal", {"eos_window": 1})
 
     def test_every_sure_guess_is_revealed(self):
         seen = [guess(0.95), guess(0.9), guess(0.91, EOS), Revealed(5, -1.0)]
-        assert after(self.filling, seen) == [7, None, EOS, 5]  # 0.9 is not above 0.9
+        assert after(self.decoder, seen) == [7, None, EOS, 5]  # 0.9 is not above 0.9
 
     def test_else_the_best_one_the_first_on_a_tie(self):
-        assert after(self.filling, [guess(0.3), guess(0.5), guess(0.5, 8)]) == [None, 7, None]
+        assert after(self.decoder, [guess(0.3), guess(0.5), guess(0.5, 8)]) == [None, 7, None]
 
     def test_only_the_first_unfinished_block_is_looked_at(self):
-        filling = make_variable_length("daedal", {"eos_window": 1, "block": 2})
+        decoder = make_variable_length("daedal", {"eos_window": 1, "block": 2})
         seen = [Revealed(5, 0.0), Revealed(6, 0.0), Revealed(5, 0.0), guess(0.2), guess(0.99), guess(0.05)]
-        assert after(filling, seen) == [5, 6, 5, 7, None, None]  # nor is a mask inserted at the last
+        assert after(decoder, seen) == [5, 6, 5, 7, None, None]  # nor is a mask inserted at the last
 
     def test_while_no_eos_is_expected_the_least_confident_slot_becomes_eight_masks(self):
         seen = [guess(0.95), guess(0.09), guess(0.05), guess(0.2)]
-        assert after(self.filling, seen) == [7, None, *[None] * 8, None]
+        assert after(self.decoder, seen) == [7, None, *[None] * 8, None]
 
     def test_a_slot_that_is_just_revealed_is_not_replaced(self):
-        assert after(self.filling, [guess(0.08), guess(0.05)]) == [7, *[None] * 8]
-        assert after(self.filling, [guess(0.05)]) == [7]
+        assert after(self.decoder, [guess(0.08), guess(0.05)]) == [7, *[None] * 8]
+        assert after(self.decoder, [guess(0.05)]) == [7]
 
     @pytest.mark.parametrize("expecting", [Revealed(EOS, -3.0), guess(0.9, EOS)])
     def test_an_expected_or_revealed_eos_keeps_the_length(self, expecting):
-        assert len(after(self.filling, [guess(0.95), guess(0.05), expecting])) == 3
+        assert len(after(self.decoder, [guess(0.95), guess(0.05), expecting])) == 3
 
     def test_a_mean_over_more_slots_counts_the_missing_as_zeros(self):
         seen = [guess(0.95), guess(0.05), Revealed(EOS, 0.0)]  # 1 / 2 < 0.9
@@ -67,7 +71,7 @@ class TestDaedal:
 
     @pytest.mark.parametrize(("most", "length"), [(100, 9), (9, 9), (8, 8), (4, 4), (2, 2), (1, 2)])
     def test_it_never_exceeds_the_most_slots(self, most, length):
-        assert len(after(self.filling, [guess(0.95), guess(0.05)], most=most)) == length
+        assert len(after(self.decoder, [guess(0.95), guess(0.05)], most=most)) == length
 
 
 def expecting(eos, others, chance=0.5):
@@ -76,7 +80,7 @@ def expecting(eos, others, chance=0.5):
 
 
 class TestRhoEos:
-    filling = make_variable_length("rho_eos")
+    decoder = make_variable_length("rho_eos")
 
     @pytest.mark.parametrize(
         ("eos", "others", "change"),
@@ -97,29 +101,29 @@ class TestRhoEos:
     )
     def test_the_length_follows_the_share_of_slots_that_expect_the_eos(self, eos, others, change):
         seen = expecting(eos, others)
-        assert after(self.filling, seen, most=1000) == [7, *[None] * (len(seen) - 1 + change)]
+        assert after(self.decoder, seen, most=1000) == [7, *[None] * (len(seen) - 1 + change)]
 
     def test_the_share_is_among_those_masked_in_the_pass(self):
         seen = [guess(0.95, EOS), guess(0.5, EOS), *[Revealed(5, 0.0)] * 9]
-        assert after(self.filling, seen) == [EOS, None, *[5] * 9]  # 2 of 2; no masks at the end to drop
+        assert after(self.decoder, seen) == [EOS, None, *[5] * 9]  # 2 of 2; no masks at the end to drop
 
     def test_masks_come_in_before_the_first_revealed_eos(self):
         seen = [guess(0.95), guess(0.5), guess(0.5), guess(0.95, EOS), guess(0.5), guess(0.5)]
-        assert after(self.filling, seen) == [7, None, None, *[None] * 32, EOS, None, None]  # 1 of 6: gap 0.23, s = 3
+        assert after(self.decoder, seen) == [7, None, None, *[None] * 32, EOS, None, None]  # 1 of 6: gap 0.23, s = 3
 
     def test_only_masks_behind_all_revealed_slots_are_dropped_and_two_slots_stay(self):
         seen = [*[guess(0.5, EOS)] * 3, Revealed(5, 0.0), *[guess(0.5, EOS)] * 2]
-        assert after(self.filling, seen) == [EOS, None, None, 5]
-        assert after(self.filling, [guess(0.5, EOS)] * 5) == [EOS, None]
+        assert after(self.decoder, seen) == [EOS, None, None, 5]
+        assert after(self.decoder, [guess(0.5, EOS)] * 5) == [EOS, None]
 
     def test_after_64_passes_the_length_stays(self):
         seen = expecting(0, 5)
-        assert len(after(self.filling, seen, step=63)) == 69
-        assert len(after(self.filling, seen, step=64)) == 5
+        assert len(after(self.decoder, seen, step=63)) == 69
+        assert len(after(self.decoder, seen, step=64)) == 5
 
     @pytest.mark.parametrize(("most", "length"), [(100, 69), (20, 20), (5, 5), (3, 5)])
     def test_it_never_exceeds_the_most_slots(self, most, length):
-        assert len(after(self.filling, expecting(0, 5), most=most)) == length
+        assert len(after(self.decoder, expecting(0, 5), most=most)) == length
 
 
 CASES = [(2, 64), (1, 16), (5, 48), (9, 16), (9, 64), (14, 48), (33, 64), (40, 48)]
@@ -130,18 +134,28 @@ DECODERS = [("daedal", {"eos_window": 1}), ("daedal", {"eos_window": 32}), ("rho
 def canvases(backbone):
     rng = random.Random(backbone.family.name)
     prompts = [[rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in CASES]
-    return [GrowingCanvas(prompt, *case) for prompt, case in zip(prompts, CASES, strict=True)]
+    return [Start(prompt, *case) for prompt, case in zip(prompts, CASES, strict=True)]
+
+
+class Start(NamedTuple):
+    """``length`` masks behind a prompt that may become ``most``, and their reading where it is known."""
+
+    prompt: list[int]
+    length: int
+    most: int
+    reading: Reading | None = None
 
 
 def fill(backbone, canvases, order, budget=None):
-    engine = Engine(backbone, budget=budget)
-    return dict(grow(engine, enumerate(canvases), make_variable_length(*order))), engine.ledger
+    engine, decoder = Engine(backbone, budget=budget), make_variable_length(*order)
+    requests = [VariableLength(decoder, one.prompt, one.length, one.most, start=one.reading) for one in canvases]
+    return dict(enumerate(Runner(lambda: engine, engine.ledger).answers(requests))), engine.ledger
 
 
 def plain(backbone, canvas, order, settings):
     if order == "rho_eos":
-        return reference_growing.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
-    return reference_growing.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
+        return plain_form.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
+    return plain_form.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
 
 
 @pytest.mark.parametrize("order", DECODERS, ids=str)
@@ -165,13 +179,14 @@ def test_many_canvases_together_are_each_the_plain_algorithms(backbone, canvases
 def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, order):
     rng = random.Random(2)
     prompts = [[rng.randrange(len(llada.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(12)]
-    some = [GrowingCanvas(prompt, rng.randrange(2, 20), 48) for prompt in prompts]
+    some = [Start(prompt, rng.randrange(2, 20), 48) for prompt in prompts]
     whole, ledger = fill(llada, some, order, budget=100_000)
     small, small_ledger = fill(llada, some, order, budget=90)
     assert whole == small and ledger.passes < small_ledger.passes
     assert {0: whole[7]} == fill(llada, [some[7]], order)[0]
-    readings = dict(Engine(llada).run(Queue((n, Canvas(one.prompt, one.length)) for n, one in enumerate(some))))
-    known = [GrowingCanvas(one.prompt, one.length, 48, readings[n]) for n, one in enumerate(some)]
+    engine = Engine(llada)
+    readings = Runner(lambda: engine, engine.ledger).answers([Probe(one.prompt, one.length) for one in some])
+    known = [one._replace(reading=reading) for one, reading in zip(some, readings, strict=True)]
     reused, cheaper = fill(llada, known, order)
     assert reused == whole
     assert ledger.rows - cheaper.rows == sum(one.length for one in some)
@@ -180,7 +195,7 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
 def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch):
     rng, sizes = random.Random(3), []
     prompts = [[rng.randrange(len(llada.tokenizer)) for _ in range(8)] for _ in range(12)]
-    some = [GrowingCanvas(prompt, 12, 32) for prompt in prompts]
+    some = [Start(prompt, 12, 32) for prompt in prompts]
 
     def scarce(model, packed, rows=None):
         sizes.append(sum(packed.lengths))
@@ -190,7 +205,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
 
     expected, _ = fill(llada, some, DECODERS[0])
     with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.decoding.variable_length.runner.hidden_states", scarce)
+        patch.setattr("entropy_valley.engine.engine.hidden_states", scarce)
         filled, ledger = fill(llada, some, DECODERS[0], budget=1000)
     assert filled == expected
     assert len(sizes) == ledger.passes + sum(size > 100 for size in sizes)
@@ -199,13 +214,8 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
 @pytest.mark.parametrize(("start", "window", "most"), [(2, 1, 40), (11, 1, 40), (16, 32, 40)])
 def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, window, most):
     prompts = [canvas.prompt for canvas in canvases[:8]]
-
-    def probe(asked):
-        queue = Queue((n, Canvas(prompts[place], length)) for n, (place, length) in enumerate(asked))
-        read = dict(Engine(backbone).run(queue))
-        return [read[n] for n in range(len(asked))]
-
+    inputs = Inputs("test", range(8), prompts, (), backbone.context)
     selector = make_method("daedal", {"start": start, "eos_window": window})
-    rows = choose_canvases(selector, [Sentence(5, room=most)] * len(prompts), probe)
+    rows = Pipeline.of(Engine(backbone), inputs).choose(selector, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
-        assert row["candidates"] == reference_growing.daedal_lengths(backbone, prompt, start, window, most)
+        assert row["candidates"] == plain_form.daedal_lengths(backbone, prompt, start, window, most)

@@ -1,14 +1,15 @@
-"""Tiny random checkpoint folders for tests, and for the comparison in exactness.py."""
+"""Tiny random checkpoint folders for tests, and for the comparison in exactness.py, with their fixtures."""
 
 from __future__ import annotations
 
 import itertools
 
+import pytest
 import torch
 
 from entropy_valley.backbone.checkpoint import write_checkpoint
 from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import new_model
+from entropy_valley.backbone.loading import load_backbone, new_model
 from entropy_valley.backbone.tokenizer import train_tokenizer
 
 NAMES, VERBS, THINGS = (
@@ -38,3 +39,33 @@ def write(folder, name, eos, context=128):
         if not family.causal:
             model.lm_head.weight[tokenizer.mask_token_id] *= 3
     write_checkpoint(model, family, tokenizer, folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Bit-equality in any company is promised for one thread."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory):
+    """A tiny random checkpoint folder of each family."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    for name, family in FAMILIES.items():
+        write(root / name, name, eos=3 if family.causal else 4)
+    return root
+
+
+@pytest.fixture(scope="session", params=sorted(name for name, family in FAMILIES.items() if not family.causal))
+def backbone(checkpoints, request):
+    return load_backbone(checkpoints / request.param, request.param)
+
+
+@pytest.fixture(scope="session")
+def llada(checkpoints):
+    return load_backbone(checkpoints / "llada", "llada")
+
+
+@pytest.fixture(scope="session")
+def llama3(checkpoints):
+    return load_backbone(checkpoints / "llama3", "llama3")

@@ -1,0 +1,90 @@
+"""From prompts to translations: one way for the workflow's jobs, the library, the latency benchmark and `benchmarks/`.
+
+With a store nothing is computed twice, and a model is loaded at the first miss; without one all is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from entropy_valley.canvas.selection import choosing
+from entropy_valley.decoding.contenders import contenders
+from entropy_valley.engine.probe import Probe
+from entropy_valley.engine.requests import Runner
+
+if TYPE_CHECKING:
+    from entropy_valley.canvas.length_methods import LengthMethod, Sentence
+    from entropy_valley.decoding.denoising import Denoising
+    from entropy_valley.engine.context import Inputs
+    from entropy_valley.engine.engine import Engine
+    from entropy_valley.engine.queue import Decoded
+    from entropy_valley.engine.reading import Reading
+    from entropy_valley.engine.requests import Work
+
+Row = dict[str, Any]  # a sentence's row of the canvas file
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
+
+    A canvas that exceeds the context raises InputError before any pass over it.
+    """
+
+    runner: Runner
+    inputs: Inputs
+
+    @classmethod
+    def of(cls, engine: Engine, inputs: Inputs) -> Self:
+        """On a loaded model, without a store: every request is computed."""
+        return cls(Runner(lambda: engine, engine.ledger), inputs)
+
+    def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
+        """The :func:`~entropy_valley.canvas.selection.canvas_row` of each sentence."""
+        works = ((place, self._choosing(method, place, one, {})) for place, one in enumerate(sentences))
+        return _in_order(self.runner.run(works))
+
+    def denoise(self, canvases: Iterable[Row], denoising: Denoising) -> list[dict[int, Decoded]]:
+        """What is decoded for each canvas row, by the number of masks at the start: one, or each of its contenders."""
+        works = ((place, self._denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
+        return _in_order(self.runner.run(works, denoising.order))
+
+    def translate(
+        self, method: LengthMethod, sentences: Mapping[int, Sentence], denoising: Denoising
+    ) -> Iterator[tuple[int, tuple[Row, dict[int, Decoded]]]]:
+        """(place, (canvas row, what is decoded)) of each sentence as soon as it is done.
+
+        ``sentences`` are named by their places among the inputs. No sentence waits for another: as soon as its probes
+        are read, its canvas is chosen and denoised in the same passes as the probes of others.
+        """
+        works = ((place, self._both(method, place, one, denoising)) for place, one in sentences.items())
+        return self.runner.run(works, denoising.order)
+
+    def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
+        probes: dict[int, Reading] = {}
+        row = yield from self._choosing(method, place, sentence, probes)
+        return row, (yield from self._denoising(place, row, denoising, probes))
+
+    def _choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
+        def probe(length: int) -> Probe:
+            self.inputs.check(place, length)
+            return Probe(self.inputs.prompts[place], length)
+
+        row = yield from choosing(method, sentence, probe, probes)
+        self.inputs.check(place, row["length"])
+        return row
+
+    def _denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
+        lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
+        for length in lengths:
+            self.inputs.check(place, length)
+        room = self.inputs.room(place)
+        decoded = yield [denoising.request(prompt, sourceless, length, room, probes.get(length)) for length in lengths]
+        return dict(zip(lengths, decoded, strict=True))
+
+
+def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:
+    done = dict(results)
+    return [done[place] for place in range(len(done))]
