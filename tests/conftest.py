@@ -25,13 +25,15 @@ def scripts():
 
 @pytest.fixture
 def run_script(monkeypatch, scripts):
-    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``."""
+    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``, params as JSON."""
 
-    def run(name, spec, *arguments):
+    def run(name, *arguments):
         loading = importlib.util.spec_from_file_location(name, scripts / f"{name}.py")
         module = importlib.util.module_from_spec(loading)
         loading.loader.exec_module(module)
-        monkeypatch.setattr(sys, "argv", [name, json.dumps(spec), *map(str, arguments)])
+        monkeypatch.setattr(
+            sys, "argv", [name, *(json.dumps(a) if isinstance(a, dict | list) else str(a) for a in arguments)]
+        )
         module.main()
 
     return run

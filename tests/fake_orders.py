@@ -19,7 +19,7 @@ CONCENTRATIONS = [0.5, 0.4, 0.3, 0.2, 0.1]
 
 
 def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: Sequence[int] = (1,)) -> dict[str, Any]:
-    """Files of cells by (method, order), whose sentences have these COMET scores in every seed; return their spec."""
+    """Files of cells by (method, order), whose sentences have these COMET scores in every seed; return their params."""
     testset = root / "test.jsonl"
     rows = [{"id": f"t{n}", "source": source, "target": "词"} for n, source in enumerate(SOURCES)]
     files.write_jsonl(testset, rows)

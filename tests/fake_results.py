@@ -32,7 +32,7 @@ def write(
     comet: Mapping[str, float] = COMET,
     steps: Sequence[int] = (8,),
 ) -> dict[str, Any]:
-    """Write score and decoding files for each backbone's seeds; return the spec that a rule would hand over.
+    """Write score and decoding files for each backbone's seeds; return the params that a rule would hand over.
 
     ``comet`` are the expected scores of the length methods; with fewer than eight steps they are lower.
     """
@@ -57,7 +57,7 @@ def write(
             "directions": {name: label for name, (label, _, _) in DIRECTIONS.items()},
             "backbones": LABELS,
         },
-        "ratios": {name: ratio for name, (_, _, ratio) in DIRECTIONS.items()},
+        "ratios": {"ratio": {name: ratio for name, (_, _, ratio) in DIRECTIONS.items()}},
     }
 
 
@@ -121,7 +121,7 @@ def change(path: str | Path, **values: Any) -> None:
 
 
 def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40) -> dict[str, Any]:
-    """Six variants of an instruction-tuned backbone, most of whose outputs are empty; return their spec."""
+    """Six variants of an instruction-tuned backbone, most of whose outputs are empty; return their params."""
     generator = np.random.default_rng(11)
     variants = {
         name + ("" if shifted else "-unshifted"): {
@@ -139,19 +139,19 @@ def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40
             ("zero-chat", "chat", "zero-shot"),
         )
     }
-    spec = write(root, backbones=dict.fromkeys(variants, (1,)), directions=("en-zh",), sentences=sentences)
+    params = write(root, backbones=dict.fromkeys(variants, (1,)), directions=("en-zh",), sentences=sentences)
     testset = root / "corpus" / "test.jsonl"
     files.write_jsonl(testset, [{"id": f"t{i}", "source": "word", "target": "词" * 25} for i in range(sentences)])
     for name, variant in variants.items():
         if variant["training"] == "LoRA-SFT":
             variant["adapter"] = str(root / "en-zh" / name / "seed1" / "adapter")
             _adapter(Path(variant["adapter"]), generator, vocabulary, 3.0 if variant["shifted"] else 12.7)
-    for cell in spec["cells"]:
+    for cell in params["cells"]:
         lengths = generator.integers(1, 6, sentences) * (generator.random(sentences) < 0.1)
         outputs = [{"id": f"t{i}", "hypothesis": "." * length} for i, length in enumerate(lengths)]
         files.write_jsonl(Path(cell["path"]).with_name("hypotheses.jsonl"), outputs)
         change(Path(cell["path"]).with_name("decoding.json"), signature=_instruct_signature(cell, variants))
-    return spec | {"variants": variants, "testset": str(testset)}
+    return params | {"variants": variants, "testset": str(testset)}
 
 
 def _adapter(folder: Path, generator: np.random.Generator, vocabulary: int, entropy: float) -> None:
@@ -174,21 +174,21 @@ SELECTORS = ("ev_sum", "ev_median", "ev_reassigned_1", "ev_reassigned_2", "ev_re
 
 
 def write_selector_checks(root: Path, *, seeds: Sequence[int] = (1, 2), sentences: int = 40) -> dict[str, Any]:
-    """EV and the systems that its checks compare it with, with its canvases and valleys; return their spec.
+    """EV and the systems that its checks compare it with, with its canvases and valleys; return their params.
 
     Every source has 12 tokens, and EV takes the grid's ratios in turn.
     """
-    spec = write(root, backbones={"llada-tiny": seeds}, sentences=sentences)
+    params = write(root, backbones={"llada-tiny": seeds}, sentences=sentences)
     generator = np.random.default_rng(5)
-    for cell in [cell for cell in spec["cells"] if cell["method"] == "ev"]:
+    for cell in [cell for cell in params["cells"] if cell["method"] == "ev"]:
         folder = Path(cell["path"]).parents[1]
         lengths = [int(GRID[place % len(GRID)] * 12) + 1 for place in range(sentences)]
         files.write_jsonl(
             folder / "canvas.jsonl", [{"id": f"t{place}", "length": length} for place, length in enumerate(lengths)]
         )
         write_valley(folder.parent / "valley.json", generator, sentences)
-        spec["cells"] += [_rival(cell, method, generator) for method in SELECTORS]
-    return spec | {"grids": dict.fromkeys(DIRECTIONS, GRID)}
+        params["cells"] += [_rival(cell, method, generator) for method in SELECTORS]
+    return params | {"grids": dict.fromkeys(DIRECTIONS, GRID)}
 
 
 def write_valley(path: Path, generator: np.random.Generator, sentences: int) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment import audit, base_files, load_files
+from entropy_valley.experiment.schema import json_schema
+from entropy_valley.reporting import reports, terminal, work_report
 
 
 def main() -> None:
@@ -69,28 +71,20 @@ def _add_export(commands: Any) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
-    from entropy_valley.experiment import audit
-
     base = [path for path in base_files() if path.exists()]
-    audit.report(load_files(dict.fromkeys([*base, *map(Path, arguments.configfile)])), arguments.out)
+    audit.report(load_files(dict.fromkeys([*base, *map(Path, arguments.configfile)]), reports.problems), arguments.out)
 
 
 def _schema(arguments: argparse.Namespace) -> None:
-    from entropy_valley.experiment.schema import json_schema
-
-    print(json_schema(), end="")
+    print(json_schema(reports.known()), end="")
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from entropy_valley.reporting import terminal
-
     terminal.show(arguments.table)
 
 
 def _ledger(arguments: argparse.Namespace) -> None:
-    from entropy_valley.reporting import work_report as ledgers
-
-    ledgers.report(arguments.results, arguments.csv)
+    work_report.report(arguments.results, arguments.csv)
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -11,12 +11,12 @@ import fake_results
 
 
 @pytest.fixture
-def spec(tmp_path):
-    """The spec of two backbones' results, one with a single seed, in a tree of its own."""
+def params(tmp_path):
+    """The params of two backbones' results, one with a single seed, in a tree of its own."""
     return fake_results.write(tmp_path, backbones={"llada-tiny": (1, 2, 3), "dream-tiny": (1,)})
 
 
 @pytest.fixture
 def matched(tmp_path):
-    """The spec of a backbone with three seeds beside an autoregressive one that has two of them."""
+    """The params of a backbone with three seeds beside an autoregressive one that has two of them."""
     return fake_results.write(tmp_path, autoregressive={"llama3-tiny": (1, 2)})

@@ -8,8 +8,8 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.analysis.costs import costs, with_costs
+from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
 
@@ -17,10 +17,10 @@ from entropy_valley.errors import InputError
 @pytest.fixture
 def cells(tmp_path):
     """Three methods, two seeds, T of 2 and 8, ten sentences."""
-    spec = fake_results.write(
+    params = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh",), sentences=10, steps=(2, 8)
     )
-    return Spec.parse(files.canonical(spec)).cells
+    return Params.parse(files.canonical(params)).cells
 
 
 def decoding(cells, method, steps, seed):

@@ -7,24 +7,24 @@ import fake_results
 import pytest
 
 from entropy_valley import files
-from entropy_valley.analysis.instruct import InstructSpec, measure
+from entropy_valley.analysis.instruct import InstructParams, measure
 from entropy_valley.errors import InputError
 
 
 @pytest.fixture
-def spec(tmp_path):
+def params(tmp_path):
     return fake_results.write_instruct(tmp_path)
 
 
-def measured(spec):
-    frame = measure(InstructSpec.parse(files.canonical(spec)))
+def measured(params):
+    frame = measure(InstructParams.parse(files.canonical(params)))
     return frame, frame.set_index(["backbone", "method", "metric"])["value"]
 
 
-def test_every_variant_has_its_numbers(spec):
-    frame, values = measured(spec)
+def test_every_variant_has_its_numbers(params):
+    frame, values = measured(params)
     outputs = {"sentences", "empty_rate", "mean_characters", "comet22", "bleu", "chrf"}
-    for name, variant in spec["variants"].items():
+    for name, variant in params["variants"].items():
         of_variant = frame[frame["backbone"] == name]
         for method in ("ratio", "ev", "oracle"):
             assert set(of_variant[of_variant["method"] == method]["metric"]) == outputs
@@ -34,15 +34,15 @@ def test_every_variant_has_its_numbers(spec):
     assert values["", "reference", "mean_characters"] == 25
 
 
-def test_numbers_are_those_of_the_files(spec):
-    cell = next(cell for cell in spec["cells"] if cell["method"] == "ev")
-    name, adapter = cell["backbone"], Path(spec["variants"][cell["backbone"]]["adapter"])
+def test_numbers_are_those_of_the_files(params):
+    cell = next(cell for cell in params["cells"] if cell["method"] == "ev")
+    name, adapter = cell["backbone"], Path(params["variants"][cell["backbone"]]["adapter"])
     header = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
     files.write_text(adapter / "losses.csv", header + "1,9,8,0.1,1\n2,6,5,0.1,1\n3,12,4,0.1,1\n")
     hypotheses = [{"id": f"t{i}", "hypothesis": "ab" if i < 10 else ""} for i in range(40)]
     files.write_jsonl(Path(cell["path"]).with_name("hypotheses.jsonl"), hypotheses)
     fake_results.change(cell["path"], comet22=0.25)
-    _, values = measured(spec)
+    _, values = measured(params)
     assert values[name, "", "cross_entropy_final"] == 4
     assert values[name, "", "cross_entropy_last_mean"] == pytest.approx(17 / 3)
     assert (values[name, "", "cross_entropy_minimum"], values[name, "", "cross_entropy_minimum_step"]) == (4, 3)
@@ -53,52 +53,52 @@ def test_numbers_are_those_of_the_files(spec):
 
 
 @pytest.mark.parametrize("name", ["losses.csv", "adapter.json"])
-def test_a_missing_file_of_the_adapter(spec, name):
-    path = next(Path(variant["adapter"]) / name for variant in spec["variants"].values() if variant["adapter"])
+def test_a_missing_file_of_the_adapter(params, name):
+    path = next(Path(variant["adapter"]) / name for variant in params["variants"].values() if variant["adapter"])
     path.unlink()
     with pytest.raises(InputError, match=f"{name}: file not found"):
-        measured(spec)
+        measured(params)
 
 
 @pytest.mark.parametrize("size", [None, 1, "many"])
-def test_a_card_without_a_vocabulary(spec, size):
-    adapter = next(variant["adapter"] for variant in spec["variants"].values() if variant["adapter"])
+def test_a_card_without_a_vocabulary(params, size):
+    adapter = next(variant["adapter"] for variant in params["variants"].values() if variant["adapter"])
     files.write_json(f"{adapter}/adapter.json", {"vocabulary": size})
     with pytest.raises(InputError, match="vocabulary is"):
-        measured(spec)
+        measured(params)
 
 
-def test_outputs_of_another_test_set(spec):
-    files.write_jsonl(spec["testset"], [{"id": "other", "source": "a", "target": "b"}])
+def test_outputs_of_another_test_set(params):
+    files.write_jsonl(params["testset"], [{"id": "other", "source": "a", "target": "b"}])
     with pytest.raises(InputError, match="'other' is due"):
-        measured(spec)
+        measured(params)
 
 
-def test_cells_of_no_variant(spec):
-    del spec["variants"]["zero-chat"]
+def test_cells_of_no_variant(params):
+    del params["variants"]["zero-chat"]
     with pytest.raises(InputError, match="variant zero-chat without label, prompt"):
-        measured(spec)
+        measured(params)
 
 
-def test_variants_come_in_the_order_of_the_cells(spec):
-    parsed = InstructSpec.parse(files.canonical(spec))
-    assert list(parsed.variants) == list(spec["variants"]) != sorted(spec["variants"])
+def test_variants_come_in_the_order_of_the_cells(params):
+    parsed = InstructParams.parse(files.canonical(params))
+    assert list(parsed.variants) == list(params["variants"]) != sorted(params["variants"])
 
 
-def test_cells_of_two_seeds(spec):
-    cells = [*spec["cells"], spec["cells"][0] | {"seed": 2}]
+def test_cells_of_two_seeds(params):
+    cells = [*params["cells"], params["cells"][0] | {"seed": 2}]
     with pytest.raises(InputError, match="several settings"):
-        measured(spec | {"cells": cells})
+        measured(params | {"cells": cells})
 
 
 @pytest.mark.parametrize("key", ["variants", "testset"])
-def test_a_missing_key(spec, key):
-    del spec[key]
+def test_a_missing_key(params, key):
+    del params[key]
     with pytest.raises(InputError, match=f"no {key}"):
-        measured(spec)
+        measured(params)
 
 
-def test_a_variant_without_its_prompt(spec):
-    del spec["variants"]["zero-chat"]["prompt"]
+def test_a_variant_without_its_prompt(params):
+    del params["variants"]["zero-chat"]["prompt"]
     with pytest.raises(InputError, match="variant zero-chat without prompt"):
-        measured(spec)
+        measured(params)

@@ -4,16 +4,16 @@ import fake_results
 import pytest
 
 from entropy_valley import files
+from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.signatures import provenance
-from entropy_valley.analysis.spec import Spec
 from entropy_valley.errors import InputError
 
 METRICS = {"comet22": "COMET-22", "bleu": "sacreBLEU"}
 
 
 @pytest.fixture
-def cells(spec):
-    return Spec.parse(files.canonical(spec)).cells
+def cells(params):
+    return Params.parse(files.canonical(params)).cells
 
 
 def test_facts(cells):
@@ -52,7 +52,7 @@ def test_cells_scored_differently_do_not_share_a_table(cells, metric):
 
 
 def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
-    facts = provenance(Spec.parse(files.canonical(matched)).cells, METRICS)
+    facts = provenance(Params.parse(files.canonical(matched)).cells, METRICS)
     assert [fact.signature for fact in facts if fact.subject == "decoder"] == [
         "engine r1|med|T8|float32|llada",
         "transformers 4.57.6|beam4|lp1|float32|max64",

@@ -8,46 +8,46 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
+from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.analysis.spec import Spec
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
 
 
-def parsed(spec):
-    return Spec.parse(files.canonical(spec))
+def parsed(params):
+    return Params.parse(files.canonical(params))
 
 
-def test_collect_is_tidy(spec):
-    frame = collect(parsed(spec).cells)
-    assert len(frame) == 3 * len(spec["cells"])
+def test_collect_is_tidy(params):
+    frame = collect(parsed(params).cells)
+    assert len(frame) == 3 * len(params["cells"])
     assert list(frame.columns[-3:]) == ["method", "metric", "value"]
     assert frame.groupby(["backbone", "direction", "seed", "method", "metric"]).size().eq(1).all()
 
 
 @pytest.mark.parametrize("value", [math.nan, "0.8", None, True])
-def test_a_score_must_be_a_number(spec, value):
-    path = spec["cells"][0]["path"]
+def test_a_score_must_be_a_number(params, value):
+    path = params["cells"][0]["path"]
     files.write_json(path, files.read_json(path) | {"bleu": value})
     with pytest.raises(InputError, match="bleu is"):
-        collect(parsed(spec).cells)
+        collect(parsed(params).cells)
 
 
-def test_a_cell_must_not_come_twice(spec):
+def test_a_cell_must_not_come_twice(params):
     with pytest.raises(InputError, match="twice"):
-        collect(parsed(spec | {"cells": [*spec["cells"], spec["cells"][0]]}).cells)
+        collect(parsed(params | {"cells": [*params["cells"], params["cells"][0]]}).cells)
 
 
-def test_summary_keeps_runs_apart(spec):
-    summary = summarise(collect(parsed(spec).cells))
+def test_summary_keeps_runs_apart(params):
+    summary = summarise(collect(parsed(params).cells))
     rows = summary[(summary["metric"] == "comet22") & (summary["direction"] == "en-zh")].set_index(
         ["backbone", "method"]
     )
     three, one = rows.loc[("llada-tiny", "ev")], rows.loc[("dream-tiny", "ev")]
     values = [
         files.read_json(cell["path"])["comet22"]
-        for cell in spec["cells"]
+        for cell in params["cells"]
         if (cell["backbone"], cell["direction"], cell["method"]) == ("llada-tiny", "en-zh", "ev")
     ]
     assert three["mean"] == pytest.approx(sum(values) / 3)
@@ -58,45 +58,45 @@ def test_summary_keeps_runs_apart(spec):
     assert three["delta_ratio"] == pytest.approx(three["mean"] - rows.loc[("llada-tiny", "ratio"), "mean"])
 
 
-def test_methods_need_the_same_seeds(spec):
-    cells = [cell for cell in spec["cells"] if (cell["method"], cell["seed"]) != ("ratio", 2)]
+def test_methods_need_the_same_seeds(params):
+    cells = [cell for cell in params["cells"] if (cell["method"], cell["seed"]) != ("ratio", 2)]
     with pytest.raises(InputError, match="ratio of seed 2"):
-        summarise(collect(parsed(spec | {"cells": cells}).cells))
+        summarise(collect(parsed(params | {"cells": cells}).cells))
 
 
-def test_compare_tests_each_run_by_itself(spec):
-    tests = compare(parsed(spec).cells, resamples=50, seed=3)
-    assert len(tests) == 3 * len(spec["cells"]) / 3
+def test_compare_tests_each_run_by_itself(params):
+    tests = compare(parsed(params).cells, resamples=50, seed=3)
+    assert len(tests) == 3 * len(params["cells"]) / 3
     assert set(zip(tests["first"], tests["second"], strict=True)) == {
         ("ev", "ratio"),
         ("oracle", "ev"),
         ("oracle", "ratio"),
     }
-    cells = {cell.method: cell for cell in parsed(spec).cells[:3]}
+    cells = {cell.method: cell for cell in parsed(params).cells[:3]}
     alone = paired_test(*(sentences(cells[name], "comet22") for name in ("ev", "ratio")), resamples=50, seed=3)
     assert tests.iloc[0]["delta"] == alone.delta
     assert tests.iloc[0]["p_one_sided"] == alone.p_one_sided
     assert (tests["sentences"] == 60).all()
 
 
-def test_compare_pairs_sentences_by_id(spec):
-    before = compare(parsed(spec).cells, resamples=50, seed=3)
-    ratio = next(cell for cell in parsed(spec).cells if cell.method == "ratio")
+def test_compare_pairs_sentences_by_id(params):
+    before = compare(parsed(params).cells, resamples=50, seed=3)
+    ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
     files.write_jsonl(ratio.segments, reversed(files.read_jsonl(ratio.segments)))
-    assert compare(parsed(spec).cells, resamples=50, seed=3).equals(before)
+    assert compare(parsed(params).cells, resamples=50, seed=3).equals(before)
 
 
-def test_compare_refuses_other_sentences(spec):
-    ratio = next(cell for cell in parsed(spec).cells if cell.method == "ratio")
+def test_compare_refuses_other_sentences(params):
+    ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
     files.write_jsonl(ratio.segments, files.read_jsonl(ratio.segments)[1:])
     with pytest.raises(InputError, match=r"1 ids are in one only, such as 't0'"):
-        compare(parsed(spec).cells, resamples=50, seed=3)
+        compare(parsed(params).cells, resamples=50, seed=3)
 
 
-def test_compare_needs_all_methods(spec):
-    cells = [cell for cell in spec["cells"] if cell["method"] != "ev"]
+def test_compare_needs_all_methods(params):
+    cells = [cell for cell in params["cells"] if cell["method"] != "ev"]
     with pytest.raises(InputError, match="no cell of method ev"):
-        compare(parsed(spec | {"cells": cells}).cells, resamples=50, seed=3)
+        compare(parsed(params | {"cells": cells}).cells, resamples=50, seed=3)
 
 
 def test_autoregressive_systems_are_compared_seed_by_seed(matched):
@@ -138,17 +138,17 @@ def test_summary_of_an_autoregressive_system_has_no_gap(matched):
     assert beam["delta_ratio"].isna().all()
 
 
-def test_an_id_must_not_come_twice(spec):
-    cell = parsed(spec).cells[0]
+def test_an_id_must_not_come_twice(params):
+    cell = parsed(params).cells[0]
     rows = files.read_jsonl(cell.segments)
     files.write_jsonl(cell.segments, [*rows, rows[0]])
     with pytest.raises(InputError, match="twice"):
         sentences(cell, "comet22")
 
 
-def test_spec_from_a_file(spec, tmp_path):
-    (tmp_path / "spec.json").write_text(json.dumps(spec))
-    assert Spec.parse(f"@{tmp_path / 'spec.json'}") == parsed(spec)
+def test_spec_from_a_file(params, tmp_path):
+    (tmp_path / "params.json").write_text(json.dumps(params))
+    assert Params.parse(f"@{tmp_path / 'params.json'}") == parsed(params)
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_spec_from_a_file(spec, tmp_path):
 )
 def test_broken_specs(text, problem):
     with pytest.raises(InputError, match=problem):
-        Spec.parse(text)
+        Params.parse(text)
 
 
-def test_a_required_key(spec):
+def test_a_required_key(params):
     with pytest.raises(InputError, match="no order_of_merit"):
-        Spec.parse(files.canonical(spec), ("order_of_merit",))
+        Params.parse(files.canonical(params), ("order_of_merit",))
 
 
-def test_place_names_the_test_set_only_where_needed(spec):
-    cells = [*spec["cells"], spec["cells"][0] | {"testset": "wmt22"}]
-    both = parsed(spec | {"cells": cells})
+def test_place_names_the_test_set_only_where_needed(params):
+    cells = [*params["cells"], params["cells"][0] | {"testset": "wmt22"}]
+    both = parsed(params | {"cells": cells})
     assert both.place("en-zh", "wmt22") == "En→Zh (wmt22)"
     assert both.place("en-de", "test") == "En→De"
     assert fake_results.DIRECTIONS["en-de"][0] == both.label("directions", "en-de")

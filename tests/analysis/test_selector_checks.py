@@ -10,15 +10,15 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.analysis.scores import sentences
-from entropy_valley.analysis.selector_checks import SelectorSpec, groups, measure, nominal_ratios
+from entropy_valley.analysis.selector_checks import SelectorParams, groups, measure, nominal_ratios
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.analysis.valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.errors import InputError
 
 
 @pytest.fixture
-def spec(tmp_path):
-    return SelectorSpec.parse(json.dumps(fake_results.write_selector_checks(tmp_path)))
+def params(tmp_path):
+    return SelectorParams.parse(json.dumps(fake_results.write_selector_checks(tmp_path)))
 
 
 def value(numbers, check, item, metric, direction="en-zh", seed=None):
@@ -37,9 +37,9 @@ def test_systems_are_compared_group_by_group():
     }
 
 
-def test_a_reassignment_is_the_sentence_wise_mean_of_its_permutations(spec):
-    numbers = measure(spec)
-    run = [cell for cell in spec.cells if (cell.direction, cell.seed) == ("en-zh", 2)]
+def test_a_reassignment_is_the_sentence_wise_mean_of_its_permutations(params):
+    numbers = measure(params)
+    run = [cell for cell in params.cells if (cell.direction, cell.seed) == ("en-zh", 2)]
     scores = {cell.method: sentences(cell, "comet22") for cell in run}
     mean = (scores["ev_reassigned_1"] + scores["ev_reassigned_2"]) / 2
     test = paired_test(scores["ev"], mean, resamples=200, seed=1)
@@ -49,42 +49,44 @@ def test_a_reassignment_is_the_sentence_wise_mean_of_its_permutations(spec):
     assert value(numbers, "test", "ev_reassigned_deciles", "systems", seed=1) == 1
 
 
-def test_the_sweeps_minimum_and_ends_are_means_over_runs(spec):
-    numbers = measure(spec)
-    valleys = [files.read_json(cell.valley) for cell in spec.cells if (cell.method, cell.direction) == ("ev", "en-zh")]
+def test_the_sweeps_minimum_and_ends_are_means_over_runs(params):
+    numbers = measure(params)
+    valleys = [
+        files.read_json(cell.valley) for cell in params.cells if (cell.method, cell.direction) == ("ev", "en-zh")
+    ]
     assert [value(numbers, "sweep", item, "ratio") for item in ("first", "lowest", "last")] == [0.4, 0.75, 1.5]
     expected = sum(valley["ratios"][2]["mean"] for valley in valleys) / 2
     assert value(numbers, "sweep", "lowest", "entropy") == pytest.approx(expected)
 
 
-def test_ratios_that_ev_takes(spec):
-    numbers = measure(spec)
+def test_ratios_that_ev_takes(params):
+    numbers = measure(params)
     counts = [value(numbers, "chosen", str(place), "count") for place in (1, 2, 3)]
     assert counts == [14, 13, 13]  # forty sentences, in turn
     assert value(numbers, "chosen", "1", "share") == 14 / 40
 
 
-def test_of_ratios_with_one_canvas_the_smallest_counts(spec):
-    ev = next(cell for cell in spec.cells if cell.method == "ev")
+def test_of_ratios_with_one_canvas_the_smallest_counts(params):
+    ev = next(cell for cell in params.cells if cell.method == "ev")
     files.write_jsonl(ev.canvas, [{"id": "t0", "length": 7}, {"id": "t1", "length": 13}])
     assert nominal_ratios(ev, [0.5, 0.55, 1.0]) == {0.5: 1, 1.0: 1}  # 6 and 6.6 tokens are both 6
 
 
-def test_a_canvas_of_another_grid_is_an_error(spec):
-    ev = next(cell for cell in spec.cells if cell.method == "ev")
+def test_a_canvas_of_another_grid_is_an_error(params):
+    ev = next(cell for cell in params.cells if cell.method == "ev")
     files.write_jsonl(ev.canvas, [{"id": "t0", "length": 9}])
     with pytest.raises(InputError, match=r"canvas\.jsonl: sentence 't0': 9 slots are no canvas of EV's grid"):
-        measure(spec)
+        measure(params)
 
 
-def test_without_ev_there_is_nothing_to_check(spec):
-    without = SelectorSpec(tuple(cell for cell in spec.cells if cell.method != "ev"), grids=spec.grids)
+def test_without_ev_there_is_nothing_to_check(params):
+    without = SelectorParams(tuple(cell for cell in params.cells if cell.method != "ev"), grids=params.grids)
     with pytest.raises(InputError, match="no cell of method ev"):
         measure(without)
 
 
-def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences(spec):
-    points = curves(spec.cells)
+def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences(params):
+    points = curves(params.cells)
     assert len(points) == 3 * 2 * (5 + 5 + 5)  # directions, seeds, places on three axes: one file a run
     both = over_runs(points)
     assert set(both["spread"]) == {OVER_RUNS} and set(both["runs"]) == {2}
@@ -93,19 +95,19 @@ def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences(spec
     assert (single["high"] - single["mean"]).to_numpy() == pytest.approx(1.96 * 0.05)
 
 
-def test_the_single_sentence_of_a_place_has_no_band(spec):
-    points = curves(spec.cells[2:3]).assign(standard_error=float("nan"))
+def test_the_single_sentence_of_a_place_has_no_band(params):
+    points = curves(params.cells[2:3]).assign(standard_error=float("nan"))
     assert over_runs(points)["low"].isna().all()
 
 
-def test_another_file_is_no_valley(spec):
-    ev = next(cell for cell in spec.cells if cell.method == "ev")
+def test_another_file_is_no_valley(params):
+    ev = next(cell for cell in params.cells if cell.method == "ev")
     files.write_json(ev.valley, {"offsets": []})
     with pytest.raises(InputError, match=r"valley\.json: lacks one of offsets"):
         curves([ev])
 
 
-def test_the_numbers_are_tidy(spec):
-    numbers = measure(spec)
+def test_the_numbers_are_tidy(params):
+    numbers = measure(params)
     assert not numbers.duplicated(["direction", "testset", "seed", "check", "item", "metric"]).any()
     assert pd.api.types.is_float_dtype(numbers["value"])

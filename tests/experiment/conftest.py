@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from entropy_valley.experiment import base_files, load_files
+from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +19,6 @@ def load(tmp_path):
     def loaded(over: dict[str, Any], *between: str):
         mine = tmp_path / "mine.yaml"
         mine.write_text(yaml.safe_dump(over, allow_unicode=True))
-        return load_files([*base_files(ROOT), *(ROOT / name for name in between), mine])
+        return load_files([*base_files(ROOT), *(ROOT / name for name in between), mine], reports.problems)
 
     return loaded

@@ -13,7 +13,7 @@ from entropy_valley.demo.source import SOURCES
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
-from entropy_valley.reporting import params as tables
+from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
@@ -78,9 +78,7 @@ def every_spec(experiment):
         yield jobs.scoring(experiment, run.direction)
     for cell in matrix.autoregressive_cells(experiment):
         yield jobs.generation(experiment, cell.run)
-    yield tables.comparison(experiment, matrix.table_cells(experiment))
-    yield tables.instruct(experiment)
-    yield tables.selector_checks(experiment, matrix.valley_cells(experiment))
+    yield from (report.params(experiment) for report in reports.configured(experiment).values())
 
 
 def test_a_canvas_knows_its_own_directions_ratios_only():

@@ -10,6 +10,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -17,7 +18,9 @@ SWEEP = {"seeds": [1, 3], "testset": "wmt22-500", "methods": ["oracle", "ev"], "
 
 
 def experiment(listed=("mine",), **study):
-    return load(overlay(BASE, {"tables": {"studies": list(listed)}, "studies": {"mine": study}}))
+    return load(
+        overlay(BASE, {"tables": {"studies": list(listed)}, "studies": {"mine": study}}), further=reports.problems
+    )
 
 
 def test_a_study_is_a_product_and_single_systems():
@@ -73,7 +76,8 @@ def test_methods_of_studies_are_methods_of_the_workflow():
         ({"methods": ["ev"], "testset": "wmt99"}, "test set 'wmt99' is not defined under `sources`"),
         ({"methods": ["ev"], "orders": ["sig"]}, "'sig' is no reveal order"),
         ({"methods": ["ev"], "backbones": ["bert"]}, "'bert' is not defined under `backbones`"),
-        ({"methods": ["ev"], "columns": ["speed"]}, "Input should be 'order'"),
+        ({"methods": ["ev"], "columns": ["speed"]}, "speed: no such column; there are order, steps"),
+        ({"methods": ["ev"], "layout": "rows"}, "is no layout; there are systems, orders, categories, budgets, checks"),
         ({"methods": ["ev"], "columns": []}, "at least 1 item"),
         ({"methods": ["ev", "ev"]}, "repeats ev"),
         ({"layout": "orders", "methods": ["ev"]}, "needs the method oracle and the order med; add both"),
@@ -114,4 +118,7 @@ def test_a_method_lacks_the_ratios_of_a_direction():
 
 def test_a_study_is_no_namesake_of_another_table():
     with pytest.raises(InputError, match=r"studies\.main.*is the name of another table or figure"):
-        load(overlay(BASE, {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}}))
+        load(
+            overlay(BASE, {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}}),
+            further=reports.problems,
+        )

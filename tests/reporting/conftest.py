@@ -15,20 +15,20 @@ from entropy_valley.reporting import latex
 
 
 @pytest.fixture
-def spec(tmp_path):
-    """The spec of two backbones' results, one with a single seed, in a tree of its own."""
+def params(tmp_path):
+    """The params of two backbones' results, one with a single seed, in a tree of its own."""
     return fake_results.write(tmp_path, backbones={"llada-tiny": (1, 2, 3), "dream-tiny": (1,)})
 
 
 @pytest.fixture
 def matched(tmp_path):
-    """The spec of a backbone with three seeds beside an autoregressive one that has two of them."""
+    """The params of a backbone with three seeds beside an autoregressive one that has two of them."""
     return fake_results.write(tmp_path, autoregressive={"llama3-tiny": (1, 2)})
 
 
 @pytest.fixture
 def instruct(tmp_path):
-    """The spec of six variants of an instruction-tuned backbone, two of them not trained."""
+    """The params of six variants of an instruction-tuned backbone, two of them not trained."""
     return fake_results.write_instruct(tmp_path)
 
 

@@ -2,28 +2,21 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from making import made
 
 from entropy_valley import files
-from entropy_valley.analysis.comparisons import compare_autoregressive
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
-from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import notes, tables
-from entropy_valley.reporting.ar_reference_table import ar_reference_table, numbers
+from entropy_valley.reporting import tables
+from entropy_valley.reporting.reports.ar_reference import ArReference
 
 
-def built(spec):
-    """The table of a spec, and its CSV."""
-    parsed = Spec.parse(files.canonical(spec))
-    summary = summarise(collect(parsed.cells))
-    tests = compare_autoregressive(parsed.cells, resamples=parsed.resamples, seed=parsed.seed)
-    return ar_reference_table(parsed, summary, tests, notes.provenance(parsed)), numbers(summary, tests)
+def built(params):
+    return made(ArReference, params)
 
 
-def score(spec, method, direction, *values):
+def score(params, method, direction, *values):
     """Give the runs of a method in a direction, by seed, these COMET scores, of the system and of each sentence."""
-    runs = [c for c in spec["cells"] if (c["method"], c["direction"]) == (method, direction)]
+    runs = [c for c in params["cells"] if (c["method"], c["direction"]) == (method, direction)]
     for cell, value in zip(runs, values, strict=True):
         fake_results.change(cell["path"], comet22=value)
         files.write_jsonl(cell["path"] + "l", [{"id": f"t{i}", "comet22": value + 0.001 * (i % 2)} for i in range(60)])
@@ -108,11 +101,11 @@ def test_footnote(matched):
 
 
 def test_one_masked_diffusion_backbone(tmp_path):
-    spec = fake_results.write(
+    params = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1,), "dream-tiny": (1,)}, autoregressive={"llama3-tiny": (1,)}
     )
     with pytest.raises(InputError, match="llada-tiny, dream-tiny"):
-        built(spec)
+        built(params)
 
 
 def test_compiles(matched, pdflatex):

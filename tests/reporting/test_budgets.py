@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from making import drawn, made
 
-from entropy_valley import files
-from entropy_valley.analysis.costs import with_costs
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
-from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import notes, style, tables
-from entropy_valley.reporting.budgets_figure import budget_panels
-from entropy_valley.reporting.budgets_table import budgets_table
+from entropy_valley.reporting import style, tables
+from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 
 STEPS = (2, 4, 8, 16, 128)
 SCORES = {  # of En→Zh: EV above Oracle, no gap, part of it, below Ratio, all of it
@@ -26,23 +21,17 @@ SCORES = {  # of En→Zh: EV above Oracle, no gap, part of it, below Ratio, all 
 
 
 @pytest.fixture
-def spec(tmp_path):
-    spec = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("en-zh", "en-de"), steps=STEPS)
-    for cell in spec["cells"]:
+def params(tmp_path):
+    params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("en-zh", "en-de"), steps=STEPS)
+    for cell in params["cells"]:
         if cell["direction"] == "en-zh":
             values = dict(zip(("oracle", "ev", "ratio"), SCORES[cell["steps"]], strict=True))
             fake_results.change(cell["path"], comet22=values[cell["method"]])
-    return spec
+    return params
 
 
-def read(spec):
-    parsed = Spec.parse(files.canonical(spec))
-    return parsed, with_costs(summarise(collect(parsed.cells)), parsed.cells)
-
-
-def test_a_row_for_each_budget(spec):
-    parsed, summary = read(spec)
-    table = budgets_table(parsed, summary, notes.provenance(parsed))
+def test_a_row_for_each_budget(params):
+    table, _ = made(Budgets, params)
     assert [column.title for column in table.columns] == [
         *("Direction", "T", "Oracle", "EV", "Ratio", "Gap closure", "L ≤ T")
     ]
@@ -60,20 +49,17 @@ def test_a_row_for_each_budget(spec):
 
 
 def test_several_runs_have_deviations(tmp_path):
-    parsed, summary = read(fake_results.write(tmp_path, directions=("en-zh",), steps=(4, 8)))
-    row = budgets_table(parsed, summary).sections[0].groups[0].rows[0]
+    table, _ = made(Budgets, fake_results.write(tmp_path, directions=("en-zh",), steps=(4, 8)))
+    row = table.sections[0].groups[0].rows[0]
     assert all(" ± 0.0" in row.cells[place].text for place in (1, 2, 3))
 
 
-def test_latex_sets_it(spec, pdflatex):
-    parsed, summary = read(spec)
-    log = pdflatex(tables.to_latex(budgets_table(parsed, summary, notes.provenance(parsed))))
-    assert "Overfull" not in log
+def test_latex_sets_it(params, pdflatex):
+    assert "Overfull" not in pdflatex(tables.to_latex(made(Budgets, params)[0]))
 
 
-def test_the_figure_has_a_panel_for_each_direction_and_a_line_for_each_method(spec):
-    parsed, summary = read(spec)
-    figure = style.draw(*budget_panels(parsed, summary[summary.metric == "comet22"]))
+def test_the_figure_has_a_panel_for_each_direction_and_a_line_for_each_method(params):
+    figure, _ = drawn(BudgetsFigure, params)
     first, second = figure.axes
     assert [axes.get_title() for axes in (first, second)] == ["En→Zh", "En→De"]
     lines = {container.get_label(): container.lines[0] for container in first.containers}
@@ -84,7 +70,7 @@ def test_the_figure_has_a_panel_for_each_direction_and_a_line_for_each_method(sp
     assert [label.get_text() for label in first.get_xticklabels()] == list(map(str, STEPS))
 
 
-def test_one_order_and_one_backbone(spec):
-    spec["cells"] = [cell | {"order": "random"} if cell["steps"] == 2 else cell for cell in spec["cells"]]
+def test_one_order_and_one_backbone(params):
+    params["cells"] = [cell | {"order": "random"} if cell["steps"] == 2 else cell for cell in params["cells"]]
     with pytest.raises(InputError, match="several orders: med, random"):
-        budgets_table(*read(spec))
+        made(Budgets, params)

@@ -4,19 +4,18 @@ import re
 
 import pytest
 from fake_results import change
+from making import made
 
 from entropy_valley import files
-from entropy_valley.analysis.instruct import InstructSpec, measure
-from entropy_valley.reporting import notes, tables, terminal
-from entropy_valley.reporting.dream_instruct_table import dream_instruct_table
+from entropy_valley.reporting import tables, terminal
+from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 
 HEADER = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
 NO_LOSSES = "–: no losses here: not trained, or a given adapter."
 
 
-def built(spec):
-    parsed = InstructSpec.parse(files.canonical(spec))
-    return dream_instruct_table(parsed, measure(parsed), notes.provenance(parsed))
+def built(params):
+    return made(DreamInstruct, params)[0]
 
 
 def rows_of(table):

@@ -4,7 +4,7 @@ import pytest
 from fake_results import write
 
 from entropy_valley import files
-from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.params import Params
 from entropy_valley.reporting import notes
 
 MEASURED = {
@@ -20,21 +20,21 @@ MEASURED = {
 
 
 @pytest.fixture
-def spec(tmp_path):
-    spec = Spec.parse(files.canonical(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)})))
-    for cell in spec.cells:
+def params(tmp_path):
+    params = Params.parse(files.canonical(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)})))
+    for cell in params.cells:
         files.write_json(cell.latency, MEASURED)
-    return spec
+    return params
 
 
-def test_where_and_when_latencies_were_measured(spec):
-    (note,) = notes.timing(spec)
+def test_where_and_when_latencies_were_measured(params):
+    (note,) = notes.timing(params)
     assert note.text == (
         "Latency: median of 3 rounds, 32 sentences; a processor, 2 threads, torch 2.13.0+cpu, float32, "
         "at most 1024 tokens a pass; 2026-11-21."
     )
 
 
-def test_another_day_is_another_line(spec):
-    files.write_json(spec.cells[0].latency, MEASURED | {"date": "2026-11-22"})
-    assert [note.text[-11:] for note in notes.timing(spec)] == ["2026-11-22.", "2026-11-21."]
+def test_another_day_is_another_line(params):
+    files.write_json(params.cells[0].latency, MEASURED | {"date": "2026-11-22"})
+    assert [note.text[-11:] for note in notes.timing(params)] == ["2026-11-22.", "2026-11-21."]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import fake_orders
 import pytest
-from test_reporting_scripts import run
+from making import made
 
 from entropy_valley import files
-from entropy_valley.analysis.challenge import ChallengeSpec, negative_order
-from entropy_valley.analysis.order_sweep import OrderSpec, order_sweep
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import notes, tables
-from entropy_valley.reporting.challenge_table import challenge_table
-from entropy_valley.reporting.order_table import order_table
+from entropy_valley.reporting import tables
+from entropy_valley.reporting.reports.categories import Categories
+from entropy_valley.reporting.reports.orders import Orders
 
 MED = [0.5, 0.5, 0.5, 0.5, 0.5]
 SIG = [0.6, 0.7, 0.3, 0.5, 0.45]  # its lead: +.1, +.2, -.2, 0, -.05
@@ -40,16 +37,12 @@ def challenge(tmp_path):
     return fake_orders.write(tmp_path, CHALLENGE)
 
 
-def swept(value):
-    spec = OrderSpec.parse(files.canonical(value))
-    numbers = order_sweep(spec)
-    return order_table(spec, numbers, notes.provenance(spec)), numbers
+def swept(params):
+    return made(Orders, params)
 
 
-def challenged(value):
-    spec = ChallengeSpec.parse(files.canonical(value))
-    numbers = negative_order(spec)
-    return challenge_table(spec, numbers, notes.provenance(spec)), numbers
+def challenged(params):
+    return made(Categories, params)
 
 
 def rows_of(table):
@@ -167,12 +160,3 @@ class TestChallenge:
 
     def test_compiles(self, challenge, pdflatex):
         assert "Overfull" not in pdflatex(tables.to_latex(challenged(challenge)[0]), landscape=True)
-
-
-@pytest.mark.parametrize(("script", "results"), [("order_table", "sweep"), ("challenge_table", "challenge")])
-def test_scripts_write_their_tables(request, tmp_path, script, results):
-    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")}
-    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
-    result = run(script, json.dumps(request.getfixturevalue(results)), *options)
-    assert result.returncode == 0, result.stderr
-    assert all(path.stat().st_size > 100 for path in outputs.values())

@@ -1,110 +1,117 @@
+"""Every report through the script, and what a new one takes."""
+
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
-import json
-import runpy
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
+import fake_orders
 import fake_results
+import pandas as pd
 import pytest
 from fake_results import change
+from making import one_backbone
 
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.reporting import reports
+from entropy_valley.reporting.report import TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
 
-
-def run(script, spec, *arguments):
-    """The exit status and the error output of a script, run in this process: a new one imports for seconds."""
-    command = [str(SCRIPTS / f"{script}.py"), spec, *map(str, arguments)]
-    status, said = 0, io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
-        patch.setattr(sys, "argv", command)
-        try:
-            runpy.run_path(command[0], run_name="__main__")
-        except SystemExit as ended:
-            status = ended.code
-    return SimpleNamespace(returncode=status, stderr=said.getvalue())
-
-
-def one_backbone(spec):
-    return spec | {"cells": [cell for cell in spec["cells"] if cell["backbone"] == "llada-tiny"]}
-
-
-@pytest.mark.parametrize(
-    ("script", "suffixes"),
-    [
-        ("main_table", ("tex", "csv", "md")),
-        ("crossbb_table", ("tex", "csv", "md")),
-        ("hero_figure", ("pdf", "png", "csv")),
-        ("crossbb_figure", ("pdf", "png", "csv")),
-    ],
-)
-def test_writes_its_three_files(spec, tmp_path, script, suffixes):
-    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in suffixes}
-    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
-    result = run(script, json.dumps(one_backbone(spec)), *options)
-    assert result.returncode == 0, result.stderr
-    assert all(path.stat().st_size > 100 for path in outputs.values())
+BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
+STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8]}
+MADE_UP = {
+    "tables/main": lambda root: fake_results.write(root),
+    "tables/crossbb": lambda root: fake_results.write(root, backbones={"llada-tiny": (1, 2), "dream-tiny": (1,)}),
+    "tables/significance": lambda root: fake_results.write(root),
+    "tables/ar_reference": lambda root: fake_results.write(root, autoregressive={"llama3-tiny": (1, 2)}),
+    "tables/dream_instruct": lambda root: fake_results.write_instruct(root),
+    "tables/systems": lambda root: fake_results.write(root) | STUDY,
+    "tables/orders": lambda root: fake_orders.write(root, BOTH),
+    "tables/categories": lambda root: fake_orders.write(root, BOTH),
+    "tables/checks": lambda root: fake_results.write_selector_checks(root),
+    "tables/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
+    "figures/hero": lambda root: fake_results.write(root),
+    "figures/crossbb": lambda root: fake_results.write(root),
+    "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
+    "figures/selector_checks": lambda root: fake_results.write_selector_checks(root),
+    "figures/systems": lambda root: fake_results.write(root),
+    "figures/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
+}
 
 
-@pytest.mark.parametrize(
-    ("script", "results"), [("ar_reference_table", "matched"), ("dream_instruct_table", "instruct")]
-)
-def test_writes_its_table(request, tmp_path, script, results):
-    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")}
-    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
-    result = run(script, json.dumps(request.getfixturevalue(results)), *options)
-    assert result.returncode == 0, result.stderr
-    assert all(path.stat().st_size > 100 for path in outputs.values())
+@pytest.fixture
+def run(run_script, tmp_path):
+    """Run the script on some params; the paths of its files by ending."""
+
+    def run(key, params):
+        outputs = {ending: tmp_path / f"out.{ending}" for ending in reports.find(key).endings}
+        options = [part for ending, path in outputs.items() for part in (f"--{ending}", path)]
+        run_script("report", key, params, *options)
+        return outputs
+
+    return run
 
 
-@pytest.mark.parametrize(
-    ("script", "suffixes"),
-    [
-        ("entropy_valley_figure", ("pdf", "png", "csv")),
-        ("selector_checks_table", ("tex", "csv", "md")),
-        ("selector_checks_figure", ("pdf", "png", "csv")),
-    ],
-)
-def test_writes_what_is_seen_of_all_mask_canvases(tmp_path, script, suffixes):
-    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in suffixes}
-    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
-    result = run(script, json.dumps(fake_results.write_selector_checks(tmp_path)), *options)
-    assert result.returncode == 0, result.stderr
-    assert all(path.stat().st_size > 100 for path in outputs.values())
+@pytest.mark.parametrize("key", reports.REPORTS)
+def test_every_report_writes_its_files(run, tmp_path, key):
+    assert all(path.stat().st_size > 100 for path in run(key, MADE_UP[key](tmp_path)).values())
 
 
-def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(matched, tmp_path):
-    outputs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("pdf", "png", "csv")}
-    options = [part for suffix, path in outputs.items() for part in (f"--{suffix}", path)]
-    assert run("hero_figure", json.dumps(matched), *options).returncode == 0
-    rows = list(csv.DictReader(outputs["csv"].open()))
+def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(run, matched):
+    rows = list(csv.DictReader(run("figures/hero", matched)["csv"].open()))
     methods = {panel: {row["method"] for row in rows if row["panel"] == panel} for panel in "AB"}
     assert methods == {"A": {"oracle", "ratio", "ev"}, "B": {"oracle", "ratio", "ev", "beam4"}}
 
 
-def test_significance(spec, tmp_path):
-    (tmp_path / "spec.json").write_text(json.dumps(spec))
-    result = run("significance", f"@{tmp_path / 'spec.json'}", "--out", tmp_path / "tests.csv")
-    assert result.returncode == 0, result.stderr
-    rows = list(csv.DictReader((tmp_path / "tests.csv").open()))
-    assert len(rows) == len(spec["cells"])
+def test_significance(run, params, tmp_path):
+    rows = list(csv.DictReader(run("tables/significance", params)["csv"].open()))
+    assert len(rows) == len(params["cells"])
     zero = next(row for row in rows if float(row["p_one_sided"]) == 0)
     assert zero["p_one_sided_printed"] == "< 0.005"
     assert (zero["resamples"], zero["bootstrap_seed"], zero["sentences"]) == ("200", "1", "60")
 
 
-def test_numbers_that_do_not_compare_leave_the_old_table(spec, tmp_path):
-    spec = one_backbone(spec)
-    outputs = [tmp_path / f"out.{suffix}" for suffix in ("tex", "csv", "md")]
+def test_params_may_be_in_a_file(run_script, params, tmp_path):
+    (tmp_path / "params.json").write_text(files.canonical(params))
+    run_script("report", "tables/significance", f"@{tmp_path / 'params.json'}", "--csv", tmp_path / "tests.csv")
+    assert (tmp_path / "tests.csv").is_file()
+
+
+def test_numbers_that_do_not_compare_leave_the_old_table(run, params, tmp_path):
+    params = one_backbone(params)
+    outputs = [tmp_path / f"out.{ending}" for ending in ("tex", "csv", "md")]
     for path in outputs:
         path.write_text("before")
-    change(Path(spec["cells"][1]["path"]).with_name("decoding.json"), signature={})
-    result = run("main_table", json.dumps(spec), "--tex", outputs[0], "--csv", outputs[1], "--md", outputs[2])
-    assert result.returncode == 2
-    assert result.stderr.startswith("error: ")
-    assert len(result.stderr.splitlines()) == 1
+    change(Path(params["cells"][1]["path"]).with_name("decoding.json"), signature={})
+    with pytest.raises(InputError, match=r"no signature\.decoder"):
+        run("tables/main", params)
     assert [path.read_text() for path in outputs] == ["before"] * 3
+
+
+def test_a_report_that_is_not_there(run_script):
+    with pytest.raises(InputError, match=r"tables/nobody: is no report.*tables/main, tables/crossbb"):
+        run_script("report", "tables/nobody", {})
+
+
+class Counted(TableReport):
+    """How many cells each method has: a report is this class, and its line in the registry."""
+
+    caption = "Cells of each method."
+
+    def cells(self, experiment):
+        return []
+
+    def numbers(self, params):
+        return pd.DataFrame({"method": [cell.method for cell in params.cells]}).value_counts().reset_index()
+
+    def table(self, params, numbers):
+        groups = tuple(Group(row.method, (Row((Cell(str(row.count)),)),)) for row in numbers.itertuples())
+        return Table((Column("Method", align="l"), Column("Cells")), (Section(groups),))
+
+
+def test_a_new_report_is_a_class_and_a_line_in_the_registry(run, monkeypatch, params):
+    monkeypatch.setitem(reports.REPORTS, "tables/counted", Counted)
+    outputs = run("tables/counted", params)
+    assert outputs["csv"].read_text() == "method,count\nev,12\noracle,12\nratio,12\n"
+    assert "decoder" in outputs["md"].read_text()  # what the numbers were made by stands below every table

@@ -6,12 +6,13 @@ import math
 
 import fake_results
 import pytest
+from test_notes import MEASURED
 
 from entropy_valley import files
-from entropy_valley.analysis.study import StudySpec, study
+from entropy_valley.analysis.study import StudyParams, study
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import notes, tables
-from entropy_valley.reporting.study_table import study_table
+from entropy_valley.reporting import tables
+from entropy_valley.reporting.reports.systems import Systems
 
 COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]
 GRIDS = {"en-zh": {"ratio": 0.8, "ev": [0.7, 0.8, 0.9], "oracle": None}}
@@ -19,23 +20,23 @@ GRIDS = {"en-zh": {"ratio": 0.8, "ev": [0.7, 0.8, 0.9], "oracle": None}}
 
 @pytest.fixture
 def given(tmp_path):
-    def spec(seeds=(1,), **changed):
-        made = fake_results.write(tmp_path, backbones={"llada-tiny": seeds}, directions=("en-zh",))
+    def given(seeds=(1,), **changed):
+        made_up = fake_results.write(tmp_path, backbones={"llada-tiny": seeds}, directions=("en-zh",))
         study = {"columns": COLUMNS, "against": ["ev", "med", 8], "grids": GRIDS}
-        return StudySpec.parse(files.canonical(made | study | changed))
+        return StudyParams.parse(files.canonical(made_up | study | changed))
 
-    return spec
+    return given
 
 
-def rows(spec):
-    table = study_table(spec, study(spec), notes.provenance(spec))
+def rows(params):
+    table, _ = Systems().made(params)
     (section,) = table.sections
     return {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups}, table
 
 
 def test_a_row_says_what_its_columns_ask_for(given):
-    spec = given()
-    texts, table = rows(spec)
+    params = given()
+    texts, table = rows(params)
     assert list(texts) == ["Oracle length", "Fixed ratio 0.8", "Entropy-Valley"]
     ratio, ev = texts["Fixed ratio 0.8"], texts["Entropy-Valley"]
     assert ratio[:3] == ["1", "0.8", "1.50"]
@@ -49,19 +50,19 @@ def test_a_row_says_what_its_columns_ask_for(given):
 
 
 def test_the_lead_is_the_mean_of_sentence_differences(given):
-    spec = given()
-    frame = study(spec).query("statistic == 'run'").set_index("method")
+    params = given()
+    frame = study(params).query("statistic == 'run'").set_index("method")
     assert math.isclose(frame.lead["ratio"], frame.comet["ev"] - frame.comet["ratio"], abs_tol=1e-12)
     assert frame.ci_low["ratio"] < frame.lead["ratio"] < frame.ci_high["ratio"]
     assert math.isnan(frame.lead["ev"])
 
 
 def test_runs_are_averaged_and_never_pooled(given):
-    spec = given(seeds=(1, 2, 3))
-    texts, _ = rows(spec)
+    params = given(seeds=(1, 2, 3))
+    texts, _ = rows(params)
     assert texts["Fixed ratio 0.8"][6].endswith("(3 above, 0 below 0 of 3 runs)")
     assert " ± " in texts["Entropy-Valley"][4]
-    frame = study(spec)
+    frame = study(params)
     ev = frame[frame.method == "ev"].set_index("statistic")
     assert ev.comet["mean"] == pytest.approx(ev.comet["run"].mean())
     assert ev.comet["std"] == pytest.approx(ev.comet["run"].std())
@@ -77,14 +78,14 @@ def test_upper_bounds_are_never_bold(given):
 
 def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
     """Without an Oracle of its own T, a system closes the gap of the table's T; with the same scores, as much of it."""
-    spec = given()
-    (ratio,) = (cell for cell in spec.cells if cell.method == "ratio")
+    params = given()
+    (ratio,) = (cell for cell in params.cells if cell.method == "ratio")
     more = files.read_json(ratio.path)
     folder = tmp_path / "ratio" / "med-T40"
     files.write_json(folder / "scores.json", more)
     files.write_json(folder / "decoding.json", files.read_json(ratio.decoding))
     files.write_jsonl(folder / "scores.jsonl", files.read_jsonl(ratio.segments, ("id",)))
-    cells = [vars(cell) for cell in spec.cells]
+    cells = [vars(cell) for cell in params.cells]
     cells.append({**vars(ratio), "steps": 40, "path": str(folder / "scores.json")})
     frame = study(given(cells=cells)).query("statistic == 'run'").set_index(["method", "steps"])
     assert frame.closure["ratio", 40] == frame.closure["ratio", 8] == 0
@@ -92,17 +93,18 @@ def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
 
 
 def test_latency_is_read_where_it_is_asked_for(given):
-    spec = given(columns=["comet", "latency", "latency_batched"])
-    for cell in spec.cells:
-        seconds = {"single": {"seconds_per_sentence": 0.25}, "batched": {"seconds_per_sentence": 0.125}}
-        files.write_json(cell.latency, seconds)
-    assert rows(spec)[0]["Entropy-Valley"][1:] == ["0.2500", "0.1250"]
+    params = given(columns=["comet", "latency", "latency_batched"])
+    for cell in params.cells:
+        seconds = {"single": MEASURED["single"] | {"seconds_per_sentence": 0.25}}
+        seconds["batched"] = {"seconds_per_sentence": 0.125}
+        files.write_json(cell.latency, MEASURED | seconds)
+    assert rows(params)[0]["Entropy-Valley"][1:] == ["0.2500", "0.1250"]
 
 
 def test_a_cell_given_twice_is_refused(given):
-    spec = given()
+    params = given()
     with pytest.raises(InputError, match="comes twice"):
-        study(given(cells=[vars(cell) for cell in (*spec.cells, spec.cells[0])]))
+        study(given(cells=[vars(cell) for cell in (*params.cells, params.cells[0])]))
 
 
 def test_it_compiles(given, pdflatex):

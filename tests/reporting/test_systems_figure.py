@@ -5,31 +5,23 @@ from __future__ import annotations
 import itertools
 
 import fake_results
+import making
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from entropy_valley import files
-from entropy_valley.analysis.costs import with_costs
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
-from entropy_valley.analysis.summary import summarise
-from entropy_valley.reporting import style
-from entropy_valley.reporting.methods import METHODS
-from entropy_valley.reporting.systems_figure import WIDTH, panel_height, spread, system_panels
+from entropy_valley.reporting.labels import METHODS
+from entropy_valley.reporting.reports.systems_figure import SystemsFigure, spread
 
 
 @pytest.fixture
 def drawn(tmp_path):
     """Every method that has a printed name, close together, and one that has none, under another order and budget."""
     comet = fake_results.COMET | {name: 0.848 + place / 2000 for place, name in enumerate([*METHODS][3:])}
-    spec = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
+    params = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
     own = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet={"grow": 0.82}, steps=(64,))
-    spec["cells"] += [cell | {"order": "grow"} for cell in own["cells"]]
-    parsed = Spec.parse(files.canonical(spec))
-    summary = summarise(collect(parsed.cells))
-    plotted = with_costs(summary[summary.metric == "comet22"], parsed.cells)
-    return style.draw(*system_panels(parsed, plotted), width=WIDTH, height=panel_height(plotted)), plotted
+    params["cells"] += [cell | {"order": "grow"} for cell in own["cells"]]
+    return making.drawn(SystemsFigure, params)
 
 
 def test_every_system_is_a_point_but_oracle(drawn):

@@ -5,28 +5,18 @@ import re
 
 import fake_results
 import pytest
+from making import made, one_backbone
 
 from entropy_valley import files
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec
-from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import notes, tables, terminal
-from entropy_valley.reporting.crossbb_table import crossbb_table
-from entropy_valley.reporting.main_table import main_table
+from entropy_valley.reporting import tables, terminal
+from entropy_valley.reporting.reports.crossbb import CrossBackbone
+from entropy_valley.reporting.reports.main import Main
 
 
-def built(builder, spec, **changed):
-    """A table and its summary from a spec, narrowed to the cells with the given coordinates."""
-    cells = [cell for cell in spec["cells"] if all(cell[key] == value for key, value in changed.items())]
-    parsed = Spec.parse(files.canonical(spec | {"cells": cells}))
-    summary = summarise(collect(parsed.cells))
-    return builder(parsed, summary, notes.provenance(parsed)), summary
-
-
-def score(spec, value, **key):
+def score(params, value, **key):
     """Give the cells with these coordinates another COMET score."""
-    for cell in spec["cells"]:
+    for cell in params["cells"]:
         if all(cell[name] == wanted for name, wanted in key.items()):
             fake_results.change(cell["path"], comet22=value)
 
@@ -36,8 +26,8 @@ def cells_of(table, label):
     return [[cell.text for cell in row.cells] for row in group.rows]
 
 
-def test_main_table_has_the_papers_rows(spec):
-    table, _ = built(main_table, spec, backbone="llada-tiny")
+def test_main_table_has_the_papers_rows(params):
+    table, _ = made(Main, one_backbone(params))
     assert [group.label for group in table.sections[0].groups] == ["En→Zh", "Zh→En", "En→De"]
     rows = table.sections[0].groups[1].rows
     assert [row.cells[0].text for row in rows] == ["Oracle length", "Fixed ratio 1.2", "Entropy-Valley"]
@@ -48,46 +38,46 @@ def test_main_table_has_the_papers_rows(spec):
     assert re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", rows[2].cells[3].text)
 
 
-def test_bold_is_the_best_that_can_be_deployed(spec):
-    score(spec, 0.99, backbone="llada-tiny", direction="en-de", method="ratio")
-    table, _ = built(main_table, spec, backbone="llada-tiny")
+def test_bold_is_the_best_that_can_be_deployed(params):
+    score(params, 0.99, backbone="llada-tiny", direction="en-de", method="ratio")
+    table, _ = made(Main, one_backbone(params))
     bold = [[row.cells[1].bold for row in group.rows] for group in table.sections[0].groups]
     assert bold == [[False, False, True], [False, False, True], [False, True, False]]
 
 
-def test_no_gap_prints_as_not_available(spec):
-    score(spec, 0.1, backbone="llada-tiny", direction="en-de", method="oracle")
-    table, _ = built(main_table, spec, backbone="llada-tiny")
+def test_no_gap_prints_as_not_available(params):
+    score(params, 0.1, backbone="llada-tiny", direction="en-de", method="oracle")
+    table, _ = made(Main, one_backbone(params))
     assert [row[2] for row in cells_of(table, "En→De")] == ["n/a"] * 3
 
 
-def test_single_runs_have_a_dash_and_say_so(spec):
-    table, _ = built(main_table, spec, backbone="dream-tiny")
+def test_single_runs_have_a_dash_and_say_so(params):
+    table, _ = made(Main, one_backbone(params, "dream-tiny"))
     assert cells_of(table, "En→Zh")[0][1].endswith("± –")
     assert any("single run" in note.text for note in table.notes)
 
 
-def test_main_table_is_one_backbones(spec):
+def test_main_table_is_one_backbones(params):
     with pytest.raises(InputError, match="llada-tiny, dream-tiny"):
-        built(main_table, spec)
+        made(Main, params)
 
 
-def test_one_order_and_budget_a_table(spec):
-    other = [cell | {"steps": 16} for cell in spec["cells"] if cell["seed"] == 1]
+def test_one_order_and_budget_a_table(params):
+    other = [cell | {"steps": 16} for cell in params["cells"] if cell["seed"] == 1]
     with pytest.raises(InputError, match="med T = 8, med T = 16"):
-        built(crossbb_table, spec | {"cells": spec["cells"] + other})
+        made(CrossBackbone, params | {"cells": params["cells"] + other})
 
 
-def test_crossbb_table_has_both_metrics_for_all_backbones(spec):
-    table, _ = built(crossbb_table, spec)
+def test_crossbb_table_has_both_metrics_for_all_backbones(params):
+    table, _ = made(CrossBackbone, params)
     assert [section.heading for section in table.sections] == ["toy COMET", "sacreBLEU"]
     assert [group.label for group in table.sections[1].groups] == ["LLaDA-tiny", "Dream-tiny"]
     assert [row[0] for row in cells_of(table, "Dream-tiny")] == ["En→Zh", "Zh→En", "En→De"]
     assert cells_of(table, "Dream-tiny")[0][4].startswith("+0.0")
 
 
-def test_footnote_carries_the_signatures(spec):
-    table, _ = built(main_table, spec, backbone="llada-tiny")
+def test_footnote_carries_the_signatures(params):
+    table, _ = made(Main, one_backbone(params))
     signatures = {note.text: note.signature for note in table.notes if note.signature}
     assert "tok:zh" in signatures["sacreBLEU En→Zh:"]
     assert "tok:13a" in signatures["sacreBLEU Zh→En, En→De:"]
@@ -95,8 +85,8 @@ def test_footnote_carries_the_signatures(spec):
     assert signatures["decoder:"].startswith("engine r1|med")
 
 
-def test_csv_is_tidy(spec, tmp_path):
-    table, summary = built(main_table, spec, backbone="dream-tiny")
+def test_csv_is_tidy(params, tmp_path):
+    table, summary = made(Main, one_backbone(params, "dream-tiny"))
     tables.write(table, summary, tex=tmp_path / "t.tex", csv=tmp_path / "t.csv", md=tmp_path / "t.md")
     rows = list(csv.DictReader((tmp_path / "t.csv").open()))
     assert len(rows) == 3 * 3 * 3
@@ -107,8 +97,8 @@ def test_csv_is_tidy(spec, tmp_path):
     assert {row["std"] for row in rows} == {""}
 
 
-def test_markdown_and_terminal(spec, tmp_path, capsys):
-    table, _ = built(main_table, spec, backbone="llada-tiny")
+def test_markdown_and_terminal(params, tmp_path, capsys):
+    table, _ = made(Main, one_backbone(params))
     files.write_text(tmp_path / "main.md", tables.to_markdown(table))
     lines = (tmp_path / "main.md").read_text().splitlines()
     assert len({line.count("|") for line in lines[:11]}) == 1
@@ -125,6 +115,6 @@ def test_terminal_shows_a_csv(tmp_path, capsys):
     assert "0.85" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("builder", "chosen"), [(main_table, {"backbone": "llada-tiny"}), (crossbb_table, {})])
-def test_tables_compile(spec, pdflatex, builder, chosen):
-    assert "Overfull" not in pdflatex(tables.to_latex(built(builder, spec, **chosen)[0]))
+def test_tables_compile(params, pdflatex):
+    for table, _ in (made(Main, one_backbone(params)), made(CrossBackbone, params)):
+        assert "Overfull" not in pdflatex(tables.to_latex(table))

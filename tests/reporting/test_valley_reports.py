@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-
 import fake_results
 import pytest
+from making import drawn, made
 
-from entropy_valley.analysis.selector_checks import SelectorSpec, measure
-from entropy_valley.analysis.valley import curves, over_runs
-from entropy_valley.reporting import style, tables
-from entropy_valley.reporting.entropy_valley_figure import valley_panels
-from entropy_valley.reporting.selector_checks_figure import sweep_panels
-from entropy_valley.reporting.selector_checks_table import selector_checks_table
+from entropy_valley.reporting import tables
+from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
+from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 
 
 @pytest.fixture
-def spec(tmp_path):
-    return SelectorSpec.parse(json.dumps(fake_results.write_selector_checks(tmp_path)))
+def params(tmp_path):
+    return fake_results.write_selector_checks(tmp_path)
 
 
 def rows(table):
@@ -30,8 +25,8 @@ def rows(table):
     }
 
 
-def test_every_check_has_its_rows(spec, pdflatex):
-    table = selector_checks_table(spec, measure(spec))
+def test_every_check_has_its_rows(params, pdflatex):
+    table, _ = made(Checks, params)
     found = rows(table)
     assert [column.title for column in table.columns] == ["Check", "", "En→Zh", "Zh→En", "En→De"]
     assert found["Ratios that EV takes", "1"] == ["0.50: 35.0% (14)"] * 3
@@ -48,9 +43,9 @@ def test_every_check_has_its_rows(spec, pdflatex):
     pdflatex(tables.to_latex(table), landscape=True)
 
 
-def test_what_was_not_run_has_no_rows(spec):
-    cells = tuple(cell for cell in spec.cells if cell.method in ("ev", "ev_sum"))
-    table = selector_checks_table(spec, measure(dataclasses.replace(spec, cells=cells)))
+def test_what_was_not_run_has_no_rows(params):
+    cells = [cell for cell in params["cells"] if cell["method"] in ("ev", "ev_sum")]
+    table, _ = made(Checks, params | {"cells": cells})
     assert not any("eassigned" in note.text for note in table.notes)
     assert {label for label, _ in rows(table)} == {
         "Mean all-mask entropy by ratio",
@@ -60,17 +55,16 @@ def test_what_was_not_run_has_no_rows(spec):
     }
 
 
-def test_a_panel_for_each_direction_and_a_line_for_each_backbone(spec):
-    points = over_runs(curves(spec.cells))
-    axes = style.draw(*valley_panels(spec, points)).axes
+def test_a_panel_for_each_direction_and_a_line_for_each_backbone(params):
+    axes = drawn(EntropyValley, params)[0].axes
     assert [one.get_title() for one in axes] == ["En→Zh", "Zh→En", "En→De"]
     labels = [[line.get_label() for line in one.lines if not line.get_label().startswith("_")] for one in axes]
     assert labels == [["LLaDA-tiny"]] * 3
     assert list(axes[0].lines[-1].get_xdata()) == [-2, -1, 0, 1, 2]
 
 
-def test_the_sweep_marks_the_corpus_ratio_the_grid_and_the_minimum(spec):
-    axes = style.draw(*sweep_panels(spec, over_runs(curves(spec.cells)))).axes
+def test_the_sweep_marks_the_corpus_ratio_the_grid_and_the_minimum(params):
+    axes = drawn(SelectorChecksFigure, params)[0].axes
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["LLaDA-tiny", "Ratio", "EV's grid"]
     assert all(one.texts[0].get_text().endswith(" at 0.75") for one in axes)
     curve, ratio, grid = axes[0].lines

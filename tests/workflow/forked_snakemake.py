@@ -9,7 +9,12 @@ from pathlib import Path
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
-    ["snakemake.cli", "entropy_valley.experiment.audit", "entropy_valley.experiment.params.jobs"]
+    [
+        "snakemake.cli",
+        "entropy_valley.experiment.audit",
+        "entropy_valley.experiment.params.jobs",
+        "entropy_valley.reporting.reports",
+    ]
 )
 
 

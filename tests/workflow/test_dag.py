@@ -7,8 +7,8 @@ import time
 import pytest
 from workspace import COMPARED, METHODS, by_rule, jobs
 
-MAIN = {"main_table", "crossbb_table", "significance", "hero_figure", "crossbb_figure", "all"}
-AGGREGATES = MAIN | {"ar_reference_table"}
+MAIN = {"table main", "table crossbb", "numbers significance", "figure hero", "figure crossbb", "all"}
+AGGREGATES = MAIN | {"table ar_reference"}
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
 }
@@ -51,7 +51,9 @@ def test_the_papers_matrix(paper):
         "generate": autoregressive,
         "score": cells + autoregressive + instruct,
         "valley": 27,
-        **dict.fromkeys(AGGREGATES | {"dream_instruct_table", "entropy_valley_figure", "selector_checks_figure"}, 1),
+        "table": 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
+        "figure": 2 + 2,  # with those of all-mask canvases
+        **dict.fromkeys(("numbers", "all"), 1),
     }
 
 
@@ -59,7 +61,7 @@ def test_the_main_table_alone_needs_one_backbone(paper):
     planned = paper.planned("results/tables/main.tex")
     assert by_rule(planned)["train"] == 9
     assert {job.split(".")[1] for job in planned if job.startswith("train")} == {"llada-8b"}
-    assert not AGGREGATES - {"main_table"} & planned.keys()
+    assert not AGGREGATES - {"table main"} & planned.keys()
 
 
 def test_a_second_run_does_nothing(finished):
@@ -105,7 +107,7 @@ VALLEY = {"valley": {"backbones": ["llada-tiny"]}}
 
 def test_a_valley_reads_finished_runs_for_its_figures_alone(finished):
     valleys = {f"valley {run}.grammar" for run in of(".llada-tiny.")}
-    figures = {"entropy_valley_figure", "selector_checks_figure", "all"}
+    figures = {"figure entropy_valley", "figure selector_checks", "all"}
     assert finished.planned(over=VALLEY).keys() == valleys | figures
 
 
@@ -172,8 +174,8 @@ def test_a_step_budget_more_decodes_on_the_same_canvases(finished):
 
 def test_beams_touch_no_canvas(finished):
     assert finished.planned(over={"autoregressive": {"max_new_tokens": 9}}).keys() == generated(AR_RUNS) | {
-        "ar_reference_table",
-        "hero_figure",
+        "table ar_reference",
+        "figure hero",
         "all",
     }
 
@@ -187,7 +189,7 @@ def test_an_autoregressive_backbone_is_decoded_as_the_config_says_alone(finished
 
 
 def test_no_autoregressive_backbone_no_table_of_it(finished):
-    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {"hero_figure", "all"}
+    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {"figure hero", "all"}
 
 
 def test_variants_share_a_checkpoint(finished):
@@ -200,6 +202,6 @@ def test_variants_share_a_checkpoint(finished):
     }
     runs = {"en-zh.flat.1", "en-zh.bare.1"}
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
-        "dream_instruct_table",
+        "table dream_instruct",
         "all",
     }

@@ -101,5 +101,5 @@ def test_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
         "train_comet": 1,
         "train": 1,
         **dict.fromkeys(("canvas", "decode", "score"), 3),
-        "main_table": 1,
+        "table": 1,
     }

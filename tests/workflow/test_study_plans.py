@@ -23,19 +23,19 @@ def test_budgets_have_a_table_and_a_figure_of_their_own(finished):
     planned = finished.planned(over=over(layout="budgets", methods=["oracle", "ratio", "ev"], steps=[16, 32]))
     cells = {f"{rule} {CELL}.{method}{end}" for rule, end in (("decode", ".med.16"), ("score", "/med-T16"))
              for method in ("oracle", "ratio", "ev")}  # fmt: skip
-    assert planned.keys() == cells | {"budgets_table mine", "budgets_figure mine", "all"}
+    assert planned.keys() == cells | {"table mine", "figure mine", "all"}
 
 
 @pytest.mark.parametrize("figure", [True, False])
 def test_a_figure_where_it_is_asked_for(finished, figure):
-    drawn = {"systems_figure mine"} if figure else set()
-    assert finished.planned(over=over(figure=figure)).keys() == {"study_table mine", "all"} | drawn
+    drawn = {"figure mine"} if figure else set()
+    assert finished.planned(over=over(figure=figure)).keys() == {"table mine", "all"} | drawn
 
 
 def test_a_column_of_seconds_times_each_system(finished):
     planned = finished.planned(over=over(columns=["comet", "latency"]))
     timed = {f"latency {CELL}.{method}.med.32" for method in ("ratio", "ev")}
-    assert planned.keys() == timed | {"study_table mine", "all"}
+    assert planned.keys() == timed | {"table mine", "all"}
 
 
 def test_nothing_runs_beside_a_timed_job(finished):
@@ -50,9 +50,9 @@ def test_the_papers_studies(paper):
     planned = paper.planned()
     assert time.monotonic() - start < 20
     systems = {"direct_length_baselines", "multi_candidate", "candidate_range", "ratio_sweep", "fwdcount_control"}
-    tables = {f"study_table {name}" for name in systems | {"selector_comparison", "ev_line"}}
-    tables |= {"order_table order_sweep", "challenge_table negative_order", "selector_checks_table selector_checks"}
-    tables |= {"budgets_table pareto", "budgets_figure pareto", "systems_figure selector_comparison"}
+    tables = {f"table {name}" for name in systems | {"selector_comparison", "ev_line"}}
+    tables |= {"table order_sweep", "table negative_order", "table selector_checks"}
+    tables |= {"table pareto", "figure pareto", "figure selector_comparison"}
     assert tables <= planned.keys()
     assert set(planned.values()) == {1}
     counts, cells = by_rule(planned), matrix.all_cells(load_files(base_files(ROOT)))
@@ -69,7 +69,7 @@ def test_a_study_plans_what_it_compares_and_its_table(finished):
     assert finished.planned(over=over).keys() == jobs({"en-zh.llada-tiny.1"}, ["lr_style"]) | {
         f"decode {name}.med.16",
         f"score {name}/med-T16",
-        "study_table mine",
+        "table mine",
         "all",
     }
 
@@ -84,7 +84,7 @@ def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
     assert planned == {
         "dev_as_testset": 1,
         **dict.fromkeys(("canvas", "decode", "score"), 2),
-        "study_table": 1,
+        "table": 1,
         "all": 1,
     }
 
@@ -106,7 +106,7 @@ def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(fini
     planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
     runs = 2 * 2  # directions, seeds
     made = {"canvas": runs, "reassigned_canvas": runs, "valley": runs, "decode": 2 * runs, "score": 2 * runs}
-    assert planned == made | {"selector_checks_table": 1}
+    assert planned == made | {"table": 1}
 
 
 def test_studies_of_orders(finished):
@@ -125,7 +125,7 @@ def test_studies_of_orders(finished):
         f"canvas {run}.{challenge}",
         *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),
         *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
-        "order_table order_sweep",
-        "challenge_table negative_order",
+        "table order_sweep",
+        "table negative_order",
         "all",
     }

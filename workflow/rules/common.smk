@@ -95,34 +95,6 @@ def by_direction(wildcards, paths):
     return [f"{name}={path}" for name, path in zip(jobs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
 
 
-def table_inputs(cells):
-    """The files of cells that tables, figures and tests read."""
-    names = ("scores.json", "scores.jsonl", "decoding.json")
-    return [f"{cell.folder(R)}/{name}" for cell in cells for name in names]
-
-
-def run_files(cells, name):
-    """The file of that name of each run and test set that cells have, each once."""
-    return list(dict.fromkeys(f"{cell.run.folder(R)}/{cell.testset}/{name}" for cell in cells))
-
-
-def test_files(cells):
-    """The test sets of cells, each once."""
-    return list(dict.fromkeys(f"{R}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl" for cell in cells))
-
-
-def studies_of(layout, figure=False):
-    """The studies of a layout; on request only those that want a figure."""
-    studies = EXPERIMENT.studies
-    return [name for name in STUDIES if studies[name].layout == layout and (studies[name].figure or not figure)]
-
-
-def timings(study):
-    """The benchmarks of a study's cells, where its table has a column for them."""
-    timed = any(column.startswith("latency") for column in EXPERIMENT.studies[study].columns)
-    return [f"{cell.folder(R)}/latency.json" for cell in STUDIES[study]] if timed else []
-
-
 def own_files(name):
     """A user's own text files, watched for changes; one that is not there is left to the script's clear error."""
     source = EXPERIMENT.sources[name]

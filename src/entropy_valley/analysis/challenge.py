@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import pandas as pd
-from scipy import stats
+import scipy  # its stats are imported at their first use
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
-from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderSpec, main_cell
+from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderParams, main_cell
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.analysis.spec import ScoredCell
 from entropy_valley.corpus.categories import CATEGORIES, categories
 from entropy_valley.errors import InputError
 
@@ -24,23 +24,23 @@ COLUMNS = [*RUN, "category", "metric", "value"]
 
 
 @dataclass(frozen=True)
-class ChallengeSpec(OrderSpec):
-    """As :class:`OrderSpec`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path."""
+class ChallengeParams(OrderParams):
+    """As :class:`OrderParams`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path."""
 
     testsets: Mapping[str, str] = field(default_factory=dict)
     sigs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """As :meth:`OrderSpec.parse`; a cell without these files, or other orders than two, is an InputError."""
-        spec = super().parse(text, ("testsets", "sigs", *required))
-        others = [name for name in spec.orders if name != spec.main]
+        """As :meth:`OrderParams.parse`; a cell without these files, or other orders than two, is an InputError."""
+        params = super().parse(text, ("testsets", "sigs", *required))
+        others = [name for name in params.orders if name != params.main]
         if len(others) != 1:
-            raise InputError("SPEC", f"orders {', '.join(spec.orders)}", f"Give {spec.main} and one other.")
-        absent = [c.path for c in spec.cells if c.path not in spec.testsets or c.path not in spec.sigs]
+            raise InputError("PARAMS", f"orders {', '.join(params.orders)}", f"Give {params.main} and one other.")
+        absent = [c.path for c in params.cells if c.path not in params.testsets or c.path not in params.sigs]
         if absent:
-            raise InputError("SPEC", f"no testsets or sigs for {absent[0]}", "Give both for each cell.")
-        return dataclasses.replace(spec, cells=tuple(cell for cell in spec.cells if cell.method == FIXED))
+            raise InputError("PARAMS", f"no testsets or sigs for {absent[0]}", "Give both for each cell.")
+        return dataclasses.replace(params, cells=tuple(cell for cell in params.cells if cell.method == FIXED))
 
     @property
     def other(self) -> str:
@@ -48,7 +48,7 @@ class ChallengeSpec(OrderSpec):
         return next(name for name in self.orders if name != self.main)
 
 
-def negative_order(spec: ChallengeSpec) -> pd.DataFrame:
+def negative_order(params: ChallengeParams) -> pd.DataFrame:
     """The tidy numbers, :data:`COLUMNS`, by category and for the whole subset (:data:`OVERALL`).
 
     Of each: ``sentences``, ``other`` and ``main``, the mean sentence COMET of the two orders, and the paired test of
@@ -57,30 +57,30 @@ def negative_order(spec: ChallengeSpec) -> pd.DataFrame:
     is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
     """
     rows = []
-    for run, systems in by_run(spec.cells, RUN, SYSTEM).items():
-        main = main_cell(spec, systems)
-        if (FIXED, spec.other) not in systems:
-            raise InputError(main.path, f"its run has no cell of {FIXED} and {spec.other}", "Add both to the study.")
-        frame = _sentences(spec, systems[FIXED, spec.other], main)
-        found = {name: _compared(spec, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
-        found[OVERALL] = _compared(spec, frame) | _correlation(frame)
+    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
+        main = main_cell(params, systems)
+        if (FIXED, params.other) not in systems:
+            raise InputError(main.path, f"its run has no cell of {FIXED} and {params.other}", "Add both to the study.")
+        frame = _sentences(params, systems[FIXED, params.other], main)
+        found = {name: _compared(params, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
+        found[OVERALL] = _compared(params, frame) | _correlation(frame)
         rows += [(*run, category, *item) for category, numbers in found.items() for item in numbers.items()]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _sentences(spec: ChallengeSpec, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
+def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
     """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-    testset = files.read_jsonl(spec.testsets[main.path], ("id", "source"))
-    sigs = files.read_jsonl(spec.sigs[main.path], ("id", "concentration"))
+    testset = files.read_jsonl(params.testsets[main.path], ("id", "source"))
+    sigs = files.read_jsonl(params.sigs[main.path], ("id", "concentration"))
     language = main.direction.split("-")[0]
     columns = {
         other.segments: sentences(other, "comet22"),
         main.segments: sentences(main, "comet22"),
-        spec.sigs[main.path]: pd.Series({row["id"]: row["concentration"] for row in sigs}, dtype=float),
+        params.sigs[main.path]: pd.Series({row["id"]: row["concentration"] for row in sigs}, dtype=float),
     }
     ids = [row["id"] for row in testset]
     for path, values in columns.items():
-        _same(path, values.index, spec.testsets[main.path], ids)
+        _same(path, values.index, params.testsets[main.path], ids)
     named = zip(("other", "main", "concentration"), columns.values(), strict=True)
     frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
     return frame.assign(categories=[categories(row["source"], language) for row in testset])
@@ -96,10 +96,10 @@ def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> No
         )
 
 
-def _compared(spec: ChallengeSpec, frame: pd.DataFrame) -> dict[str, float]:
+def _compared(params: ChallengeParams, frame: pd.DataFrame) -> dict[str, float]:
     if frame.empty:
         return {"sentences": 0}
-    test = asdict(paired_test(frame["other"], frame["main"], resamples=spec.resamples, seed=spec.seed))
+    test = asdict(paired_test(frame["other"], frame["main"], resamples=params.resamples, seed=params.seed))
     means: dict[str, Any] = {name: float(frame[name].mean()) for name in ("other", "main")}
     return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
 
@@ -108,5 +108,5 @@ def _correlation(frame: pd.DataFrame) -> dict[str, float]:
     benefit = frame["other"] - frame["main"]
     if len(frame) < 3 or benefit.nunique() < 2 or frame["concentration"].nunique() < 2:
         return {"spearman_rho": float("nan"), "spearman_p": float("nan")}
-    found = stats.spearmanr(frame["concentration"], benefit)
+    found = scipy.stats.spearmanr(frame["concentration"], benefit)
     return {"spearman_rho": float(found.statistic), "spearman_p": float(found.pvalue)}

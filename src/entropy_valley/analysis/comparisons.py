@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import RUN, sentences
 from entropy_valley.analysis.significance import PairedTest, paired_test
-from entropy_valley.analysis.spec import ScoredCell
 from entropy_valley.errors import InputError
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
@@ -57,7 +57,7 @@ def compare_autoregressive(
             rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, resamples, seed))
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
-        raise InputError("SPEC", "no autoregressive run to pair a run with", remedy)
+        raise InputError("PARAMS", "no autoregressive run to pair a run with", remedy)
     return pd.DataFrame(rows)
 
 

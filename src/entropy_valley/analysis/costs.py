@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.summary import SETTING
 from entropy_valley.errors import InputError
 

@@ -13,8 +13,8 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_cross_entropy
 from entropy_valley.analysis.outputs import empty_rate, mean_characters
+from entropy_valley.analysis.params import Params, record
 from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.spec import Spec, record
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.alignment import read_outputs
 
@@ -38,32 +38,32 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class InstructSpec(Spec):
-    """A spec whose backbones are variants of one, on the sentences of one ``testset`` file."""
+class InstructParams(Params):
+    """Params whose backbones are variants of one, on the sentences of one ``testset`` file."""
 
     variants: Mapping[str, Variant] = field(default_factory=dict)
     testset: str = ""
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """As :meth:`Spec.parse`; cells of no variant, or of several settings, are an :class:`InputError` too.
+        """As :meth:`Params.parse`; cells of no variant, or of several settings, are an :class:`InputError` too.
 
         The variants come in the order of the cells: the keys of a rule's JSON are sorted.
         """
-        spec = super().parse(text, ("variants", "testset", *required))
+        params = super().parse(text, ("variants", "testset", *required))
         variants = {
-            name: record(Variant, f"variant {name}", spec.variants.get(name, {}))
-            for name in dict.fromkeys(cell.backbone for cell in spec.cells)
+            name: record(Variant, f"variant {name}", params.variants.get(name, {}))
+            for name in dict.fromkeys(cell.backbone for cell in params.cells)
         }
-        settings = {tuple(getattr(cell, key) for key in SETTING) for cell in spec.cells}
+        settings = {tuple(getattr(cell, key) for key in SETTING) for cell in params.cells}
         if len(settings) > 1:
             raise InputError(
-                "SPEC", f"cells of several settings: {sorted(settings)}", f"Give one {', '.join(SETTING)}."
+                "PARAMS", f"cells of several settings: {sorted(settings)}", f"Give one {', '.join(SETTING)}."
             )
-        return dataclasses.replace(spec, variants=variants)
+        return dataclasses.replace(params, variants=variants)
 
 
-def measure(spec: InstructSpec) -> pd.DataFrame:
+def measure(params: InstructParams) -> pd.DataFrame:
     """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
     Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
@@ -72,14 +72,14 @@ def measure(spec: InstructSpec) -> pd.DataFrame:
     ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
     Raises :class:`InputError` for a missing file or one that does not fit.
     """
-    trainings = {name: _training(Path(variant.adapter)) for name, variant in spec.variants.items() if variant.adapter}
-    outputs = {cell: read_outputs(spec.testset, cell.hypotheses) for cell in spec.cells}
+    trainings = {name: _training(Path(variant.adapter)) for name, variant in params.variants.items() if variant.adapter}
+    outputs = {cell: read_outputs(params.testset, cell.hypotheses) for cell in params.cells}
     references = next(iter(outputs.values())).references
     rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
     rows += [(c.backbone, c.method, *number) for c, texts in outputs.items() for number in _texts(texts.hypotheses)]
     rows += [("", REFERENCE, *number) for number in _texts(references)]
-    numbers = pd.concat([pd.DataFrame(rows, columns=COLUMNS), collect(spec.cells)[COLUMNS]], ignore_index=True)
-    described = {key: {name: getattr(variant, key) for name, variant in spec.variants.items()} for key in DESCRIPTION}
+    numbers = pd.concat([pd.DataFrame(rows, columns=COLUMNS), collect(params.cells)[COLUMNS]], ignore_index=True)
+    described = {key: {name: getattr(variant, key) for name, variant in params.variants.items()} for key in DESCRIPTION}
     return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
 
 

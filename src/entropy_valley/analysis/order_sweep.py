@@ -13,8 +13,8 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
+from entropy_valley.analysis.params import Params, ScoredCell, record
 from entropy_valley.analysis.scores import METRICS
-from entropy_valley.analysis.spec import ScoredCell, Spec, record
 from entropy_valley.errors import InputError
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
@@ -35,22 +35,22 @@ class RevealOrder:
 
 
 @dataclass(frozen=True)
-class OrderSpec(Spec):
-    """As :class:`Spec`; ``main`` is the order that the others are compared with."""
+class OrderParams(Params):
+    """As :class:`Params`; ``main`` is the order that the others are compared with."""
 
     orders: Mapping[str, RevealOrder] = field(default_factory=dict)
     main: str = "med"
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """As :meth:`Spec.parse`; a cell of an order that ``orders`` does not have is an :class:`InputError`."""
-        spec = super().parse(text, ("orders", *required))
-        names = dict.fromkeys([spec.main, *(cell.order for cell in spec.cells)])
-        orders = {name: record(RevealOrder, f"order {name}", spec.orders.get(name, {})) for name in names}
-        return dataclasses.replace(spec, orders=orders)
+        """As :meth:`Params.parse`; a cell of an order that ``orders`` does not have is an :class:`InputError`."""
+        params = super().parse(text, ("orders", *required))
+        names = dict.fromkeys([params.main, *(cell.order for cell in params.cells)])
+        orders = {name: record(RevealOrder, f"order {name}", params.orders.get(name, {})) for name in names}
+        return dataclasses.replace(params, orders=orders)
 
 
-def order_sweep(spec: OrderSpec) -> pd.DataFrame:
+def order_sweep(params: OrderParams) -> pd.DataFrame:
     """The tidy numbers, :data:`COLUMNS`.
 
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
@@ -60,39 +60,39 @@ def order_sweep(spec: OrderSpec) -> pd.DataFrame:
     also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
     """
     rows = []
-    for run, systems in by_run(spec.cells, RUN, SYSTEM).items():
-        numbers = {system: _numbers(spec, systems, cell) for system, cell in systems.items()}
-        numbers["", ""] = _spans(spec, numbers)
+    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
+        numbers = {system: _numbers(params, systems, cell) for system, cell in systems.items()}
+        numbers["", ""] = _spans(params, numbers)
         rows += [(*run, *system, *item) for system, found in numbers.items() for item in found.items()]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def main_cell(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell]) -> ScoredCell:
+def main_cell(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell]) -> ScoredCell:
     """A run's cell of the main order under Oracle's lengths."""
-    if (FIXED, spec.main) not in systems:
+    if (FIXED, params.main) not in systems:
         place = next(iter(systems.values())).path
-        raise InputError(place, f"its run has no cell of {FIXED} and {spec.main}", "Add both to the study.")
-    return systems[FIXED, spec.main]
+        raise InputError(place, f"its run has no cell of {FIXED} and {params.main}", "Add both to the study.")
+    return systems[FIXED, params.main]
 
 
-def _numbers(spec: OrderSpec, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
+def _numbers(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
     system, cost = files.read_json(cell.path), per_sentence(cell)
     found = {metric: float(system[metric]) for metric in METRICS} | {name: cost[name] for name in COSTS}
-    if cell.method == FIXED and cell.order != spec.main:
-        test = asdict(against_mean(cell, [main_cell(spec, systems)], resamples=spec.resamples, seed=spec.seed))
+    if cell.method == FIXED and cell.order != params.main:
+        test = asdict(against_mean(cell, [main_cell(params, systems)], resamples=params.resamples, seed=params.seed))
         found |= {name: test[name] for name in TESTED}
     return found
 
 
-def _spans(spec: OrderSpec, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
+def _spans(params: OrderParams, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
     comet = {system: found["comet22"] for system, found in numbers.items()}
     orders = {order: score for (method, order), score in comet.items() if method == FIXED}
-    guided = [score for order, score in orders.items() if order == spec.main or spec.orders[order].source_guided]
+    guided = [score for order, score in orders.items() if order == params.main or params.orders[order].source_guided]
     span = _range(guided)
     found = {"source_guided_span": span, "span": _range(list(orders.values()))}
     for method in (FIXED, "ev"):
-        if (method, spec.main) in comet and ("ratio", spec.main) in comet:
-            lead = comet[method, spec.main] - comet["ratio", spec.main]
+        if (method, params.main) in comet and ("ratio", params.main) in comet:
+            lead = comet[method, params.main] - comet["ratio", params.main]
             found |= {f"{method}_ratio": lead, f"{method}_ratio_over_span": lead / span if span else float("nan")}
     return found
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
+from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import RUN, collect
-from entropy_valley.analysis.spec import ScoredCell, Spec
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.canvas.lengths import candidate_length
@@ -25,23 +25,23 @@ PLACE = ("direction", "testset")
 
 
 @dataclass(frozen=True)
-class SelectorSpec(Spec):
-    """A spec of one backbone's cells; ``grids`` has EV's ratios by direction."""
+class SelectorParams(Params):
+    """Params of one backbone's cells; ``grids`` has EV's ratios by direction."""
 
     grids: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
-def measure(spec: SelectorSpec) -> pd.DataFrame:
+def measure(params: SelectorParams) -> pd.DataFrame:
     """Every number. Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
 
     Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
     ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
     std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
     """
-    ev = [cell for cell in spec.cells if cell.method == METHOD]
+    ev = [cell for cell in params.cells if cell.method == METHOD]
     if not ev:
-        raise InputError("SPEC", "no cell of method ev", "Give EV's cells, and those it is compared with.")
-    rows = [*_sweep(ev), *_chosen(spec, ev), *_scores(spec), *_tests(spec)]
+        raise InputError("PARAMS", "no cell of method ev", "Give EV's cells, and those it is compared with.")
+    rows = [*_sweep(ev), *_chosen(params, ev), *_scores(params), *_tests(params)]
     return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
 
 
@@ -70,9 +70,9 @@ def _sweep(ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
             yield from _rows(place, "sweep", item, numbers)
 
 
-def _chosen(spec: SelectorSpec, ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
+def _chosen(params: SelectorParams, ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
-        grid = sorted(spec.grids[place[0]])
+        grid = sorted(params.grids[place[0]])
         counts = [nominal_ratios(cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
         for number, ratio in enumerate(grid, 1):
             count = sum(run[ratio] for run in counts) / len(counts)
@@ -96,19 +96,19 @@ def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
     return counts
 
 
-def _scores(spec: SelectorSpec) -> Iterator[tuple[object, ...]]:
-    cells = [cell for cell in spec.cells if cell.method in (METHOD, *ALTERNATIVES)]
+def _scores(params: SelectorParams) -> Iterator[tuple[object, ...]]:
+    cells = [cell for cell in params.cells if cell.method in (METHOD, *ALTERNATIVES)]
     summary = summarise(collect(cells))
     for row in summary[summary["metric"] == "comet22"].itertuples(index=False):
         place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
         yield from _rows(place, "score", row.method, numbers)
 
 
-def _tests(spec: SelectorSpec) -> Iterator[tuple[object, ...]]:
-    for key, cells in by_run(spec.cells).items():
+def _tests(params: SelectorParams) -> Iterator[tuple[object, ...]]:
+    for key, cells in by_run(params.cells).items():
         run = dict(zip(RUN, key, strict=True))
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
-            test = against_mean(cells[METHOD], others, resamples=spec.resamples, seed=spec.seed)
-            numbers = asdict(test) | {"bootstrap_seed": spec.seed, "systems": len(others)}
+            test = against_mean(cells[METHOD], others, resamples=params.resamples, seed=params.seed)
+            numbers = asdict(test) | {"bootstrap_seed": params.seed, "systems": len(others)}
             yield from _rows((run["direction"], run["testset"]), "test", name, numbers, run["seed"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 
 # Among which cells of a table a value must be the same: those that agree in these coordinates.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy  # its stats are imported at their first use
 
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
 
@@ -73,7 +73,7 @@ def wilcoxon_p(differences: np.ndarray) -> float:
     """Two-sided Wilcoxon signed-rank p; zeros are ranked, then dropped (Pratt, 1959). 1 when all are zero."""
     if not differences.any():
         return 1.0
-    return float(stats.wilcoxon(differences, zero_method="pratt", alternative="two-sided").pvalue)
+    return float(scipy.stats.wilcoxon(differences, zero_method="pratt", alternative="two-sided").pvalue)
 
 
 def cohens_d(differences: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import gap_closures
-from entropy_valley.analysis.spec import ScoredCell, Spec
+from entropy_valley.analysis.params import Params, ScoredCell
 
 RUN = ("backbone", "direction", "testset", "seed")
 SYSTEM = ("method", "order", "steps")
@@ -25,8 +25,8 @@ TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
 @dataclass(frozen=True)
-class StudySpec(Spec):
-    """As :class:`Spec`; ``columns`` of the table, and the system (method, order, T) whose lead is tested.
+class StudyParams(Params):
+    """As :class:`Params`; ``columns`` of the table, and the system (method, order, T) whose lead is tested.
 
     ``grids`` has the candidate ratios of each method in each direction, or its one ratio.
     """
@@ -36,18 +36,18 @@ class StudySpec(Spec):
     grids: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def study(spec: StudySpec) -> pd.DataFrame:
+def study(params: StudyParams) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
     Columns: those of RUN and SYSTEM; ``comet``, ``bleu``, ``chrf``; ``mae``, the mean absolute error of the canvas
     length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the share of canvases that no
-    larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED for ``spec.against`` minus
+    larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED for ``params.against`` minus
     the system, sentence by sentence in COMET; ``latency`` and ``latency_batched``, where a column has it, medians of
     measured seconds per sentence: one sentence at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = pd.DataFrame(_row(cell, bool(TIMED.keys() & set(spec.columns))) for cell in spec.cells)
-    runs = pd.concat([runs, _gaps(runs, spec.against), _tests(spec)], axis=1)
+    runs = pd.DataFrame(_row(cell, bool(TIMED.keys() & set(params.columns))) for cell in params.cells)
+    runs = pd.concat([runs, _gaps(runs, params.against), _tests(params)], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
@@ -93,15 +93,15 @@ def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, A
     return {"closure": float("nan"), "cost": float("nan")}
 
 
-def _tests(spec: StudySpec) -> pd.DataFrame:
-    """``spec.against`` minus each cell's system, in the cell's run; NaN for that system itself."""
-    runs = by_run(spec.cells, RUN, attrgetter(*SYSTEM))
+def _tests(params: StudyParams) -> pd.DataFrame:
+    """``params.against`` minus each cell's system, in the cell's run; NaN for that system itself."""
+    runs = by_run(params.cells, RUN, attrgetter(*SYSTEM))
     rows = []
-    for cell in spec.cells:
-        first = runs[attrgetter(*RUN)(cell)].get(tuple(spec.against))
+    for cell in params.cells:
+        first = runs[attrgetter(*RUN)(cell)].get(tuple(params.against))
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(against_mean(first, [cell], resamples=spec.resamples, seed=spec.seed))
+            test = asdict(against_mean(first, [cell], resamples=params.resamples, seed=params.seed))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)

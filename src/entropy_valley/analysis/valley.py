@@ -9,7 +9,7 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.analysis.gap_closure import mean, sample_std
-from entropy_valley.analysis.spec import ScoredCell
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 
 AXES = ("offsets", "offsets_complete", "ratios")

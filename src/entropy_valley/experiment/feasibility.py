@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.canvas.length_methods import make_method
@@ -13,12 +13,14 @@ from entropy_valley.experiment.params.methods import reassigned_methods, selecto
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.study_checks import study_problems
 
+Further = Callable[[Experiment], list[Problem]]
 
-def infeasible(experiment: Experiment) -> list[Problem]:
-    """Every such problem: the path of the key, and what would be right."""
+
+def infeasible(experiment: Experiment, further: Further) -> list[Problem]:
+    """Every such problem: the path of the key, and what would be right; with those that ``further`` finds."""
     problems = [*_families(experiment)]
     if not problems:
-        problems = [*study_problems(experiment)]
+        problems = [*study_problems(experiment), *further(experiment)]
     if not problems:
         problems = [*_methods(experiment), *_adapters(experiment), *_unpaired(experiment)]
     return problems

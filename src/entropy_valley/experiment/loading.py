@@ -10,9 +10,9 @@ import yaml
 from pydantic import ValidationError
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.checks import cross_problems
+from entropy_valley.experiment.checks import Problem, cross_problems
 from entropy_valley.experiment.expansion import Expanded, KeyPath, expand, overlay
-from entropy_valley.experiment.feasibility import infeasible
+from entropy_valley.experiment.feasibility import Further, infeasible
 from entropy_valley.experiment.schema import Experiment
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
@@ -24,13 +24,17 @@ def base_files(root: str | Path = ".") -> list[Path]:
     return [Path(root) / name for name in BASE]
 
 
-def load_files(paths: Iterable[str | Path]) -> Experiment:
+def _nothing_further(experiment: Experiment) -> list[Problem]:
+    return []
+
+
+def load_files(paths: Iterable[str | Path], further: Further = _nothing_further) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
     merged: dict[str, Any] = {}
     paths = list(paths)
     for path in paths:
         merged = overlay(merged, read_yaml(path))
-    return load(merged, paths)
+    return load(merged, paths, further)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -45,8 +49,10 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return content
 
 
-def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experiment:
-    """Check a merged config.
+def load(
+    merged: Mapping[str, Any], paths: Sequence[str | Path] = (), further: Further = _nothing_further
+) -> Experiment:
+    """Check a merged config. ``further`` finds problems that only the rooms above this one know.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right.
@@ -59,7 +65,7 @@ def load(merged: Mapping[str, Any], paths: Sequence[str | Path] = ()) -> Experim
         problems += [(_path(item["loc"], expanded.config), _message(item)) for item in error.errors()]
     problems += cross_problems(expanded.config)
     if experiment is not None and not problems:
-        problems = infeasible(experiment)
+        problems = infeasible(experiment, further)
     if problems or experiment is None:
         lines = list(dict.fromkeys(f"{_place(path, expanded, merged, paths)}: {message}" for path, message in problems))
         raise InputError(

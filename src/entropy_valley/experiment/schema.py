@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -234,6 +235,13 @@ class Experiment(Section):
     valley: Valley = Valley()
 
 
-def json_schema() -> str:
-    """The JSON schema of the config, as ``docs/config.schema.json`` holds it."""
-    return json.dumps(Experiment.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """The JSON schema of the config, as ``docs/config.schema.json`` holds it.
+
+    ``known`` adds, by model and field, what only the rooms above this one know of a field's values.
+    """
+    schema = Experiment.model_json_schema()
+    for model, fields in known.items():
+        for name, values in fields.items():
+            schema["$defs"][model]["properties"][name] |= values
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

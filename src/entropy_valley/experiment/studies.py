@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
-from entropy_valley.settings import AnyNames, Direction, Directions, Name, Names, Numbers, Section, unique
-
-Column = Literal[
-    "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
-    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
-]  # fmt: skip
+from entropy_valley.settings import AnyNames, Direction, Directions, Name, Names, Numbers, Section
 
 
 class System(Section):
@@ -26,7 +21,7 @@ class System(Section):
 class Study(Section):
     """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
 
-    layout: Literal["systems", "orders", "categories", "budgets", "checks"] = Field(
+    layout: Name = Field(
         "systems",
         description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
         "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
@@ -51,7 +46,7 @@ class Study(Section):
         "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
     )
     figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
-    columns: Annotated[list[Column], Field(min_length=1), AfterValidator(unique)] = Field(
+    columns: Names = Field(
         ["comet", "bleu", "closure", "lead", "calls", "passes"],
         description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
     )

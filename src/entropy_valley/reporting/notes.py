@@ -6,14 +6,14 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.analysis import signatures
-from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.params import Params
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note
 
 
-def setting(spec: Spec, results: Results) -> Note:
+def setting(params: Params, results: Results) -> Note:
     """Whose numbers these are: backbones, reveal order and step budget."""
-    backbones = ", ".join(spec.label("backbones", name) for name in results.backbones)
+    backbones = ", ".join(params.label("backbones", name) for name in results.backbones)
     return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
 
 
@@ -34,9 +34,9 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
     return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *dash)
 
 
-def timing(spec: Spec) -> tuple[Note, ...]:
+def timing(params: Params) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
-    measured = [files.read_json(cell.latency) for cell in spec.cells]
+    measured = [files.read_json(cell.latency) for cell in params.cells]
     lines = dict.fromkeys(
         f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences; {one['device']}, "
         f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
@@ -46,17 +46,17 @@ def timing(spec: Spec) -> tuple[Note, ...]:
     return tuple(map(Note, lines))
 
 
-def provenance(spec: Spec) -> tuple[Note, ...]:
+def provenance(params: Params) -> tuple[Note, ...]:
     """One footnote line per signature; it names its directions where not all of the table's have it.
 
     Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
     """
-    everywhere = {cell.direction for cell in spec.cells}
-    facts = signatures.provenance(spec.cells, {"comet22": spec.metric_name, "bleu": "sacreBLEU"})
-    return tuple(Note(f"{fact.subject}{_scope(spec, fact, everywhere)}:", fact.signature) for fact in facts)
+    everywhere = {cell.direction for cell in params.cells}
+    facts = signatures.provenance(params.cells, {"comet22": params.metric_name, "bleu": "sacreBLEU"})
+    return tuple(Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
 
 
-def _scope(spec: Spec, fact: signatures.Fact, everywhere: set[str]) -> str:
+def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:
     if set(fact.directions) == everywhere:
         return ""
-    return " " + ", ".join(spec.label("directions", name) for name in fact.directions)
+    return " " + ", ".join(params.label("directions", name) for name in fact.directions)

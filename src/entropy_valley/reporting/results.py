@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from entropy_valley.analysis.spec import Spec
+from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import formats
-from entropy_valley.reporting.methods import method, ordered
+from entropy_valley.reporting.labels import method, ordered
 from entropy_valley.reporting.tables import Cell
 
 
@@ -22,9 +22,9 @@ class Place(NamedTuple):
     testset: str
 
 
-def by_kind(spec: Spec, summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def by_kind(params: Params, summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The summary's rows of masked-diffusion backbones, and those of autoregressive ones."""
-    autoregressive = summary["backbone"].isin({cell.backbone for cell in spec.cells if cell.autoregressive})
+    autoregressive = summary["backbone"].isin({cell.backbone for cell in params.cells if cell.autoregressive})
     return summary[~autoregressive], summary[autoregressive]
 
 
@@ -35,14 +35,14 @@ def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
         require_one_backbone(results.backbones)
     orders = sorted({results.order for results in found.values()})
     if len(orders) > 1:
-        raise InputError("SPEC", f"cells of several orders: {', '.join(orders)}", "Give one order.")
+        raise InputError("PARAMS", f"cells of several orders: {', '.join(orders)}", "Give one order.")
     return found
 
 
 def require_one_backbone(names: Collection[str]) -> None:
     """Raise :class:`InputError` for several backbones, where nothing printed would tell them apart."""
     if len(names) > 1:
-        raise InputError("SPEC", f"cells of {', '.join(names)}", "Give the cells of one backbone.")
+        raise InputError("PARAMS", f"cells of {', '.join(names)}", "Give the cells of one backbone.")
 
 
 def is_best(row: Any, rivals: Iterable[Any]) -> bool:
@@ -60,7 +60,7 @@ class Results:
     def __init__(self, summary: pd.DataFrame) -> None:
         settings = [f"{order} T = {steps}" for order, steps in summary[["order", "steps"]].drop_duplicates().values]
         if len(settings) > 1:
-            raise InputError("SPEC", f"cells of several settings: {', '.join(settings)}", "Give one order and one T.")
+            raise InputError("PARAMS", f"cells of several settings: {', '.join(settings)}", "Give one order and one T.")
         self._rows = {
             (Place(row.backbone, row.direction, row.testset), row.method, row.metric): row
             for row in summary.itertuples(index=False)

@@ -1,0 +1,129 @@
+"""What a table or figure is made of: the scored cells and the names to print, as its rule hands them over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class ScoredCell:
+    """One cell of the experiment matrix with the path of its ``scores.json``.
+
+    An autoregressive system reveals no slots: its order is "" and its step budget 0.
+    """
+
+    backbone: str
+    direction: str
+    testset: str
+    seed: int
+    method: str
+    order: str
+    steps: int
+    path: str
+
+    @property
+    def autoregressive(self) -> bool:
+        """Whether it was written from left to right, not denoised."""
+        return self.steps == 0
+
+    @property
+    def hypotheses(self) -> Path:
+        """``hypotheses.jsonl``, the outputs beside their scores."""
+        return Path(self.path).with_name("hypotheses.jsonl")
+
+    @property
+    def segments(self) -> Path:
+        """``scores.jsonl``, the segment scores beside the system scores."""
+        return Path(self.path).with_name("scores.jsonl")
+
+    @property
+    def decoding(self) -> Path:
+        """``decoding.json``, the decoder's signature and ledger beside the system scores."""
+        return Path(self.path).with_name("decoding.json")
+
+    @property
+    def canvas(self) -> Path:
+        """``canvas.jsonl``, the method's canvases, above its orders and step budgets."""
+        return Path(self.path).parents[1] / "canvas.jsonl"
+
+    @property
+    def valley(self) -> Path:
+        """``valley.json``, the all-mask canvases of its run and test set, above its methods."""
+        return Path(self.path).parents[2] / "valley.json"
+
+    @property
+    def latency(self) -> Path:
+        """``latency.json``, how long the system took, where that was measured."""
+        return Path(self.path).with_name("latency.json")
+
+
+@dataclass(frozen=True)
+class Params:
+    """The rule's slice of the configuration for a job of the analysis or reporting room.
+
+    ``labels`` maps ``directions``, ``backbones`` and ``testsets`` to printed names; a name without a
+    label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio.
+    """
+
+    cells: tuple[ScoredCell, ...]
+    metric_name: str = "COMET-22"
+    resamples: int = 10_000
+    seed: int = 0
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Params:
+        """Read params from JSON text, or from a file when ``text`` is ``@path``.
+
+        Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when the JSON
+        is broken, there are no cells, a cell lacks a field, or one of the ``required`` keys is missing.
+        """
+        value = files.read_json(text[1:]) if text.startswith("@") else _loads(text)
+        absent = _absent(value, ("cells", *required))
+        if absent:
+            raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params as JSON or as @file.json.")
+        known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
+        return cls(**known | {"cells": tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])})
+
+    def label(self, kind: str, name: str) -> str:
+        """The printed name of a direction, backbone or test set."""
+        return self.labels.get(kind, {}).get(name, name)
+
+    def place(self, direction: str, testset: str) -> str:
+        """The printed direction, with its test set where the direction has more than one."""
+        label = self.label("directions", direction)
+        several = len({cell.testset for cell in self.cells if cell.direction == direction}) > 1
+        return f"{label} ({self.label('testsets', testset)})" if several else label
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            "PARAMS", f"not JSON ({error.msg})", "Give JSON text, or @ and the path of a JSON file."
+        ) from None
+
+
+def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:
+    """The dataclass of an object that has at least its fields, else :class:`InputError` that says what lacks which."""
+    names = [field.name for field in fields(kind)]
+    absent = [name for name in names if not isinstance(value, dict) or name not in value]
+    if absent:
+        raise InputError("PARAMS", f"{what} without {', '.join(absent)}", f"It needs {', '.join(names)}.")
+    return kind(**{name: value[name] for name in names})
+
+
+def _absent(value: Any, keys: Iterable[str]) -> list[str]:
+    """The keys that an object does not have, or has empty: no cells is as bad as no list of them."""
+    return [key for key in keys if not isinstance(value, dict) or value.get(key) in (None, [], "")]

@@ -1,0 +1,171 @@
+"""What every table and figure has: its cells, what its numbers depend on, how it is made from files and written.
+
+A report is a class in :mod:`reporting.reports`. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
+know the config; its script then makes it from the params alone, by ``numbers`` and ``table`` or ``panels``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from entropy_valley import files, revisions
+from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.scores import collect
+from entropy_valley.analysis.summary import summarise
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.matrix import Cell, study_cells
+from entropy_valley.experiment.params.methods import selector_name, selector_settings
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import labels, notes, style, tables
+from entropy_valley.reporting.style import Panel
+from entropy_valley.reporting.tables import Note, Table
+
+
+class Report:
+    """A table or figure of some cells; ``key`` is its name in the registry, ``name`` its file's.
+
+    ``caption`` is its text in Snakemake's report, where ``{metric}`` stands for the label of the main metric.
+    ``parsed`` is the class of its params, ``read`` are the files of each cell that its numbers come from, and
+    ``endings`` those of the files that it writes.
+    """
+
+    caption: ClassVar[str]
+    parsed: ClassVar[type[Params]] = Params
+    read: ClassVar[Sequence[str]] = ("scores.json", "scores.jsonl", "decoding.json")
+    endings: ClassVar[Sequence[str]]
+
+    def __init__(self, key: str = "", name: str = "") -> None:
+        self.key, self.name = key, name
+
+    def cells(self, experiment: Experiment) -> list[Cell]:
+        """The cells whose results it shows; none where the config does not ask for it."""
+        raise NotImplementedError
+
+    def extra(self, experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
+        """Params beside those that every report has, as plain values."""
+        return {}
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        """Every file that it reads."""
+        return [f"{cell.folder(experiment.results)}/{name}" for cell in self.cells(experiment) for name in self.read]
+
+    def params(self, experiment: Experiment) -> str:
+        """What its numbers and texts depend on, as the JSON that :attr:`parsed` reads."""
+        cells = self.cells(experiment)
+        return files.canonical({**shared_params(experiment, cells), **self.extra(experiment, cells)})
+
+    def described(self, experiment: Experiment) -> str:
+        """The caption with the label of the main metric."""
+        return self.caption.replace("{metric}", experiment.scoring.comet.label)
+
+    def numbers(self, params: Any) -> pd.DataFrame:
+        """The tidy frame that its CSV holds; unless said otherwise, means over runs."""
+        return summarise(collect(params.cells))
+
+    def write(self, params: Any, **paths: Path) -> None:
+        """Make it and write its files, one path for each ending, each file whole."""
+        tables.write_csv(paths["csv"], self.numbers(params))
+
+
+class TableReport(Report):
+    """A table in LaTeX and Markdown, and its numbers."""
+
+    endings = ("tex", "md", "csv")
+
+    def table(self, params: Any, numbers: pd.DataFrame) -> Table:
+        """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
+        raise NotImplementedError
+
+    def made(self, params: Any) -> tuple[Table, pd.DataFrame]:
+        """The whole table and its numbers.
+
+        Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
+        """
+        provenance: tuple[Note, ...] = notes.provenance(params)  # first: only comparable numbers may be subtracted
+        numbers = self.numbers(params)
+        table = self.table(params, numbers)
+        return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
+
+    def write(self, params: Any, **paths: Path) -> None:
+        tables.write(*self.made(params), **paths)
+
+
+class FigureReport(Report):
+    """A row of panels as PDF and PNG, and the plotted numbers."""
+
+    endings = ("pdf", "png", "csv")
+    width, height = 3.6, 2.7  # inches of a panel
+
+    def panels(self, params: Any, numbers: pd.DataFrame) -> list[Panel]:
+        """A function that draws each panel."""
+        raise NotImplementedError
+
+    def panel_height(self, numbers: pd.DataFrame) -> float:
+        return self.height
+
+    def write(self, params: Any, **paths: Path) -> None:
+        numbers = self.numbers(params)
+        panels, height = self.panels(params, numbers), self.panel_height(numbers)
+        style.save(style.draw(*panels, width=self.width, height=height), pdf=paths["pdf"], png=paths["png"])
+        tables.write_csv(paths["csv"], numbers)
+
+
+class OfStudy(Report):
+    """A report of each study of a layout, under the study's name."""
+
+    def cells(self, experiment: Experiment) -> list[Cell]:
+        return study_cells(experiment, self.name)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[Cell]) -> Iterator[str]:
+        """What its layout needs and a study's cells lack, each as the end of a sentence about the study."""
+        yield from ()
+
+
+def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
+    """The params that every report has."""
+    backbones = dict.fromkeys(cell.run.backbone for cell in cells)
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    return {
+        "revision": revisions.REPORTING,
+        "metric_name": experiment.scoring.comet.label,
+        "resamples": experiment.analysis.resamples,
+        "seed": experiment.analysis.seed,
+        "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],
+        "labels": {
+            "backbones": {name: experiment.backbones[name].label for name in backbones},
+            "directions": {name: labels.direction(name) for name in directions},
+        },
+        "ratios": _fixed_ratios(experiment, cells),
+    }
+
+
+def _fixed_ratios(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
+    """The ratio of Fixed Ratio, and of each method of the cells that is one too, in each direction."""
+    places = dict.fromkeys((name, cell.run.direction) for cell in cells for name in ("ratio", cell.method))
+    found: dict[str, dict[str, float]] = {}
+    for method, direction in places:
+        if method in dict(experiment.length_methods) and selector_name(experiment, method) == "ratio":
+            found.setdefault(method, {})[direction] = selector_settings(experiment, method, direction)["ratios"]
+    return found
+
+
+def of_one_backbone(what: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """The problem of a report that tells no backbones apart."""
+    if len({cell.run.backbone for cell in cells}) > 1:
+        yield f"{what} is of one backbone; name one"
+
+
+def run_files(experiment: Experiment, cells: Sequence[Cell], name: str) -> list[str]:
+    """The file of that name of each run and test set that cells have, each once."""
+    root = experiment.results
+    return list(dict.fromkeys(f"{cell.run.folder(root)}/{cell.testset}/{name}" for cell in cells))
+
+
+def testset_file(experiment: Experiment, cell: Cell) -> str:
+    """The sentences of a cell's test set."""
+    return f"{experiment.results}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl"

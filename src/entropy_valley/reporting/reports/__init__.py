@@ -1,0 +1,123 @@
+"""Every table and figure by its name, and which of them a config has.
+
+A new one is a class in a file of this folder and a line in :data:`REPORTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.checks import Problem
+from entropy_valley.experiment.matrix import study_cells
+from entropy_valley.experiment.study_checks import undefined
+from entropy_valley.reporting.report import OfStudy, Report
+from entropy_valley.reporting.reports import systems
+from entropy_valley.reporting.reports.ar_reference import ArReference
+from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
+from entropy_valley.reporting.reports.categories import Categories
+from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
+from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneFigure
+from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
+from entropy_valley.reporting.reports.entropy_valley import EntropyValley
+from entropy_valley.reporting.reports.hero import Hero
+from entropy_valley.reporting.reports.main import Main
+from entropy_valley.reporting.reports.orders import Orders
+from entropy_valley.reporting.reports.significance import Significance
+from entropy_valley.reporting.reports.systems import Systems
+from entropy_valley.reporting.reports.systems_figure import SystemsFigure
+
+# Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
+REPORTS: dict[str, type[Report]] = {
+    "tables/main": Main,
+    "tables/crossbb": CrossBackbone,
+    "tables/significance": Significance,
+    "tables/ar_reference": ArReference,
+    "tables/dream_instruct": DreamInstruct,
+    "tables/systems": Systems,
+    "tables/orders": Orders,
+    "tables/categories": Categories,
+    "tables/budgets": Budgets,
+    "tables/checks": Checks,
+    "figures/hero": Hero,
+    "figures/crossbb": CrossBackboneFigure,
+    "figures/entropy_valley": EntropyValley,
+    "figures/selector_checks": SelectorChecksFigure,
+    "figures/systems": SystemsFigure,
+    "figures/budgets": BudgetsFigure,
+}
+
+
+def find(key: str) -> type[Report]:
+    """The class of a key of :data:`REPORTS`."""
+    if key not in REPORTS:
+        raise InputError(key, "is no report", f"Name one of {', '.join(REPORTS)}.")
+    return REPORTS[key]
+
+
+def layouts() -> list[str]:
+    """What ``layout`` of a study may be."""
+    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if issubclass(kind, OfStudy)))
+
+
+def configured(experiment: Experiment) -> dict[str, Report]:
+    """The reports that a config has, by folder and file: ``tables/main``."""
+    found = {}
+    for key, kind in REPORTS.items():
+        folder, name = key.split("/")
+        for file in _studies(experiment, name) if issubclass(kind, OfStudy) else [name]:
+            report = kind(key, file)
+            if report.cells(experiment):
+                found[f"{folder}/{file}"] = report
+    return found
+
+
+def targets(experiment: Experiment) -> list[str]:
+    """Every file of every report that a config has."""
+    root = experiment.results
+    return [f"{root}/{path}.{end}" for path, report in configured(experiment).items() for end in report.endings]
+
+
+def known() -> dict[str, Any]:
+    """What the config's schema says of the values that the reports know."""
+    columns = {"items": {"enum": [*systems.COLUMNS], "type": "string"}}
+    return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
+
+
+def problems(experiment: Experiment) -> list[Problem]:
+    """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
+    found: list[Problem] = []
+    for name, study in experiment.studies.items():
+        if study.layout not in layouts():
+            found.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))
+        unknown = [column for column in study.columns if column not in systems.COLUMNS]
+        if unknown:
+            message = f"{', '.join(unknown)}: no such column; there are {', '.join(systems.COLUMNS)}"
+            found.append((("studies", name, "columns"), message))
+        elif name in experiment.tables.studies:
+            found += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
+    return found
+
+
+def _studies(experiment: Experiment, layout: str) -> list[str]:
+    return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
+
+
+def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
+    study = experiment.studies[name]
+    made = [kind(key, name) for key, kind in REPORTS.items() if _is_of(key, kind, study.layout)]
+    if [*undefined(experiment, name)]:  # said by those who know
+        return
+    cells = study_cells(experiment, name)
+    for report in made:
+        path = f"{report.key.split('/')[0]}/{name}"
+        if path in REPORTS and not issubclass(REPORTS[path], OfStudy) and report.cells(experiment):
+            yield "is the name of another table or figure; rename the study"
+        if cells:
+            yield from report.problems(experiment, study, cells)
+
+
+def _is_of(key: str, kind: type[Report], layout: str) -> bool:
+    return issubclass(kind, OfStudy) and key.split("/")[1] == layout

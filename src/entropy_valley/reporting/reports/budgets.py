@@ -1,0 +1,118 @@
+"""A study of step budgets: scores of Oracle, EV and Ratio at each T, and how much of the gap EV closes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from entropy_valley.analysis.costs import with_costs
+from entropy_valley.analysis.params import Params
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import formats, notes
+from entropy_valley.reporting.labels import RISING, method
+from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone
+from entropy_valley.reporting.results import Place, Results, by_steps
+from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+METHODS = ("oracle", "ev", "ratio")
+NOTES = (
+    Note("Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+    Note("Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it."),
+    Note("L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are."),
+)
+
+
+class Budgets(OfStudy, TableReport):
+    """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
+
+    caption = (
+        "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. A canvas of at most T "
+        "slots is revealed slot by slot, and more steps leave it as it is: the table gives the share of such "
+        "canvases. Oracle knows the reference's length and decodes no better for it, so that with few steps "
+        "Entropy-Valley can be above it."
+    )
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout budgets", cells)
+        if len(orders := {cell.order for cell in cells}) > 1:
+            yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
+        there = {(cell.run, cell.steps, cell.method) for cell in cells}
+        for name in matrix.COMPARED:
+            if any((cell.run, cell.steps, name) not in there for cell in cells):
+                yield f"the layout budgets needs the method {name} at every T; add it"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return with_costs(super().numbers(params), params.cells)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        sweep = by_steps(numbers)
+        first = next(iter(sweep.values()))
+        titles = ("T", *(method(name).short for name in METHODS), "Gap closure", "L ≤ T")
+        columns = (Column("Direction", align="l"), *(Column(title, align="r") for title in titles))
+        groups = tuple(_group(params, sweep, place) for place in first.places)
+        backbone = ", ".join(params.label("backbones", name) for name in first.backbones)
+        setting = Note(f"{params.metric_name} at each step budget T; {backbone}, reveal order {first.order}.")
+        runs = notes.spread(numbers) if numbers["runs"].max() > 1 else (Note("One run (training seed)."),)
+        return Table(columns, (Section(groups),), (setting, *runs, *NOTES))
+
+
+class BudgetsFigure(OfStudy, FigureReport):
+    """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
+
+    caption = Budgets.caption
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        summary = super().numbers(params)
+        return with_costs(summary[summary["metric"] == "comet22"], params.cells)
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        sweep = by_steps(numbers)
+        places = next(iter(sweep.values())).places
+        return [_panel(params, sweep, place, last=place == places[-1]) for place in places]
+
+
+def _group(params: Params, sweep: Mapping[int, Results], place: Place) -> Group:
+    rows = tuple(_row(steps, results, place) for steps, results in sweep.items())
+    return Group(params.place(place.direction, place.testset), rows)
+
+
+def _row(steps: int, results: Results, place: Place) -> Row:
+    oracle, ev, ratio = (results.row(place, name, "comet22") for name in METHODS)
+    closure = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
+    ahead = ev.gap_closure_runs > 0 and ev.mean >= oracle.mean
+    scores = [Cell(_score(oracle)), Cell(_score(ev), shaded=True), Cell(_score(ratio))]
+    return Row((Cell(str(steps)), *scores, Cell(closure, bold=ahead), Cell(f"{100 * ev.within_steps:.1f}%")))
+
+
+def _score(row: Any) -> str:
+    """Without a deviation where there is but one run: a column of dashes says nothing."""
+    decimals = formats.DECIMALS["comet22"]
+    return formats.minus(f"{row.mean:.{decimals}f}") if row.runs == 1 else formats.mean_std(row.mean, row.std, decimals)
+
+
+def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: bool) -> Panel:
+    lines = {name: [results.row(place, name, "comet22") for results in sweep.values()] for name in RISING}
+
+    def panel(axes: Axes) -> None:
+        for name, rows in lines.items():
+            look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
+            deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
+            axes.errorbar(list(sweep), [row.mean for row in rows], yerr=deviations, markersize=4, **look)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(list(sweep), [str(steps) for steps in sweep])
+        axes.minorticks_off()
+        axes.set_xlabel("Denoising steps T")
+        axes.set_ylabel(params.metric_name)
+        axes.set_title(params.place(place.direction, place.testset))
+        if last:  # beside the panels: within one it would lie over a line
+            handles, labels = axes.get_legend_handles_labels()
+            axes.legend(
+                handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5)
+            )  # the highest line first
+
+    return panel

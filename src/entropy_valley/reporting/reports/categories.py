@@ -1,0 +1,107 @@
+"""The table of two reveal orders on a challenge subset: a row for each category of the source, and all together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative_order
+from entropy_valley.analysis.order_sweep import FIXED, RUN
+from entropy_valley.corpus.categories import LANGUAGES
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.labels import order_label
+from entropy_valley.reporting.report import run_files, testset_file
+from entropy_valley.reporting.reports.orders import Orders, lead, run_heading
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+
+class Categories(Orders):
+    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
+
+    caption = (
+        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a "
+        "list, a name or a number. A sentence may be in several of these categories. SIG is how much a slot "
+        "depends on the source. The footnote says whether SIG-first helps more where few slots have most of a "
+        "sentence's SIG (Spearman's ρ). Each run is tested by itself."
+    )
+    parsed = ChallengeParams
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
+        return [*super().inputs(experiment), *testsets, *run_files(experiment, cells, "sig.jsonl")]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """As :meth:`Orders.extra`, and where the sentences of each cell and their SIG are."""
+        root = experiment.results
+        return {
+            **super().extra(experiment, cells),
+            "testsets": {cell.scores(root): testset_file(experiment, cell) for cell in cells},
+            "sigs": {cell.scores(root): f"{cell.run.folder(root)}/{cell.testset}/sig.jsonl" for cell in cells},
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        found = [*super().problems(experiment, study, cells)]
+        if not found and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
+            found = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
+        yield from found
+        for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
+            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
+
+    def numbers(self, params: ChallengeParams) -> pd.DataFrame:
+        return negative_order(params)
+
+    def table(self, params: ChallengeParams, numbers: pd.DataFrame) -> Table:
+        other, main = (order_label(name, params.orders[name]) for name in (params.other, params.main))
+        sections, correlations = [], []
+        for key, group in numbers.groupby(list(RUN), sort=False):
+            found: dict[str, dict[str, float]] = {}
+            for row in group.itertuples(index=False):
+                found.setdefault(row.category, {})[row.metric] = row.value
+            heading = run_heading(params, key, found[OVERALL]["sentences"])
+            rows = tuple(_category(params, name, found[name]) for name in found if name != OVERALL)
+            sections += [Section(rows, heading)]
+            sections += [Section((_category(params, OVERALL, found[OVERALL]),))]
+            correlations.append(_correlation(f"{other} − {main}", heading, found[OVERALL]))
+        titles = (params.metric_name + " " + name for name in (other, main))
+        columns = (
+            Column("Category", align="l"),
+            Column("N", align="r"),
+            *map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p")),
+        )
+        return Table(columns, tuple(sections), (*_notes(), *correlations))
+
+
+def _category(params: ChallengeParams, name: str, found: Mapping[str, float]) -> Group:
+    count, bold = f"{found['sentences']:.0f}", name == OVERALL
+    texts = [count, *[formats.NONE] * 4]
+    if found["sentences"]:
+        p = formats.p_value(found["p_two_sided"], params.resamples)
+        texts = [count, f"{found['other']:.4f}", f"{found['main']:.4f}", lead(found), p]
+    return Group(name.capitalize(), (Row(tuple(Cell(text, bold) for text in texts)),))
+
+
+def _correlation(difference: str, heading: str, found: Mapping[str, float]) -> Note:
+    rho = found["spearman_rho"]
+    what = f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}"
+    values = (
+        formats.NOT_AVAILABLE
+        if pd.isna(rho)
+        else f"{formats.signed(rho, 4)}, two-sided p = {found['spearman_p']:.4f}, N = {found['sentences']:.0f}"
+    )
+    return Note(f"{what}: {values} ({heading}).")
+
+
+def _notes() -> tuple[Note, ...]:
+    return (
+        Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
+        Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided."),
+        Note(
+            "SIG-Concentration: share of the total SIG of the all-mask canvas that the top 20 % of its slots have; our "
+            "definition."
+        ),
+    )

@@ -1,0 +1,221 @@
+"""What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from entropy_valley.analysis.selector_checks import METHOD, PLACE, SelectorParams, measure
+from entropy_valley.analysis.valley import curves, over_runs
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params.methods import selector_settings
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.labels import method, ordered
+from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone, run_files
+from entropy_valley.reporting.reports.entropy_valley import draw_line
+from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+Numbers = Mapping[str, float]
+COMPARED = {
+    "ev_reassigned": "EV − reassigned ratios",
+    "ev_reassigned_deciles": "EV − reassigned within deciles of |x|",
+}
+
+
+def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+    """EV's grid in each direction."""
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    return {"grids": {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}}
+
+
+class Checks(OfStudy, TableReport):
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+
+    caption = (
+        "The dense sweep's lowest entropy and its ends, the nominal ratios that EV takes, EV's other scores, and "
+        "EV's lead over canvases whose ratios were dealt to other sentences, over the whole test set and within "
+        "deciles of source length."
+    )
+    parsed = SelectorParams
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        files = [run_files(experiment, cells, name) for name in ("valley.json", f"{METHOD}/canvas.jsonl")]
+        return [*super().inputs(experiment), *itertools.chain(*files)]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout checks", cells)
+        if METHOD not in {cell.method for cell in cells}:
+            yield f"the layout checks is of the method {METHOD}; add it"
+
+    def numbers(self, params: SelectorParams) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: SelectorParams, numbers: pd.DataFrame) -> Table:
+        """A column for each direction; a check that was not run has no rows."""
+        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
+        columns = (
+            Column("Check", align="l"),
+            Column("", align="l"),
+            *(Column(params.place(*place)) for place in places),
+        )
+        tests = _of(numbers, "test")
+        found = [
+            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
+            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
+            (params.metric_name, _rows(places, _of(numbers, "score"), _score, label=lambda name: method(name).label)),
+            *(
+                (_compared(name), _by_seed(places, tests[tests["item"] == name]))
+                for name in dict.fromkeys(tests["item"])
+            ),
+        ]
+        groups = tuple(Group(label, rows) for label, rows in found if rows)
+        return Table(columns, (Section(groups),), _notes(params, tests))
+
+
+class SelectorChecksFigure(FigureReport):
+    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
+
+    caption = (
+        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, on test "
+        "sentences; the band as in the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed "
+        "Ratio's ratio."
+    )
+    parsed = SelectorParams
+    width = 2.6
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        main = experiment.tables.backbone
+        return [cell for cell in matrix.valley_cells(experiment) if cell.run.backbone == main]
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return run_files(experiment, self.cells(experiment), "valley.json")
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def numbers(self, params: SelectorParams) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+
+    def panels(self, params: SelectorParams, numbers: pd.DataFrame) -> list[Panel]:
+        lines = [line.sort_values("at") for _, line in numbers.groupby(["direction", "testset"], sort=False)]
+        return [_panel(params, line, not number) for number, line in enumerate(lines)]
+
+
+def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
+    return numbers[numbers["check"] == check]
+
+
+def _compared(name: str) -> str:
+    return COMPARED.get(name) or f"EV − {method(name).label}"
+
+
+def _rows(
+    places: Sequence[tuple[str, str]],
+    numbers: pd.DataFrame,
+    text: Callable[[Numbers], str],
+    label: Callable[[str], str] = str,
+    items: Iterable[str] | None = None,
+) -> tuple[Row, ...]:
+    """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
+    rows = []
+    for item in ordered(numbers["item"]) if items is None else items:
+        known = numbers[numbers["item"] == item]
+        values = [_values(known, place) for place in places]
+        texts = [text(one) if one else formats.NONE for one in values]
+        rows.append(Row((Cell(label(item)), *map(Cell, texts))))
+    return tuple(rows)
+
+
+def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame) -> tuple[Row, ...]:
+    """A row for each run: runs are never pooled."""
+    by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
+    return _rows(places, by_seed, _test)
+
+
+def _values(numbers: pd.DataFrame, place: tuple[str, str]) -> dict[str, float]:
+    here = numbers[(numbers["direction"] == place[0]) & (numbers["testset"] == place[1])]
+    return dict(zip(here["metric"], here["value"], strict=True))
+
+
+def _entropy(values: Numbers) -> str:
+    return f"{values['ratio']:.2f}: {values['entropy']:.4f}"
+
+
+def _share(values: Numbers) -> str:
+    return f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
+
+
+def _score(values: Numbers) -> str:
+    return formats.mean_std(values["mean"], values["std"], formats.DECIMALS["comet22"])
+
+
+def _test(values: Numbers) -> str:
+    lead = formats.interval(*(values[name] for name in ("delta", "ci_low", "ci_high")), formats.DECIMALS["comet22"])
+    return f"{lead}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
+
+
+def _notes(params: SelectorParams, tests: pd.DataFrame) -> tuple[Note, ...]:
+    """The setting, and how to read each check."""
+    cell = params.cells[0]
+    counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
+    permutations = " or ".join(f"{count:.0f}" for count in counts)
+    reassigned = (
+        "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
+        f"{permutations} permutations, each decoded."
+    )
+    return (
+        Note(f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}."),
+        Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
+        Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
+        *([Note(reassigned)] if len(counts) else []),
+        Note("Differences: mean over sentences [95% bootstrap interval], two-sided p, run by run."),
+    )
+
+
+def _panel(params: SelectorParams, line: pd.DataFrame, first: bool) -> Panel:
+    direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
+
+    def panel(axes: Axes) -> None:
+        label = params.label("backbones", line["backbone"].iloc[0])
+        draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
+        axes.axvline(
+            params.ratios["ratio"][direction], color=METHOD_COLOURS["ratio"], zorder=1, label=method("ratio").short
+        )
+        _draw_grid(axes, params.grids[direction])
+        _lowest(axes, line.loc[line["mean"].idxmin()])
+        axes.set_title(params.place(direction, testset))
+        axes.set_xlabel("ratio r of the canvas")
+        axes.margins(y=0.25)
+        if first:
+            axes.set_ylabel("mean all-mask entropy (nats)")
+            axes.legend(loc="upper left", frameon=True, framealpha=1, edgecolor="none")  # over the vertical line
+
+    return panel
+
+
+def _draw_grid(axes: Axes, ratios: list[float]) -> None:
+    """EV's candidates as ticks on the axis."""
+    foot = axes.get_xaxis_transform()
+    colour = METHOD_COLOURS["ev"]
+    axes.plot(ratios, [0.0] * len(ratios), "|", color=colour, transform=foot, markersize=12, label="EV's grid")
+
+
+def _lowest(axes: Axes, point: pd.Series) -> None:
+    text = formats.minus(f"{point['mean']:.2f} at {point['at']:.2f}")
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    left, right = axes.get_xlim()
+    place = (point["at"] - left) / (right - left)
+    side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
+    below = {"textcoords": "offset points", "ha": side, "va": "top"}
+    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=box, **below)

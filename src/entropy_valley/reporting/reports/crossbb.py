@@ -1,0 +1,117 @@
+"""All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from entropy_valley.analysis.params import Params
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.reporting import formats, notes
+from entropy_valley.reporting.labels import method
+from entropy_valley.reporting.report import FigureReport, TableReport
+from entropy_valley.reporting.results import Place, Results
+from entropy_valley.reporting.style import INK, SERIES_COLOURS, Panel
+from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
+
+METHODS = ("oracle", "ratio", "ev")
+SPAN = 0.8  # of the unit between two backbones that their bars fill
+
+
+class CrossBackbone(TableReport):
+    """Scores: a section per metric, a group per backbone, a row per direction."""
+
+    caption = (
+        "The three length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU,"
+        " with EV's lead over Fixed Ratio and the share of Oracle's lead that it closes."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.table_cells(experiment)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        results = Results(numbers)
+        titles = (*(method(name).short for name in METHODS), "Δ EV−Ratio", "Gap closure")
+        columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
+        sections = tuple(
+            Section(_groups(params, results, metric), heading)
+            for metric, heading in (("comet22", params.metric_name), ("bleu", "sacreBLEU"))
+        )
+        return Table(columns, sections, (notes.setting(params, results), *notes.reading(numbers)))
+
+
+class CrossBackboneFigure(FigureReport):
+    """Bars of EV's mean gap closure in per cent with deviations over runs; no gap to close prints n/a."""
+
+    caption = (
+        "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and "
+        'direction; bars are standard deviations over training seeds. "n/a": Oracle does not lead Ratio in any '
+        "run."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.table_cells(experiment)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        summary = super().numbers(params)
+        return summary[(summary["metric"] == "comet22") & (summary["method"] == "ev")]
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        return [closure_panel(params, numbers)]
+
+
+def _groups(params: Params, results: Results, metric: str) -> tuple[Group, ...]:
+    return tuple(
+        Group(
+            params.label("backbones", backbone),
+            tuple(_row(params, results, place, metric) for place in results.places if place.backbone == backbone),
+        )
+        for backbone in results.backbones
+    )
+
+
+def _row(params: Params, results: Results, place: Place, metric: str) -> Row:
+    scores = [results.score(place, name, metric, shaded=name == "ev") for name in METHODS]
+    delta, closure = results.delta(place, "ev", metric), results.closure(place, "ev", metric, shaded=True)
+    return Row((Cell(params.place(place.direction, place.testset)), *scores, delta, closure))
+
+
+def closure_panel(params: Params, summary: pd.DataFrame) -> Panel:
+    """Bars of EV's mean COMET gap closure in per cent with deviations over runs; no gap to close prints n/a."""
+    results = Results(summary)
+    series = list(dict.fromkeys((place.direction, place.testset) for place in results.places))
+
+    def panel(axes: Axes) -> None:
+        for index, (direction, testset) in enumerate(series):
+            offset = (index - (len(series) - 1) / 2) * SPAN / len(series)
+            places = {i: Place(name, direction, testset) for i, name in enumerate(results.backbones)}
+            bars = {i + offset: place for i, place in places.items() if place in results.places}
+            _bars(
+                axes,
+                results,
+                bars,
+                SPAN / len(series),
+                SERIES_COLOURS[index % len(SERIES_COLOURS)],
+                params.place(direction, testset),
+            )
+        axes.margins(y=0.1)
+        axes.axhline(0, color=INK, linewidth=0.7)
+        axes.set_xticks(range(len(results.backbones)), [params.label("backbones", name) for name in results.backbones])
+        axes.set_ylabel(f"{params.metric_name} gap closed by EV (%)")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
+
+    return panel
+
+
+def _bars(axes: Axes, results: Results, bars: dict[float, Place], width: float, colour: str, label: str) -> None:
+    """One direction's bars at their positions, each with its value or n/a."""
+    rows = [results.row(place, "ev", "comet22") for place in bars.values()]
+    means, stds = [100 * row.gap_closure_mean for row in rows], [100 * row.gap_closure_std for row in rows]
+    axes.bar(list(bars), means, 0.92 * width, color=colour, label=label)
+    axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)
+    for position, mean, std in zip(bars, means, stds, strict=True):
+        text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
+        height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
+        axes.annotate(text, (position, height), (0, 2.5), textcoords="offset points", ha="center", fontsize=7)

@@ -1,0 +1,74 @@
+"""The entropy valley: mean entropy of all-mask canvases around the reference's length."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.valley import curves, over_runs
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.reporting.report import FigureReport, run_files
+from entropy_valley.reporting.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
+
+
+class EntropyValley(FigureReport):
+    """A panel for each direction and test set, a line for each backbone.
+
+    All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
+    CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
+    """
+
+    caption = (
+        "Mean entropy of all-mask canvases at slots beside the reference's length, by direction, one line per "
+        "backbone: a diagnostic that sees the reference, no length method. Bands are standard deviations over "
+        "training seeds; for a single run, 95 % of the mean over sentences. References too short for an offset "
+        "drop out there; the CSV says how many remain, and has the curve of those that are long enough for all."
+    )
+    width = 2.6
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.valley_cells(experiment)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return run_files(experiment, self.cells(experiment), "valley.json")
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] != "ratios"]
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        shown = numbers[numbers["axis"] == "offsets"]
+        places = list(dict.fromkeys(zip(shown["direction"], shown["testset"], strict=True)))
+        return [
+            _panel(params, shown[(shown["direction"] == direction) & (shown["testset"] == testset)], not number)
+            for number, (direction, testset) in enumerate(places)
+        ]
+
+
+def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
+    """One direction's lines; only the first panel has a legend and names its vertical axis."""
+    direction, testset = shown["direction"].iloc[0], shown["testset"].iloc[0]
+
+    def panel(axes: Axes) -> None:
+        axes.axvline(0, color=GRID, linewidth=1.5)
+        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+            style = number % len(BACKBONE_COLOURS)
+            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], params.label("backbones", backbone))
+        axes.set_title(params.place(direction, testset))
+        axes.set_xlabel("slots beside the reference length")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.margins(y=0.1)
+        if first:
+            axes.set_ylabel("mean all-mask entropy (nats)")
+            axes.legend(loc="upper left")
+
+    return panel
+
+
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str) -> None:
+    """A curve with its band, whatever the band is."""
+    line = line.sort_values("at")
+    axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label)

@@ -1,0 +1,163 @@
+"""The hero figure's panels: A, the length methods in each direction; B, the same beside autoregressive systems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from entropy_valley.analysis.params import Params
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.labels import RISING, method
+from entropy_valley.reporting.report import FigureReport
+from entropy_valley.reporting.results import Place, Results, by_kind, require_one_backbone
+from entropy_valley.reporting.style import (
+    BACKBONE_COLOURS,
+    BACKBONE_MARKERS,
+    BAND,
+    METHOD_COLOURS,
+    METHOD_MARKERS,
+    Panel,
+    faint,
+)
+
+SPAN = 0.72  # of the unit between two directions that the points of one fill
+
+
+class Series(NamedTuple):
+    """The points of one system: a row of the summary for each direction; no label, no entry in the legend."""
+
+    label: str | None
+    colour: Any
+    marker: str
+    rows: Sequence[Any]
+
+
+class Hero(FigureReport):
+    """The main result at a glance."""
+
+    caption = (
+        "A: mean {metric} of Fixed Ratio, Entropy-Valley and Oracle length in each direction; bars are standard "
+        "deviations over training seeds. The band is the gap between Ratio and Oracle, the number above it the "
+        "share that Entropy-Valley closes. B, where an autoregressive backbone is configured: Entropy-Valley and "
+        "that backbone, fine-tuned on the same pairs; the band is the difference of their means, its value above "
+        "it, Entropy-Valley minus the autoregressive backbone. Ratio and Oracle stand pale beside them."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        main = matrix.table_cells(experiment, experiment.tables.backbone)
+        return main + matrix.autoregressive_cells(experiment)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """The rows of each panel, column ``panel``."""
+        summary = super().numbers(params)
+        plotted = summary[summary["metric"] == "comet22"]
+        denoised, autoregressive = by_kind(params, plotted)
+        beside = [plotted.assign(panel="B")] if len(autoregressive) else []
+        return pd.concat([denoised.assign(panel="A"), *beside])
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        makers = {"A": length_panel, "B": reference_panel}
+        return [makers[name](params, rows) for name, rows in numbers.groupby("panel")]
+
+
+def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
+    """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
+    results = Results(summary)
+    require_one_backbone(results.backbones)
+    series = [_method(results, name) for name in RISING]
+
+    def panel(axes: Axes) -> None:
+        for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
+            _above(axes, position, (ratio, ev, oracle), formats.percent(ev.gap_closure_mean, ev.gap_closure_std))
+        _points(axes, series)
+        _frame(axes, params, results.places)
+
+    return panel
+
+
+def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
+    """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
+    results, beams = map(Results, by_kind(params, summary))
+    require_one_backbone(results.backbones)
+    ratio, ev, oracle = (_method(results, name) for name in RISING)
+    series = [_behind(ratio), ev, _behind(oracle)]
+    series += [_backbone(params, results, beams, backbone) for backbone in beams.backbones]
+
+    def panel(axes: Axes) -> None:
+        for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _, ev, _, *others = rows
+            for other in others:
+                _band(axes, position, ev.mean, other.mean, "EV − AR")
+            leads = [formats.signed(ev.mean - other.mean, formats.DECIMALS["comet22"]) for other in others]
+            _above(axes, position, rows, "\n".join(leads))
+        _points(axes, series)
+        _frame(axes, params, results.places)
+
+    return panel
+
+
+def _method(results: Results, name: str) -> Series:
+    rows = [results.row(place, name, "comet22") for place in results.places]
+    return Series(method(name).short, METHOD_COLOURS[name], METHOD_MARKERS[name], rows)
+
+
+def _behind(series: Series) -> Series:
+    """Points that another panel is about: pale, and named there."""
+    return series._replace(label=None, colour=faint(series.colour))
+
+
+def _backbone(params: Params, results: Results, beams: Results, backbone: str) -> Series:
+    """An autoregressive system on the places of the others."""
+    index = beams.backbones.index(backbone)
+    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], "comet22") for place in results.places]
+    colour, marker = (those[index % len(those)] for those in (BACKBONE_COLOURS, BACKBONE_MARKERS))
+    return Series(params.label("backbones", backbone), colour, marker, rows)
+
+
+def _offsets(count: int) -> np.ndarray:
+    """Where the points of a direction stand around its tick, in as many equal slots."""
+    return (np.arange(count) - (count - 1) / 2) * SPAN / count
+
+
+def _points(axes: Axes, series: Sequence[Series]) -> None:
+    for offset, one in zip(_offsets(len(series)), series, strict=True):
+        axes.errorbar(
+            np.arange(len(one.rows)) + offset,
+            [row.mean for row in one.rows],
+            yerr=[row.std for row in one.rows],
+            fmt=one.marker,
+            color=one.colour,
+            markersize=5,
+            label=one.label,
+        )
+
+
+def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:
+    """What the number above the points measures, behind them."""
+    edges, known = (position - SPAN / 2, position + SPAN / 2), axes.get_legend_handles_labels()[1]
+    axes.fill_between(edges, low, high, color=BAND, linewidth=0, label="" if label in known else label)
+
+
+def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
+    """A text over the highest point and its deviation."""
+    top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    axes.annotate(text, (position, top), (0, 4), textcoords="offset points", ha="center", bbox=box)
+
+
+def _frame(axes: Axes, params: Params, places: Sequence[Place]) -> None:
+    """The axes' names, and a legend of one line above them: the points, then the band, which matplotlib lists first."""
+    axes.set_xticks(range(len(places)), [params.place(place.direction, place.testset) for place in places])
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.margins(y=0.15)
+    axes.set_ylabel(params.metric_name)
+    (band, *points), (lead, *names) = axes.get_legend_handles_labels()
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(points) + 1}
+    axes.legend([*points, band], [*names, lead], handlelength=1, handletextpad=0.4, columnspacing=1.2, **above)

@@ -1,0 +1,154 @@
+"""The table of reveal orders on the same canvases: scores, lead over the main order, cost; then how far they span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import plugins
+from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
+from entropy_valley.decoding.denoising import KNOWN
+from entropy_valley.engine.order import SourceGuided
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params.methods import order_settings
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.labels import method, order_label
+from entropy_valley.reporting.report import OfStudy, TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+DASH = formats.NONE
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run: where it is, and the numbers of each (method, order) in it."""
+
+    heading: str
+    systems: Mapping[tuple[str, str], Numbers]
+
+    def orders(self) -> list[str]:
+        return [order for kind, order in self.systems if kind == FIXED]
+
+
+class Orders(OfStudy, TableReport):
+    """Reveal orders on canvases of the reference's length, and how far they lie apart; a block for each run."""
+
+    caption = (
+        "Reveal orders on canvases of the reference's length, as many slots revealed at each step. MED reveals "
+        "those of lowest entropy; SIG is how much a slot depends on the source. Each order's lead over MED is "
+        "tested sentence by sentence, in each run by itself (95 % percentile bootstrap interval, two-sided p). "
+        "The last rows say how far MED and the orders guided by the source lie apart, and how that compares with "
+        "what the choice of the length is worth. Calls and slots are as the paper counts them, twice for a step "
+        "that looks at the SIG; passes are those really needed."
+    )
+    parsed = OrderParams
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """What the orders are, and the one that the others are compared with."""
+        main = experiment.tables.order
+        names = dict.fromkeys([main, *(cell.order for cell in cells)])
+        return {"main": main, "orders": {name: _described(experiment, name) for name in names}}
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == FIXED}
+        if main not in orders:
+            yield f"the layout {study.layout} needs the method {FIXED} and the order {main}; add both"
+
+    def numbers(self, params: OrderParams) -> pd.DataFrame:
+        return order_sweep(params)
+
+    def table(self, params: OrderParams, numbers: pd.DataFrame) -> Table:
+        """For each run the main order and those guided by the source, the controls, and the spans."""
+        sections = [
+            section
+            for key, group in numbers.groupby(list(RUN), sort=False)
+            for section in _sections(params, key, group)
+        ]
+        return Table(_columns(params), tuple(sections), _notes(params))
+
+
+def _described(experiment: Experiment, name: str) -> dict[str, Any]:
+    found = order_settings(experiment, name)
+    order, settings = found["order"], found["order_settings"]
+    guided = issubclass(plugins.find("reveal order", KNOWN, order), SourceGuided)
+    return {"order": order, "settings": settings, "source_guided": guided}
+
+
+def run_heading(params: OrderParams, key: Sequence[str | int], sentences: float) -> str:
+    """Backbone, direction, T, seed and number of sentences of a run."""
+    backbone, direction, testset, steps, seed = key
+    place = params.place(str(direction), str(testset))
+    return (
+        f"{params.label('backbones', str(backbone))}, {place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
+    )
+
+
+def lead(test: Numbers) -> str:
+    """A difference with its confidence interval."""
+    return formats.interval(test["delta"], test["ci_low"], test["ci_high"], 4)
+
+
+def _columns(params: OrderParams) -> tuple[Column, ...]:
+    main = order_label(params.main, params.orders[params.main])
+    titles = (params.metric_name, "sacreBLEU", f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
+    return (Column("Schedule", align="l"), *map(Column, titles))
+
+
+def _sections(params: OrderParams, key: Sequence[str | int], group: pd.DataFrame) -> list[Section]:
+    systems: dict[tuple[str, str], dict[str, float]] = {}
+    for row in group.itertuples(index=False):
+        systems.setdefault((row.method, row.order), {})[row.metric] = row.value
+    run = _Run(run_heading(params, key, systems[FIXED, params.main]["sentences"]), systems)
+    guided = [name for name in run.orders() if name != params.main and params.orders[name].source_guided]
+    controls = [name for name in run.orders() if name != params.main and not params.orders[name].source_guided]
+    sections = [Section(tuple(_order(params, run, name) for name in (params.main, *guided)), run.heading)]
+    if controls:
+        sections.append(Section(tuple(_order(params, run, name) for name in controls), "Additional controls"))
+    return [*sections, Section(tuple(_spans(systems["", ""])))]
+
+
+def _order(params: OrderParams, run: _Run, name: str) -> Group:
+    found = run.systems[FIXED, name]
+    tested = "delta" in found
+    texts = (
+        f"{found['comet22']:.4f}",
+        f"{found['bleu']:.2f}",
+        lead(found) if tested else DASH,
+        formats.p_value(found["p_two_sided"], params.resamples) if tested else DASH,
+        *(f"{found[key]:.2f}" for key in ("calls", "slots", "passes")),
+    )
+    return _row(order_label(name, params.orders[name]), texts)
+
+
+def _spans(found: Numbers) -> list[Group]:
+    rows = [_row("Source-guided span (max − min)", (f"{found['source_guided_span']:.4f}",))]
+    for name in (FIXED, "ev"):
+        if f"{name}_ratio" in found:
+            over = found[f"{name}_ratio_over_span"]
+            times = DASH if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
+            texts = (formats.signed(found[f"{name}_ratio"], 4), DASH, times)
+            rows.append(_row(f"{method(name).short} − {method('ratio').short}", texts))
+    return rows
+
+
+def _row(label: str, texts: Sequence[str]) -> Group:
+    """A row of its own; what is not said is a dash."""
+    return Group(label, (Row(tuple(map(Cell, [*texts, *[DASH] * (7 - len(texts))]))),))
+
+
+def _notes(params: OrderParams) -> tuple[Note, ...]:
+    main = order_label(params.main, params.orders[params.main])
+    return (
+        Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step."),
+        Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided."),
+        Note(f"Span: over {main} and the schedules guided by the source (those with SIG)."),
+        Note(
+            "Calls and slots: forward passes a sentence as the paper counts them, and the canvas slots in these; a "
+            "step that looks at the SIG is two. Passes: those really needed."
+        ),
+    )

@@ -1,0 +1,226 @@
+"""The table of a study: a section for each backbone and direction, a row for each system, the columns it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.analysis.study import PLACE, SYSTEM, TIMED, StudyParams, study
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.studies import Study
+from entropy_valley.reporting import formats, notes
+from entropy_valley.reporting.labels import method, method_in
+from entropy_valley.reporting.report import OfStudy, TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+NOTES = {
+    "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
+    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run.",
+    "cost": "Cost: calls over Fixed Ratio's.",
+    "calls": "Calls: forward passes a sentence as the paper counts them.",
+    "slots": "Slots: canvas slots in these calls, a sentence.",
+    "passes": "Passes: those really needed, a sentence.",
+    "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
+    "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
+    "latency_batched": "Batched: the same with all sentences of the benchmark together.",
+}
+
+
+@dataclass(frozen=True)
+class System:
+    """A row: what it is, its mean and deviation over runs, and its runs one by one."""
+
+    params: StudyParams
+    key: Mapping[str, Any]
+    mean: Mapping[str, Any]
+    std: Mapping[str, Any]
+    runs: Sequence[Mapping[str, Any]]
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it is the system whose lead over the others is shown."""
+        return tuple(self.key[name] for name in SYSTEM) == tuple(self.params.against)
+
+    def number(self, name: str, decimals: int) -> str:
+        """Mean ± deviation; of a single run its value alone."""
+        if len(self.runs) > 1:
+            return formats.mean_std(self.mean[name], self.std[name], decimals)
+        value = self.mean[name]
+        return formats.NOT_AVAILABLE if pd.isna(value) else formats.minus(f"{value:.{decimals}f}")
+
+    def lead(self) -> str:
+        """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
+        if self.is_tested or pd.isna(self.mean["lead"]):
+            return formats.NONE
+        if len(self.runs) == 1:
+            (run,) = self.runs
+            interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], 4)
+            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.params.resamples)}"
+        above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
+        return f"{formats.signed(self.mean['lead'], 4)} ({above} above, {below} below 0 of {len(self.runs)} runs)"
+
+    def cost(self) -> str:
+        text = self.number("cost", 2)
+        return text if text == formats.NOT_AVAILABLE else f"{text}×"
+
+    def closure(self) -> str:
+        counted = sum(not pd.isna(run["closure"]) for run in self.runs)
+        return formats.closure(self.mean["closure"], self.std["closure"], counted, len(self.runs))
+
+    def grid(self) -> list[float]:
+        """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
+        ratios = self.params.grids.get(self.key["direction"], {}).get(self.key["method"])
+        return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
+
+    def ratios(self) -> str:
+        grid = self.grid()
+        return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
+
+
+Cells = Callable[[System], str]
+
+
+COLUMNS = (
+    "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
+    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
+)  # fmt: skip
+
+
+def columns_of(params: StudyParams) -> dict[str, tuple[Column, Cells]]:
+    """Title and text of each of :data:`COLUMNS`."""
+    rival = method(params.against[0]).short
+    return {
+        "order": (Column("Order"), lambda system: system.key["order"]),
+        "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
+        "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
+        "ratios": (Column("Ratios"), System.ratios),
+        "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
+        "bleu": (Column("sacreBLEU", align="r"), lambda system: system.number("bleu", 2)),
+        "comet": (Column(params.metric_name), lambda system: system.number("comet", 4)),
+        "closure": (Column("Gap closure", align="r"), System.closure),
+        "lead": (Column(f"{rival} − system [95 % CI], p"), System.lead),
+        "cost": (Column("Cost", align="r"), System.cost),
+        "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
+        "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
+        "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
+        "untouched": (
+            Column("Untouched", align="r"),
+            lambda system: formats.percent(system.mean["untouched"], system.std["untouched"]),
+        ),
+        "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
+        "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
+    }
+
+
+class Systems(OfStudy, TableReport):
+    """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
+    the study asks for. Bold are the best scores of the systems that could be deployed."""
+
+    caption = (
+        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system"
+        " over each of the others, sentence by sentence, with its 95 % percentile bootstrap interval and "
+        "two-sided p. Oracle uses the reference's length and is an upper bound; bold marks the best of the "
+        "others. The CSV has every run, then means and deviations."
+    )
+    parsed = StudyParams
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment) if _timed(experiment.studies[self.name].columns) else []
+        return [*super().inputs(experiment), *(f"{cell.folder(experiment.results)}/latency.json" for cell in cells)]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
+        study, tables = experiment.studies[self.name], experiment.tables
+        grids: dict[str, dict[str, Any]] = {}
+        for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
+            grids.setdefault(direction, {})[name] = selector_settings(experiment, name, direction).get("ratios")
+        return {
+            "columns": study.columns,
+            "against": [study.against, tables.order, tables.steps],
+            "grids": grids,
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        """A method that deals another's canvases has nothing to time by itself."""
+        timed = {cell.method for cell in cells} if _timed(study.columns) else set()
+        for name in reassigned_methods(experiment):
+            if name in timed:
+                yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
+
+    def numbers(self, params: StudyParams) -> pd.DataFrame:
+        return study(params)
+
+    def table(self, params: StudyParams, numbers: pd.DataFrame) -> Table:
+        columns = {name: columns_of(params)[name] for name in params.columns}
+        places: dict[tuple[Any, ...], list[System]] = {}
+        for system in systems(params, numbers):
+            places.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
+        sections = tuple(
+            Section(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
+            for place, rows in places.items()
+        )
+        head = (Column("System", align="l"), *(column for column, _ in columns.values()))
+        timing = notes.timing(params) if _timed(params.columns) else ()
+        return Table(head, sections, (*_notes(params), *timing))
+
+
+def _timed(columns: Sequence[str]) -> bool:
+    return bool(TIMED.keys() & set(columns))
+
+
+def systems(params: StudyParams, frame: pd.DataFrame) -> list[System]:
+    """The rows of the table, in the order of the cells."""
+    found = []
+    for key, group in frame.groupby([*PLACE, *SYSTEM], sort=False):
+        parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
+        named = dict(zip((*PLACE, *SYSTEM), key, strict=True))
+        found.append(System(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
+    return found
+
+
+def _group(system: System, rivals: Sequence[System], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+    cells = (
+        Cell(text(system), name in ("comet", "bleu") and _is_best(system, rivals, name))
+        for name, (_, text) in columns.items()
+    )
+    return Group(_label(system), (Row(tuple(cells), shaded=system.is_tested),))
+
+
+def _label(system: System) -> str:
+    """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
+    params, key = system.params, system.key
+    label = method_in(params, key["method"], key["direction"])
+    _, order, steps = params.against
+    unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
+    others = [own for name, (main, own) in unsaid.items() if name not in params.columns and own != main]
+    return ", ".join([label, *others])
+
+
+def _is_best(system: System, rivals: Sequence[System], name: str) -> bool:
+    deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
+    return system in deployable and system.mean[name] == max(rival.mean[name] for rival in deployable)
+
+
+def _heading(params: StudyParams, place: Sequence[str], rows: Sequence[System]) -> str:
+    backbone, direction, testset = place
+    sentences = f"N = {rows[0].mean['sentences']:.0f}"
+    return ", ".join([params.label("backbones", backbone), params.place(direction, testset), sentences])
+
+
+def _notes(params: StudyParams) -> tuple[Note, ...]:
+    _, order, steps = params.against
+    seeds = len({cell.seed for cell in params.cells})
+    first = f"Reveal order {order}, T = {steps}, unless a row says otherwise; {seeds} run{'s' if seeds > 1 else ''}"
+    lines = [
+        f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best but for upper bounds.",
+        *(NOTES[name] for name in params.columns if name in NOTES),
+    ]
+    if "lead" in params.columns:
+        lines.append(
+            "Leads: sentence by sentence, percentile bootstrap in each run, two-sided p; above, below: whole intervals."
+        )
+    return tuple(Note(line) for line in lines)

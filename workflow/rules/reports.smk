@@ -1,0 +1,81 @@
+# Tables, figures and files of numbers: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
+
+
+def in_folder(folder, *endings):
+    """The reports of a folder that have these endings, by file."""
+    return {
+        path.split("/")[1]: report
+        for path, report in REPORTS.items()
+        if path.startswith(folder) and report.endings == endings
+    }
+
+
+TABLES = in_folder("tables", "tex", "md", "csv")
+NUMBERS = in_folder("tables", "csv")
+FIGURES = in_folder("figures", "pdf", "png", "csv")
+
+
+rule table:
+    """A table: LaTeX, Markdown and its numbers."""
+    input:
+        lambda w: TABLES[w.table].inputs(EXPERIMENT),
+    output:
+        tex=f"{R}/tables/{{table}}.tex",
+        md=report(f"{R}/tables/{{table}}.md", caption="../report/caption.rst", category="Tables"),
+        csv=report(f"{R}/tables/{{table}}.csv", caption="../report/caption.rst", category="Tables"),
+    log:
+        f"{R}/logs/table/{{table}}.log",
+    wildcard_constraints:
+        table=one_of(TABLES),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        report=lambda w: TABLES[w.table].key,
+        params=lambda w: TABLES[w.table].params(EXPERIMENT),
+        caption=lambda w: paths.Unrecorded(TABLES[w.table].described(EXPERIMENT)),
+    shell:
+        "python workflow/scripts/report.py {params.report} {params.params:q}"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+rule numbers:
+    """Numbers alone, as CSV."""
+    input:
+        lambda w: NUMBERS[w.numbers].inputs(EXPERIMENT),
+    output:
+        report(f"{R}/tables/{{numbers}}.csv", caption="../report/caption.rst", category="Tables"),
+    log:
+        f"{R}/logs/numbers/{{numbers}}.log",
+    wildcard_constraints:
+        numbers=one_of(NUMBERS),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        report=lambda w: NUMBERS[w.numbers].key,
+        params=lambda w: NUMBERS[w.numbers].params(EXPERIMENT),
+        caption=lambda w: paths.Unrecorded(NUMBERS[w.numbers].described(EXPERIMENT)),
+    shell:
+        "python workflow/scripts/report.py {params.report} {params.params:q} --csv {output:q} 2> >(tee {log:q} >&2)"
+
+
+rule figure:
+    """A figure: PDF, PNG and the plotted numbers."""
+    input:
+        lambda w: FIGURES[w.figure].inputs(EXPERIMENT),
+    output:
+        pdf=f"{R}/figures/{{figure}}.pdf",
+        png=report(f"{R}/figures/{{figure}}.png", caption="../report/caption.rst", category="Figures"),
+        csv=f"{R}/figures/{{figure}}.csv",
+    log:
+        f"{R}/logs/figure/{{figure}}.log",
+    wildcard_constraints:
+        figure=one_of(FIGURES),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        report=lambda w: FIGURES[w.figure].key,
+        params=lambda w: FIGURES[w.figure].params(EXPERIMENT),
+        caption=lambda w: paths.Unrecorded(FIGURES[w.figure].described(EXPERIMENT)),
+    shell:
+        "python workflow/scripts/report.py {params.report} {params.params:q}"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"

@@ -1,0 +1,25 @@
+"""Make a table or a figure: report.py KEY PARAMS, then a path for each of its endings: --tex T --md M --csv C, …"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from entropy_valley import errors
+from entropy_valley.reporting import reports
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("report", help="its name in the registry, such as tables/main")
+    parser.add_argument("params", help="JSON, or @file.json")
+    report = reports.find(parser.parse_known_args()[0].report)()
+    for ending in report.endings:
+        parser.add_argument(f"--{ending}", type=Path, required=True)
+    paths = vars(parser.parse_args())
+    paths.pop("report")
+    report.write(report.parsed.parse(paths.pop("params")), **paths)
+
+
+if __name__ == "__main__":
+    errors.run(main)
