@@ -15,7 +15,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="what it is; named after the metric")
     arguments = parser.parse_args()
     files.make_once(arguments.folder, lambda work: fetch(arguments.repository, arguments.out.stem, work))
-    files.write_json(arguments.out, files.read_json(arguments.folder / "comet.json"))
+    found = files.read_json(arguments.folder / "comet.json")
+    if found["repository"] != arguments.repository:
+        problem = f"has {found['repository']}, but the config asks for {arguments.repository}"
+        raise errors.InputError(arguments.folder, problem, "Move it away, or give the metric another name.")
+    files.write_json(arguments.out, found)
 
 
 def fetch(repository: str, name: str, work: Path) -> None:
@@ -25,8 +29,9 @@ def fetch(repository: str, name: str, work: Path) -> None:
     hub.download(repository, commit, work, ["*.ckpt", "*.yaml", "LICENSE*", "README.md"], key)
     encoder = yaml.safe_load((work / "hparams.yaml").read_text())["pretrained_model"]
     # The checkpoint holds the encoder's weights, but COMET reads its tokenizer and config by name, here first.
-    hub.download(encoder, None, work / encoder, ["*.json", "*.model"], key)
+    hub.download(encoder, None, work / encoder, ["*.json", "*.model", "vocab.txt"], key)
     files.write_json(work / "comet.json", {"repository": repository, "revision": commit})
 
 
-errors.run(main)
+if __name__ == "__main__":
+    errors.run(main)

@@ -1,4 +1,4 @@
-"""Train the demo's COMET estimator on corrupted references, check it on held-out ones, and write it as COMET does."""
+"""Train the toy COMET on corrupted references, check it on held-out ones, and write it as COMET does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors, files
-from entropy_valley.demo import toy_comet as embedded_comet
-from entropy_valley.demo import toy_comet_training as estimator_training
+from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
 
 TOKENIZER_PAIRS = 20_000
@@ -29,20 +28,20 @@ def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folde
     import torch
 
     torch.set_num_threads(1)  # one thread gives one result, on any number of cores
-    pairs = estimator_training.draw_pairs(_read(corpora), config.steps * config.pairs, config.seed)
+    pairs = toy_comet_training.draw_pairs(_read(corpora), config.steps * config.pairs, config.seed)
     texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
-    model = embedded_comet.new_model(folder, embedded_comet.train_tokenizer(texts, config), config)
-    estimator_training.train(model, estimator_training.examples(pairs, config), config)
-    correlations = estimator_training.evaluate(model, _read(dev), config.seed + 2)
-    estimator_training.check(correlations["all"], config.minimum_spearman)
-    checkpoint = embedded_comet.write_checkpoint(model, folder)
-    card = {
+    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, config), config)
+    toy_comet_training.train(model, toy_comet_training.examples(pairs, config), config)
+    correlations = toy_comet_training.evaluate(model, _read(dev), config.seed + 2)
+    toy_comet_training.check(correlations["all"], config.minimum_spearman)
+    checkpoint = toy_comet.write_checkpoint(model, folder)
+    identity = {
         "digest": files.file_digest(checkpoint),
         "settings": config.model_dump(),
         "corpora": {_direction(path): files.file_digest(path) for path in corpora},
         "spearman": correlations,
     }
-    files.write_json(folder / "comet.json", card)
+    files.write_json(folder / "comet.json", identity)
 
 
 def _read(paths: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:

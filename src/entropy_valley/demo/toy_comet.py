@@ -1,4 +1,4 @@
-"""A COMET estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
+"""The toy COMET: a quality estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
 
     <folder>/hparams.yaml              what comet.load_from_checkpoint reads first, two folders above …
     <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version

@@ -1,4 +1,4 @@
-"""Training the embedded COMET estimator on spoiled references, and the gate it must pass before it scores anything."""
+"""Training of the toy COMET on corrupted references, and the check that it must pass before it scores anything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A sentence pair with spoiled copies of its reference and the quality of each."""
+    """A sentence pair with corrupted copies of its reference and the quality of each."""
 
     pair: Pair
     hypotheses: list[str]
@@ -74,7 +74,7 @@ def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     schedule = get_cosine_schedule_with_warmup(optimizer, config.warmup, len(batches))
     model.train()
-    bar = progress(batches, description="COMET estimator", unit="step")
+    bar = progress(batches, description="toy COMET", unit="step")
     for batch in bar:
         optimizer.zero_grad()
         loss = _loss(model, batch)
@@ -87,7 +87,7 @@ def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -
 
 
 def evaluate(model: Any, corpora: Mapping[str, Sequence[Mapping[str, str]]], seed: int) -> dict[str, dict[str, float]]:
-    """Spearman's ρ of score and known quality on spoiled held-out references.
+    """Spearman's ρ of score and known quality on corrupted held-out references.
 
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
     gated kinds pooled. "all" pools the directions.
@@ -112,7 +112,7 @@ def check(correlations: Mapping[str, float], minimum: float) -> None:
     weak = {kind: round(correlations[kind], 3) for kind in GATED if not correlations[kind] >= minimum}  # NaN is weak
     if weak:
         raise InputError(
-            "COMET estimator",
+            "toy COMET",
             f"Spearman correlation with the known corruption below {minimum} on held-out sentences: {weak}",
             "Raise scoring.comet.training.steps, or give more training sentences.",
         )

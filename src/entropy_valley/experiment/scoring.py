@@ -20,11 +20,11 @@ RESERVED = ("comet", "id", "digests", "sentences", "signatures")  # keys of the 
 
 
 class CometSection(MainComet):
-    """The COMET checkpoint of the main metric: a hub name, a local ``.ckpt``, or the toy estimator trained here."""
+    """The COMET checkpoint of the main metric: a hub name, a local ``.ckpt``, or the toy COMET trained here."""
 
     label: str = LABEL
     batch_size: PositiveInt = Field(description="sentences per pass; with 1 no score depends on its neighbours")
-    training: Estimator | None = Field(None, description="trains the toy estimator (demo only)")
+    training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
 
     @model_validator(mode="after")
     def _one_origin(self) -> CometSection:

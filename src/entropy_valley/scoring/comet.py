@@ -1,4 +1,4 @@
-"""Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the demo's toy estimator.
+"""Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the toy COMET of the demo.
 
 The model is run by a plain loop over its own ``prepare_sample`` and ``predict_step`` instead of ``predict``:
 Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several tasks.
@@ -132,7 +132,7 @@ class Comet(Section):
 
 
 class MainComet(Comet):
-    """The main metric: COMET-22 or another checkpoint, or the toy estimator where there is none."""
+    """The main metric: COMET-22 or another checkpoint, or the toy COMET where there is none."""
 
     name: Name | None = Field(None, description=f"its key in files; null: {RELEASED}, or {TOY} without a checkpoint")
     checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
