@@ -5,21 +5,17 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "entropy_valley"
-ROOMS = {
-    "corpus": ["corpus"],
-    "training": ["backbone", "training"],
-    "decoding": ["backbone", "canvas", "decoding"],
-    "scoring": ["scoring"],
-    "analysis": ["analysis", "reporting"],
-}
+RULES = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+IMPORTS = grimp.build_graph("entropy_valley", include_external_packages=True, exclude_type_checking_imports=True)
 
 
 def canonical(name: str) -> str:
@@ -40,38 +36,56 @@ PROJECT = pins((ROOT / "pyproject.toml").read_text())
 DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
 
+SCRIPTS: dict[str, set[str]] = {}
+for rule in re.split(r"^rule ", RULES, flags=re.MULTILINE):
+    for stage in re.findall(r"envs/(\w+)\.yaml", rule):
+        SCRIPTS.setdefault(stage, set()).update(re.findall(r"workflow/scripts/(\w+)\.py", rule))
+
+
 def test_every_environment_belongs_to_a_stage():
-    assert {path.stem for path in (ROOT / "envs").iterdir()} == set(ROOMS)
+    assert {path.stem for path in (ROOT / "envs").iterdir()} == SCRIPTS.keys()
 
 
-@pytest.mark.parametrize("stage", ROOMS)
+@pytest.mark.parametrize("stage", SCRIPTS)
 def test_pins_are_the_locks(stage):
     expected = {**LOCK, "torch": PROJECT["torch"]}
     assert environment(stage) == {name: expected[name] for name in environment(stage)}
 
 
-@pytest.mark.parametrize("stage", ROOMS)
+@pytest.mark.parametrize("stage", SCRIPTS)
 def test_what_a_stage_imports_is_in_its_environment(stage):
-    paths = [
-        *PACKAGE.glob("*.py"),
-        *(path for room in ["config", *ROOMS[stage]] for path in (PACKAGE / room).rglob("*.py")),
-    ]
-    needed = {name for path in paths for name in third_party(path)}
+    assert SCRIPTS[stage]
+    needed = {name for script in SCRIPTS[stage] for name in third_party(script)}
     assert needed - environment(stage).keys() == set()
 
 
-def third_party(path: Path) -> set[str]:
-    """Distributions that a file imports, at its top or later."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
-    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    names = {module.split(".")[0] for module in modules} - sys.stdlib_module_names - {"entropy_valley"}
+def third_party(script: str) -> set[str]:
+    """Distributions that a script imports, itself or through the package, at a file's top or later."""
+    todo, seen = imported(ROOT / "workflow" / "scripts" / f"{script}.py"), set()
+    while todo:
+        module = todo.pop()
+        if module not in seen:
+            seen.add(module)
+            todo |= {module.rpartition(".")[0]} if "." in module else set()  # importing a.b runs a/__init__.py, too
+            todo |= IMPORTS.find_modules_directly_imported_by(module) if module in IMPORTS.modules else set()
+    names = {module.split(".")[0] for module in seen} - sys.stdlib_module_names - {"entropy_valley"}
     return {canonical(DISTRIBUTIONS[name][0]) for name in names}
+
+
+def imported(path: Path) -> set[str]:
+    """What a file names in its imports: modules, and what it takes from them, which may be modules too."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    taken = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return plain | {f"{node.module}.{alias.name}" for node in taken for alias in node.names}
 
 
 def test_the_lock_holds_the_projects_pins_and_no_torch():
     assert "torch" not in LOCK
     assert {name: version for name, version in PROJECT.items() if name != "torch"}.items() <= LOCK.items()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    assert {canonical(re.match(r"[\w.-]+", one)[0]) for one in wanted} - {"torch"} <= LOCK.keys()
 
 
 def test_the_lock_is_whole_and_portable():
