@@ -4,10 +4,10 @@ PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 INSTALLED := $(VENV)/.installed
-# The lock leaves torch out: its builds (CPU, one for each CUDA version) have hashes of their own.
+# The lock leaves torch out: each of its builds (CPU, CUDA versions) has its own hashes.
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 export PATH := $(BIN):$(PATH)
-# Small models on few cores: more threads than this only get in each other's way.
+# Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: install demo demo-full test lint lock clean
@@ -37,6 +37,7 @@ endef
 test: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --timeout 540
 
+# ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install
 	ruff check .
 	ruff format --check .
@@ -53,4 +54,4 @@ lock:
 	mv requirements.lock.new requirements.lock
 
 clean:
-	rm -rf .snakemake .pytest_cache .ruff_cache .hypothesis build
+	rm -rf .snakemake .pytest_cache .ruff_cache .hypothesis .import_linter_cache build

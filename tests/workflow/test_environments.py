@@ -15,7 +15,9 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-IMPORTS = grimp.build_graph("entropy_valley", include_external_packages=True, exclude_type_checking_imports=True)
+IMPORTS = grimp.build_graph(
+    "entropy_valley", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+)
 
 
 def canonical(name: str) -> str:

@@ -1,13 +1,13 @@
-# What several stages say in the same words.
+# What several stages share.
 
 
 def one_of(names):
-    """A wildcard's constraint; one that nothing meets where there are no names."""
+    """A wildcard's constraint: one of the names; without names it matches nothing."""
     return "|".join(names) or "none"
 
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# Length methods whose canvases are another's, dealt anew; and the others.
+# Length methods that reassign the canvases of another one; and the others.
 REASSIGNED = methods.reassigned_methods(EXPERIMENT)
 CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
@@ -31,7 +31,7 @@ def given_adapter(wildcards):
 
 
 def given_files(wildcards):
-    """The files of a given adapter, watched for changes; ones that are not there are left to the script's clear error."""
+    """The files of a given adapter, watched for changes. If some are missing, the script says so."""
     folder = given_adapter(wildcards).folder
     return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
 
@@ -42,34 +42,29 @@ def adapter_of(wildcards):
     return [] if zero_shot else f"{run_of(wildcards).folder(R)}/adapter"
 
 
-def adapter_option(wildcards):
-    return paths.Unrecorded(f"--adapter {shlex.quote(path)}" if (path := adapter_of(wildcards)) else "")
-
-
-def statistics_of(wildcards):
-    """The length statistics of a run, for the methods that are fitted to it."""
-    needed = methods.needs_statistics(EXPERIMENT, wildcards.method)
-    return f"{run_of(wildcards).folder(R)}/length_statistics.json" if needed else []
-
-
-def statistics_option(wildcards):
-    return paths.Unrecorded(f"--statistics {shlex.quote(path)}" if (path := statistics_of(wildcards)) else "")
-
-
 def reassigned_from(wildcards):
-    """The canvases whose ratios a control deals to other sentences."""
+    """The canvases that a control reassigns to other sentences."""
     method = getattr(EXPERIMENT.length_methods, wildcards.method)
     return f"{run_of(wildcards).folder(R)}/{wildcards.testset}/{method.of}/canvas.jsonl"
 
 
-def length_head_of(wildcards):
-    """The length head of a run, for the methods that ask it."""
-    needed = methods.needs_length_head(EXPERIMENT, wildcards.method)
-    return f"{run_of(wildcards).folder(R)}/length_head.safetensors" if needed else []
+def file_for_method(name, needs):
+    """A file of the run, for the methods that need it."""
+    return lambda wildcards: f"{run_of(wildcards).folder(R)}/{name}" if needs(EXPERIMENT, wildcards.method) else []
 
 
-def length_head_option(wildcards):
-    return paths.Unrecorded(f"--length-head {shlex.quote(path)}" if (path := length_head_of(wildcards)) else "")
+statistics_of = file_for_method("length_statistics.json", methods.needs_statistics)
+length_head_of = file_for_method("length_head.safetensors", methods.needs_length_head)
+
+
+def option(name, path_of):
+    """A script's option for a path; none where there is no path."""
+    return lambda wildcards: paths.Unrecorded(f"{name} {shlex.quote(path)}" if (path := path_of(wildcards)) else "")
+
+
+adapter_option = option("--adapter", adapter_of)
+statistics_option = option("--statistics", statistics_of)
+length_head_option = option("--length-head", length_head_of)
 
 
 def canvas_gpu(wildcards):
@@ -83,8 +78,8 @@ def backbone_folder(wildcards):
 
 
 def backbone_ready(wildcards):
-    """What says that the checkpoint is there: itself where it is made here, else its manifest, which stays in its place
-    when the checkpoint moves."""
+    """The file that stands for the checkpoint: the checkpoint itself if it is made here, else its manifest, which stays
+    where it is when the checkpoint moves."""
     made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
     origin = paths.checkpoint_of(EXPERIMENT, wildcards.backbone)
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
@@ -96,7 +91,7 @@ def by_direction(wildcards, paths):
 
 
 def own_files(name):
-    """A user's own text files, watched for changes; one that is not there is left to the script's clear error."""
+    """A user's own text files, watched for changes. If one is missing, the script says so."""
     source = EXPERIMENT.sources[name]
     paths = [source.source, source.target] if source.name == "files" else []
     return [path for path in paths if os.path.exists(path)]

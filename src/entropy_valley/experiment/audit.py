@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from rich.console import Console
+from rich.table import Table
+
 from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.files import write_text
@@ -41,9 +44,6 @@ def report(experiment: Experiment, tsv: str | Path | None = None, log: str | Pat
 
 def show(states: list[tuple[Cell, str]], file: IO[str] | None = None) -> None:
     """Print done / all by backbone and direction, each missing cell's coordinates grouped, and the total."""
-    from rich.console import Console
-    from rich.table import Table
-
     console = Console(file=file)
     if not console.is_terminal:
         console = Console(file=file, width=120)  # a log has no width to fit

@@ -1,14 +1,15 @@
-"""What no single key of a config can know: names that nothing defines, directions without ratios, …"""
+"""Cross-key validation: names that are not defined, directions without ratios, variants of variants, …"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from entropy_valley.experiment.matrix import COMPARED, DEV
 from entropy_valley.experiment.orders import order_problems
 from entropy_valley.experiment.scoring import metric_problems
 
-Problem = tuple[tuple[str | int, ...], str]
+Problem = tuple[tuple[str | int, ...], str]  # the path of a key, and what would be right
 
 
 def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
@@ -43,8 +44,6 @@ def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    from entropy_valley.experiment.matrix import DEV
-
     defined = _section(merged, "sources")
     if DEV in defined:
         yield ("sources", DEV), "is the name of the development pairs; give the source another one"
@@ -68,8 +67,6 @@ def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    from entropy_valley.experiment.matrix import COMPARED
-
     methods = _list(_section(merged, "matrix").get("methods"))
     missing = [name for name in COMPARED if name not in methods]
     if missing:
