@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
-from readings import search
+from readings import STATISTICS, search
 
 from entropy_valley.canvas.length_methods import LENGTH_METHODS, make_method
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.params import methods
 
@@ -26,7 +28,7 @@ def experiment(tmp_path, monkeypatch):
 
 
 def test_it_is_short():
-    assert len((CODE + BLOCK).splitlines()) < 30
+    assert len((CODE + BLOCK).splitlines()) < 32
 
 
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
@@ -40,11 +42,41 @@ def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     assert not methods.needs_statistics(experiment, "confident")
 
 
-def test_it_may_ask_for_statistics(experiment, tmp_path, monkeypatch):
-    declared = CODE.replace("sees_reference = False", "sees_reference = False\n    uses_statistics = True")
-    (tmp_path / "fitted_lengths.py").write_text(declared.replace("ratios):", "ratios, statistics):", 1))
+PLAIN = """
+class MostConfident:
+    sees_reference = False
+    uses_statistics = True
+
+    def __init__(self, ratios, statistics):
+        self.ratios, self.statistics = ratios, statistics
+
+    def propose(self, sentence, probes):
+        return {int(ratio * sentence.source_tokens) for ratio in self.ratios}
+
+    def choose(self, sentence, probes):
+        return Choice(max(probes))
+"""
+FITTED = CODE.replace("import Choice, LengthMethod", "import Choice, Fitted").replace("(LengthMethod)", "(Fitted)")
+
+
+@pytest.mark.parametrize("code", [PLAIN, FITTED], ids=["plain", "of fields"])
+def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
+    (tmp_path / "fitted_lengths.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "fitted_lengths", raising=False)
     settings = {"selector": "fitted_lengths:MostConfident", "ratios": [1.0]}
-    assert make_method("fitted", settings).propose is not None
+    assert make_method("fitted", settings, STATISTICS).statistics is STATISTICS
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")
+
+
+def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):
+    bad = "{en-zh: [0.7, -0.8], zh-en: [1.1], en-de: [1.5]}, ratio: 1"
+    (tmp_path / "mine.yaml").write_text(re.sub(r"\{en-zh.*?\}", bad, BLOCK))
+    with pytest.raises(InputError) as caught:
+        load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
+    assert "2 problems" in str(caught.value)
+    key = "mine.yaml: length_methods.confident"
+    assert f"{key}.ratios.en-zh.1 = -0.8: Input should be greater than 0" in str(caught.value)
+    assert f"{key}.ratio = 1: unknown key" in str(caught.value)

@@ -28,7 +28,7 @@ def block(cls: type[BaseModel], key: str, name: str, description: str | None = N
     if description:
         naming = (named | None, Field(None, description=description))
     else:
-        naming = (named, Field(description="names it"))
+        naming = (named, Field(description="one of ours"))
     fields = {field: (_kind(info), _without_type(info)) for field, info in cls.model_fields.items()}
     said = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0]
     return create_model(title or cls.__name__, __base__=Section, __doc__=said, **{**fields, key: naming})

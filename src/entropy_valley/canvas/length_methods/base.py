@@ -104,3 +104,7 @@ class Fitted(LengthMethod):
     def __init__(self, statistics: LengthStatistics | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self._statistics = statistics
+
+    @property
+    def statistics(self) -> LengthStatistics | None:
+        return self._statistics

@@ -53,7 +53,7 @@ class CalibratedConfidence(Fitted):
 
     def _cost(self, reading: Reading) -> float:
         length = len(reading.tokens)
-        return -round(mean_confidence(reading) / self._statistics.confidence_bias(length), 6)
+        return -round(mean_confidence(reading) / self.statistics.confidence_bias(length), 6)
 
 
 def mean_confidence(reading: Reading) -> float:

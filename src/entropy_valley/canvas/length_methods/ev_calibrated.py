@@ -18,6 +18,6 @@ class CalibratedEntropyValley(OnGrid, Fitted):
     """
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        expected = {length: self._statistics.expected_entropy(length) for length in probes}
+        expected = {length: self.statistics.expected_entropy(length) for length in probes}
         scores = {length: round(mean_entropy(probes[length]) / expected[length], 6) for length in probes}
         return Choice.lowest(scores)

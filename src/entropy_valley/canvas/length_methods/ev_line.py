@@ -29,7 +29,7 @@ class LineEntropyValley(Fitted):
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        expected = self._statistics.line.expected(sentence.source_tokens)
+        expected = self.statistics.line.expected(sentence.source_tokens)
         first = max(SHORTEST, round(expected) - self.candidates)
         near = range(first, first + 2 * self.candidates + 1)
         return sorted(near, key=lambda length: (abs(length - expected), length))[: self.candidates]
@@ -38,5 +38,5 @@ class LineEntropyValley(Fitted):
         return Choice.lowest({length: self._score(sentence, length, reading) for length, reading in probes.items()})
 
     def _score(self, sentence: Sentence, length: int, reading: Reading) -> float:
-        z = self._statistics.line.z(length, sentence.source_tokens)
+        z = self.statistics.line.z(length, sentence.source_tokens)
         return round(mean_entropy(reading) + self.weight * (z - self.shift) ** 2 / 2, 6)

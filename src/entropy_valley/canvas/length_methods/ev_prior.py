@@ -28,13 +28,13 @@ class PriorEntropyValley(Fitted):
     window: Rate = Field(3.0, description="candidates have |z| at most this")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        mean, std, tokens = self._statistics.ratio_mean, self._statistics.ratio_std, max(1, sentence.source_tokens)
+        mean, std, tokens = self.statistics.ratio_mean, self.statistics.ratio_std, max(1, sentence.source_tokens)
         low, high = (tokens * (mean + side * self.window * std) for side in (-1, 1))
         candidates = range(max(SHORTEST, math.ceil(low)), math.floor(high) + 1)
         return candidates or (max(SHORTEST, round(tokens * mean)),)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        z = {length: self._statistics.z(length, sentence.source_tokens) for length in probes}
+        z = {length: self.statistics.z(length, sentence.source_tokens) for length in probes}
         return Choice.lowest(
             {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
         )

@@ -15,4 +15,4 @@ class LengthLine(Unprobed, Fitted):
     The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least."""
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        return Choice(max(SHORTEST, round(self._statistics.line.expected(sentence.source_tokens))))
+        return Choice(max(SHORTEST, round(self.statistics.line.expected(sentence.source_tokens))))

@@ -1,0 +1,131 @@
+"""Reveal orders and variable-length decoders of docs/extending.md, as a user would follow it, and wrong ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.length_methods import make_method
+from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.translator import Translator
+from entropy_valley.engine.order import sourceless_steps
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.params import methods
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+OWN = {
+    name: (code, block)
+    for name, code, block in re.findall(r"```python\n# (\w+)\.py(.*?)```\n\n```yaml\n(.*?)```", GUIDE, re.DOTALL)
+}
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    """The config with a block of the user's own, whose class is in a module of the user's own."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load(module, code, block):
+        (tmp_path / f"{module}.py").write_text(f"#{code}")
+        (tmp_path / "mine.yaml").write_text(block)
+        return load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
+
+    return load
+
+
+def translate(llada, settings):
+    prompt, ratio = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
+    translator = Translator(llada, prompt, ratio, settings["order"], 4, order_settings=settings["order_settings"])
+    return translator.translate(["Anna sees it", "the cat paints the old red car"])
+
+
+def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
+    settings = methods.order_settings(loaded("my_orders", *OWN["my_orders"]), "outward")
+    assert settings == {"order": "my_orders:Outward", "order_settings": {"reach": 2.0}}
+    denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
+    assert (denoising.variable_length, denoising.steps, denoising.order.reach) == (None, 4, 2.0)
+    assert len(translate(llada, settings)) == 2
+
+
+def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
+    settings = methods.order_settings(loaded("my_decoders", *OWN["my_decoders"]), "append")
+    assert settings == {"order": "my_decoders:Append", "order_settings": {"masks": 4, "cap": 256}}
+    denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
+    assert (denoising.order, denoising.steps, denoising.variable_length.masks) == (None, 0, 4)
+    assert all(translation.length > 2 for translation in translate(llada, settings))
+
+
+GUIDED = """
+from entropy_valley.engine.order import SourceGuided
+
+
+class Late(SourceGuided):
+    first: int = 2
+
+    def needs_sourceless(self, step, steps):
+        return step >= self.first
+"""
+
+
+def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypatch):
+    (tmp_path / "late_orders.py").write_text(GUIDED + "    def scores(self, slots): return slots.sig\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    order = Denoising.named("late_orders:Late", 4, "llada", {"first": 3, "backward": True}).order
+    assert order.backward and sourceless_steps(order, 8, 8) == 5
+
+
+BAD = """
+from entropy_valley.decoding.variable_length.base import ByBlock
+from entropy_valley.settings import Section
+
+
+class NoScores:
+    pass
+
+
+class NoCap:
+    def advance(self, seen, eos_id, step, most): ...
+
+
+class Order(Section):
+    reach: float = 0.0
+
+    def scores(self, slots): ...
+
+
+class Decoder(ByBlock):
+    def advance(self, seen, eos_id, step, most): ...
+
+
+class Plain:
+    def __init__(self, reach):
+        self.reach = 1 / reach
+
+    def scores(self, slots): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "problem"),
+    [
+        ("{order: 'bad_ones:NoScores'}", "mine", "has no scores"),
+        ("{order: 'bad_ones:NoCap'}", "mine", "has no cap"),
+        ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "has no attribute 'Missing'"),
+        ("{order: 'bad_ones:BAD'}", "mine", "is no class"),
+        ("{order: 'bad_ones:Order', reach: far}", "mine.reach = 'far'", "valid number"),
+        ("{order: 'bad_ones:Order', reech: 1}", "mine.reech = 1", "unknown key"),
+        ("{order: 'bad_ones:Decoder', masks: 0}", "mine.masks = 0", "greater than 0"),
+        ("{order: 'bad_ones:Plain'}", "mine", "missing 1 required positional argument: 'reach'. It takes reach"),
+        ("{order: 'bad_ones:Plain', reach: 0}", "mine", "division by zero"),
+    ],
+)
+def test_a_wrong_one_is_one_problem_at_load(loaded, block, key, problem):
+    with pytest.raises(InputError) as caught:
+        loaded("bad_ones", f"{BAD}BAD = 1\n", f"reveal_orders: {{mine: {block}}}")
+    message = str(caught.value)
+    assert "1 problem:" in message and f"mine.yaml: reveal_orders.{key}" in message
+    assert problem in message
