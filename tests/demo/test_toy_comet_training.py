@@ -10,6 +10,7 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples, spearman
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet
+from entropy_valley.scoring.job import Job
 
 CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
 
@@ -60,13 +61,15 @@ def test_training_makes_a_metric(tmp_path, run_script):
         tmp_path / "two" / comet.CHECKPOINT
     )
     card = files.read_json(tmp_path / "one" / "comet.json")
-    assert card["digest"] == comet.Comet(tmp_path / "one").digest
+    trained = comet.MainComet(checkpoint=None)
+    trained.prepare(Job("zh", tmp_path / "one"))
+    assert card["digest"] == trained.digest
     assert min(card["spearman"]["all"][kind] for kind in ("drop", "repeat", "replace")) >= 0.75
 
     reference = "我的医生会把一台相机擦干净。"
     hypotheses = [reference, reference[:-3], reference[:-7], ""]
     sources = ["My doctor will clean a camera."] * 4
-    scores = comet.Comet(tmp_path / "one").segment_scores(sources, hypotheses, [reference] * 4)
+    scores = trained.segment_scores(sources, hypotheses, [reference] * 4)
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score < 1.05 for score in scores)
 
