@@ -1,0 +1,135 @@
+"""One way to decode: with and without a store, whatever is shared, each sentence is the plain reference's."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_checkpoints import SOURCES
+
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.length_methods import Sentence, make_method
+from entropy_valley.decoding import reference
+from entropy_valley.decoding import reference_variable_length as plain_form
+from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.engine.context import Inputs
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.store import Store
+
+EV = {"ratios": [0.6, 0.8, 1.0]}
+MED, DAEDAL = Denoising.named("med", 4, "llada"), Denoising.named("daedal", 4, "llada", {"eos_window": 1, "cap": 24})
+
+
+@pytest.fixture(scope="module")
+def inputs(llada):
+    prompt = Prompt("Say: {src}\nIn German: ", llada.tokenizer)
+    prompts = [prompt.encode(source) for source in SOURCES[::4]]
+    return Inputs("test", range(len(prompts)), prompts, prompt.encode(""), llada.context)
+
+
+@pytest.fixture(scope="module")
+def sentences(inputs):
+    return [Sentence(3 + place) for place in range(len(inputs.prompts))]
+
+
+def stored(llada, inputs, folder):
+    """A pipeline with a store, and what it counts."""
+    ledger, memo = Ledger(), Memo(Store(folder), "checkpoint", "numerics")
+    return Pipeline(Runner(lambda: Engine(llada, ledger, budget=200), ledger, memo), inputs), ledger
+
+
+def unloaded(inputs, folder):
+    """As :func:`stored`, and loading the model fails."""
+    memo = Memo(Store(folder), "checkpoint", "numerics")
+    return Pipeline(Runner(lambda: pytest.fail("the model was loaded"), Ledger(), memo), inputs)
+
+
+def translations(pipeline, sentences, denoising=MED, method="ev"):
+    done = dict(pipeline.translate(make_method(method, EV), dict(enumerate(sentences)), denoising))
+    return [done[place] for place in range(len(sentences))]
+
+
+@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
+def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sentences, tmp_path, denoising):
+    without = translations(Pipeline.of(Engine(llada), inputs), sentences, denoising)
+    pipeline, _ = stored(llada, inputs, tmp_path)
+    assert translations(pipeline, sentences, denoising) == without
+    for prompt, sentence, (row, decoded) in zip(inputs.prompts, sentences, without, strict=True):
+        means = {length: mean_entropy(llada, prompt, length) for length in row["candidates"]}
+        assert row["length"] == min(sorted(means), key=means.__getitem__)
+        assert len(means) > 1 or sentence.source_tokens < 4
+        (one,) = decoded.values()
+        if denoising is MED:
+            text = reference.decode(llada, prompt, row["length"], 4)[1]
+        else:
+            tokens, _ = plain_form.daedal(llada, prompt, row["length"], 1, 24)
+            text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
+        assert one.tokens[: one.text] == text
+
+
+@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
+def test_a_second_run_loads_no_model(llada, inputs, sentences, tmp_path, denoising):
+    first = translations(stored(llada, inputs, tmp_path)[0], sentences, denoising)
+    assert translations(unloaded(inputs, tmp_path), sentences, denoising) == first
+
+
+@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
+def test_the_two_halves_are_the_whole(llada, inputs, sentences, tmp_path, denoising):
+    halves, apart = stored(llada, inputs, tmp_path / "halves")
+    rows = halves.choose(make_method("ev", EV), sentences)
+    assert apart.computed == sum(row["calls"] for row in rows)
+    decoded = halves.denoise(rows, denoising)
+    whole, together = stored(llada, inputs, tmp_path / "whole")
+    assert list(zip(rows, decoded, strict=True)) == translations(whole, sentences, denoising)
+    assert (together.computed, together.tokens, together.rows) == (apart.computed, apart.tokens, apart.rows)
+
+
+def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sentences, tmp_path):
+    pipeline, ledger = stored(llada, inputs, tmp_path)
+    first = translations(pipeline, sentences)
+    before = ledger.computed
+    both = translations(pipeline, sentences, method="ev_rerank")
+    more = sum(len(decoded) for _, decoded in both) - len(first)
+    assert (ledger.computed - before, more > 0) == (more, True)
+    assert all(decoded.items() <= known.items() for (_, decoded), (_, known) in zip(first, both, strict=True))
+
+
+def test_what_two_sentences_ask_is_computed_once(llada, inputs, tmp_path):
+    twice = Inputs(inputs.file, inputs.names, inputs.prompts[:1] * 2, inputs.sourceless, inputs.context)
+    pipeline, ledger = stored(llada, twice, tmp_path)
+    one, other = translations(pipeline, [Sentence(9)] * 2)
+    assert one == other and (ledger.asked, ledger.computed) == (2 * 4, 4)
+
+
+@pytest.mark.parametrize("after", [1, 9, 20])
+def test_a_killed_run_resumes(llada, inputs, sentences, tmp_path, monkeypatch, after):
+    put, done = Store.put, []
+
+    def dies(store, key, value):
+        if len(done) == after:
+            raise KeyboardInterrupt
+        done.append(key)
+        put(store, key, value)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Store, "put", dies)
+        translations(stored(llada, inputs, tmp_path)[0], sentences)
+    pipeline, ledger = stored(llada, inputs, tmp_path)
+    resumed = translations(pipeline, sentences)
+    assert resumed == translations(Pipeline.of(Engine(llada), inputs), sentences)
+    assert ledger.asked - ledger.computed == after
+
+
+def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
+    """The first translations are there before the last probes are read."""
+    engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
+    pipeline, method = Pipeline.of(engine, inputs), make_method("ev", EV)
+    passes = [engine.ledger.passes for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
+    Pipeline.of(probes, inputs).choose(method, sentences)
+    assert passes[0] < probes.ledger.passes < passes[-1]
+
+
+def mean_entropy(backbone, prompt, length):
+    entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
+    return sum(entropies[:-1]) / (length - 1)
