@@ -8,11 +8,10 @@ STATISTICS_OPTIONS = MODEL_OPTIONS.replace(f"{R}/store/", f"{R}/work/length_stat
 rule length_statistics:
     """Read all-mask canvases of training pairs: what is usual for a checkpoint at a length. Only where a method asks."""
     input:
+        **CHECKPOINT,
         corpus=rules.corpus.output.train,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/length_statistics.json"),
+        update(f"{RUN}/length_statistics.json"),
     log:
         f"{R}/logs/length_statistics/{{direction}}.{{backbone}}.seed{{seed}}.log",
     wildcard_constraints:
@@ -22,10 +21,8 @@ rule length_statistics:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.length_statistics(EXPERIMENT, run_of(w)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/length_statistics.py {params.spec:q} --testset {input.corpus:q}"
         f" --out {{output:q}} {STATISTICS_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -34,13 +31,12 @@ rule length_statistics:
 rule length_head:
     """Train a linear layer that predicts canvas lengths from prompt states. Only where a method asks."""
     input:
+        **CHECKPOINT,
         corpus=rules.corpus.output.train,
         dev=rules.corpus.output.dev,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        weights=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/length_head.safetensors"),
-        info=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/length_head.json"),
+        weights=update(f"{RUN}/length_head.safetensors"),
+        info=update(f"{RUN}/length_head.json"),
     log:
         f"{R}/logs/length_head/{{direction}}.{{backbone}}.seed{{seed}}.log",
     wildcard_constraints:
@@ -50,10 +46,8 @@ rule length_head:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.length_head(EXPERIMENT, run_of(w)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/length_head.py {params.spec:q} --testset {input.corpus:q} --dev {input.dev:q}"
         " --out {output.weights:q} --info {output.info:q}"
@@ -63,11 +57,10 @@ rule length_head:
 rule sig_concentration:
     """Read each test sentence's all-mask canvas of the reference's length with and without its source. For a table."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/sig.jsonl"),
+        update(f"{TESTED}/sig.jsonl"),
     log:
         f"{R}/logs/sig_concentration/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.log",
     wildcard_constraints:
@@ -77,10 +70,8 @@ rule sig_concentration:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.sig_concentration(EXPERIMENT, run_of(w)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -89,13 +80,12 @@ rule sig_concentration:
 rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
         statistics=statistics_of,
         length_head=length_head_of,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
+        update(f"{TESTED}/{{method}}/canvas.jsonl"),
     log:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     wildcard_constraints:
@@ -121,12 +111,11 @@ rule canvas:
 rule reassigned_canvas:
     """A control: the canvas ratios of another method, dealt to other sentences. No model is loaded."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
         of=reassigned_from,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/canvas.jsonl"),
+        update(f"{TESTED}/{{method}}/canvas.jsonl"),
     log:
         f"{R}/logs/canvas/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.log",
     wildcard_constraints:
@@ -135,10 +124,8 @@ rule reassigned_canvas:
     conda:
         "../../envs/decoding.yaml"
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/reassigned_canvas.py {params.spec:q} --testset {input.testset:q}"
         f" --of {{input.of:q}} --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -147,11 +134,10 @@ rule reassigned_canvas:
 rule valley:
     """Read all-mask canvases around the reference's length and on a dense grid: a diagnostic that sees the reference."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/valley.json"),
+        update(f"{TESTED}/valley.json"),
     log:
         f"{R}/logs/valley/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.log",
     wildcard_constraints:
@@ -161,10 +147,8 @@ rule valley:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.valley(EXPERIMENT, run_of(w)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -6,6 +6,10 @@ def one_of(names):
     return "|".join(names) or "none"
 
 
+# The folders of a run, of what belongs to one of its test sets, and of a method's translations.
+RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
+TESTED = f"{RUN}/{{testset}}"
+CELL = f"{TESTED}/{{method}}/{{order}}-T{{steps}}"
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # Length methods that reassign the canvases of another one; and the others.
 REASSIGNED = methods.reassigned_methods(EXPERIMENT)
@@ -83,6 +87,11 @@ def backbone_ready(wildcards):
     made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
     origin = paths.checkpoint_of(EXPERIMENT, wildcards.backbone)
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
+
+
+# The checkpoint as inputs of a job that loads it, and the params with which MODEL_OPTIONS names it.
+CHECKPOINT = dict(adapter=adapter_of, backbone=backbone_ready)
+MODEL_PARAMS = dict(backbone=backbone_folder, adapter=adapter_option, options=DEVICE_OPTIONS)
 
 
 def by_direction(wildcards, paths):

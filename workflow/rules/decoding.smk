@@ -7,17 +7,12 @@ LATENCY_OPTIONS = MODEL_OPTIONS.replace("{threads}", "1")
 rule decode:
     """Translate the test set; canvases that any method has decoded before come from the store."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
         canvas=rules.canvas.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        hypotheses=update(
-            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/hypotheses.jsonl"
-        ),
-        info=update(
-            f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/decoding.json"
-        ),
+        hypotheses=update(f"{CELL}/hypotheses.jsonl"),
+        info=update(f"{CELL}/decoding.json"),
     log:
         f"{R}/logs/decode/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     wildcard_constraints:
@@ -27,10 +22,8 @@ rule decode:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"
@@ -43,13 +36,12 @@ rule latency:
     It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
         statistics=statistics_of,
         length_head=length_head_of,
     output:
-        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{method}}/{{order}}-T{{steps}}/latency.json"),
+        update(f"{CELL}/latency.json"),
     log:
         f"{R}/logs/latency/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     wildcard_constraints:
@@ -74,12 +66,11 @@ rule latency:
 rule generate:
     """Translate the test set from left to right with an autoregressive backbone."""
     input:
+        **CHECKPOINT,
         testset=rules.testset.output,
-        adapter=adapter_of,
-        backbone=backbone_ready,
     output:
-        hypotheses=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/beam{{beams}}/hypotheses.jsonl"),
-        info=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/beam{{beams}}/decoding.json"),
+        hypotheses=update(f"{TESTED}/beam{{beams}}/hypotheses.jsonl"),
+        info=update(f"{TESTED}/beam{{beams}}/decoding.json"),
     log:
         f"{R}/logs/generate/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.beam{{beams}}.log",
     wildcard_constraints:
@@ -89,10 +80,8 @@ rule generate:
     resources:
         gpu=GPU,
     params:
+        **MODEL_PARAMS,
         spec=lambda w: jobs.generation(EXPERIMENT, run_of(w)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/generate.py {params.spec:q} --testset {input.testset:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"

@@ -6,7 +6,9 @@ CHECKPOINTS = scoring.checkpoints(EXPERIMENT.scoring)
 def comet_ready(wildcards):
     """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
     trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
-    hub = [name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)]
+    hub = [
+        name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)
+    ]
     return trained + expand(rules.fetch_comet.output, checkpoint=hub)
 
 
