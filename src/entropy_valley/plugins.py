@@ -58,8 +58,11 @@ def _refused(error: ValidationError) -> str:
 
 
 def _takes(plugin: type) -> str:
-    fields = getattr(plugin, "model_fields", None)
-    names = fields if fields is not None else inspect.signature(plugin.__init__).parameters.keys() - {"self"}
+    names = getattr(plugin, "model_fields", None)
+    if names is None:
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = inspect.signature(plugin.__init__).parameters.values()
+        names = [one.name for one in parameters if one.kind in named and one.name != "self"]
     return f"It takes {', '.join(sorted(names)) or 'no settings'}."
 
 

@@ -31,7 +31,7 @@ class Reassigned(Section):
     )
 
 
-def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str = "all") -> list[int]:
+def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str) -> list[int]:
     """New canvas lengths: the ratios L/|x| are permuted, and each is taken of its new sentence, to the nearest slot.
 
     ``lengths`` are slots, the EOS's included, ``sources`` tokens; an empty source counts as one token. Ratios are exact

@@ -40,10 +40,10 @@ class Denoising:
     @classmethod
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
         """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two."""
-        settings = settings or {}
+        made = make_denoiser(name, settings)
         if changes_length(name):
-            return cls(name, settings, variable_length=make_variable_length(name, settings))
-        return cls(name, settings, make_order(name, settings), steps, schedule)
+            return cls(name, settings or {}, variable_length=made)
+        return cls(name, settings or {}, made, steps, schedule)
 
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""
@@ -82,6 +82,11 @@ class Denoising:
         """Name and settings in one word, for signatures."""
         settings = ",".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
         return f"{self.name}({settings})" if settings else self.name
+
+
+def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
+    """The reveal order or variable-length decoder that ``name`` says; raises InputError where it is neither."""
+    return make_variable_length(name, settings) if changes_length(name) else make_order(name, settings)
 
 
 def changes_length(name: str) -> bool:

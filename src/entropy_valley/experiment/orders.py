@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 
-from entropy_valley.decoding.denoising import KNOWN, Denoising
+from entropy_valley.decoding.denoising import KNOWN, make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.blocks import block, one_of, users
 
@@ -49,7 +49,7 @@ def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[
 
 def _refused(order: str, settings: Mapping[str, Any]) -> str | None:
     try:
-        Denoising.named(order, 1, "llada", settings)
+        make_denoiser(order, settings)
     except InputError as error:
         return f"{error.problem}. {error.remedy.rstrip('.')}"
     return None

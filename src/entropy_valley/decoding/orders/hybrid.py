@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -32,5 +33,9 @@ class Hybrid(SourceGuided):
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
 
+    @cached_property
+    def _share(self) -> Fraction:
+        return Fraction(str(self.p))
+
     def _by_entropy(self, steps: int) -> int:
-        return Fraction(str(self.p)) * steps // 1
+        return self._share * steps // 1
