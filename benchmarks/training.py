@@ -138,7 +138,7 @@ class Bench:
         """Forward and backward: the loss; gradients are left in the adapters."""
         model = self.adapted.get_base_model()
         if variant.spared:
-            lora.spare_memory(model)
+            lora.checkpoint_activations(model)
         else:
             model.gradient_checkpointing_disable()
         self.adapted.zero_grad(set_to_none=True)

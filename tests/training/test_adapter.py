@@ -107,7 +107,7 @@ def test_saving_twice_gives_the_same_bytes(adapted, checkpoints, tmp_path):
     ("spoil", "message"),
     [
         (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
-        (lambda name, tensor: tensor.mul_(1e-30) if ".lora_B." in name else None, "leaves the logits"),
+        (lambda name, tensor: tensor.mul_(1e-30) if ".lora_B." in name else None, "does not change the logits"),
         (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
     ],
 )

@@ -209,7 +209,7 @@ class TestRefused:
         assert not (root / "adapter").exists()
 
     def test_no_folder(self, checkpoints, tmp_path):
-        self.check(checkpoints, tmp_path, r"given: no such folder\. Mend `released\.tiny\.en-de\.1\.folder`")
+        self.check(checkpoints, tmp_path, r"given: no such folder\. Correct `released\.tiny\.en-de\.1\.folder`")
 
     def test_of_another_backbone(self, checkpoints, tmp_path):
         given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")

@@ -74,7 +74,7 @@ def test_activation_checkpointing_changes_nothing(load, family):
     plain = packed(model, batches, backbone.shifted, 0)
     calls = []
     backbone.model.model.layers[0].self_attn.q_proj.register_forward_pre_hook(lambda *_: calls.append(1))
-    lora.spare_memory(backbone.model)
+    lora.checkpoint_activations(backbone.model)
     spared = packed(model, batches, backbone.shifted, 0)
     assert len(calls) == 2 * len(batches[0])  # each layer once more on the way back
     assert_equal(spared, plain, 0)

@@ -33,7 +33,9 @@ def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
     def run(job):
         root = tmp_path / files.digest(job)
         backbone = checkpoints / job["family"]
-        sft.finetune(sft.Job(job, corpus, backbone, root / "adapter", root / "work", root / "logs"))
+        sft.finetune(
+            sft.Job(job, corpus, backbone, root / "adapter", root / "work", root / "logs", checkpoint_every=200)
+        )
         return root / "adapter"
 
     return run

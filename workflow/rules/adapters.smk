@@ -1,4 +1,4 @@
-# Adapters that others have trained stand in for training (config: `adapters: released`).
+# Given adapters instead of training (config: `adapters: released`).
 
 
 localrules:
@@ -6,7 +6,7 @@ localrules:
 
 
 rule adopt_adapter:
-    """Fetch or read a finished adapter, check it, and write it in our layout."""
+    """Download or read a given adapter, check it, and write it in our layout."""
     input:
         given=lambda w: [path for path in given_files(w) if os.path.exists(path)],
         backbone=backbone_ready,

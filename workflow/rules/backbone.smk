@@ -1,4 +1,4 @@
-# Checkpoints: released ones are fetched, the demo's are pre-trained, a user's own folder is taken as it is.
+# Checkpoints: released ones are downloaded, the demo's are pre-trained, a user's own folder is used in place.
 
 
 localrules:
@@ -6,7 +6,7 @@ localrules:
 
 
 rule fetch_backbone:
-    """Download a released checkpoint once, or look at the user's own copy, and keep its manifest."""
+    """Download a released checkpoint, or check the user's own copy; write its manifest."""
     output:
         update(f"{R}/backbones/{{backbone}}.json"),
     log:
@@ -23,7 +23,7 @@ rule fetch_backbone:
 
 
 rule pretrain:
-    """Make a tiny backbone from nothing, in the released layout of its family (demo only)."""
+    """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
     input:
         train=lambda w: expand(rules.corpus.output.train, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
         dev=lambda w: expand(rules.corpus.output.dev, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
@@ -31,7 +31,7 @@ rule pretrain:
         update(directory(f"{R}/backbones/{{backbone}}")),
     log:
         f"{R}/logs/pretrain/{{backbone}}.log",
-    priority: 10  # everything waits for the backbones
+    priority: 10  # all other jobs wait for the backbones
     conda:
         "../../envs/training.yaml"
     params:

@@ -1,7 +1,7 @@
-# Sentence pairs: what a run trains on, and what it is tested on.
+# Sentence pairs for training and testing.
 
 
-# They may read from the network, which a cluster's nodes may not have.
+# These may need a network; cluster nodes may have none.
 localrules:
     corpus,
     testset,
@@ -46,7 +46,7 @@ rule testset:
 
 
 rule dev_as_testset:
-    """Let a study compare on the development pairs: what is tuned is tuned there."""
+    """Use the development pairs as a test set, for studies that tune."""
     input:
         rules.corpus.output.dev,
     output:

@@ -1,8 +1,8 @@
-# LoRA-SFT: one adapter for each (direction, backbone, seed). Nothing here knows of decoding.
+# LoRA-SFT: one adapter for each (direction, backbone, seed), independent of decoding.
 
 
 rule train:
-    """Adapt a backbone to a direction; a killed run resumes at its last checkpoint."""
+    """Fine-tune a backbone on a direction; a killed run resumes from its last checkpoint."""
     input:
         corpus=rules.corpus.output.train,
         backbone=backbone_ready,

@@ -1,4 +1,4 @@
-"""Write the training and dev pairs of one direction, and the report on them."""
+"""Write the training and dev pairs of one direction, and a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from entropy_valley.demo.source import SOURCES
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads)
+    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)

@@ -1,4 +1,4 @@
-"""Download a released checkpoint unless its folder is there, look at it, and write its manifest."""
+"""Download a released checkpoint unless its folder exists, check it, and write its manifest."""
 
 import argparse
 import dataclasses
@@ -14,7 +14,7 @@ from entropy_valley.backbone.families import find_family
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("spec", type=json.loads)
-    parser.add_argument("--folder", type=Path, required=True, help="where the checkpoint is, or goes")
+    parser.add_argument("--folder", type=Path, required=True, help="the folder of the checkpoint")
     parser.add_argument("--own", action="store_true", help="the folder is the user's: nothing is written to it")
     parser.add_argument("--out", type=Path, required=True, help="its manifest")
     arguments = parser.parse_args()
@@ -24,8 +24,8 @@ def main() -> None:
         files.make_once(folder, lambda work: fetch(spec, work, key))
         require_source(spec, folder)
     elif not folder.is_dir():
-        raise errors.InputError(folder, "no such folder", f"Mend {key}.")
-    look(spec, folder)
+        raise errors.InputError(folder, "no such folder", f"Correct {key}.")
+    check(spec, folder)
     files.write_json(arguments.out, checkpoint.manifest(folder))
 
 
@@ -38,7 +38,7 @@ def fetch(spec: dict[str, Any], work: Path, key: str) -> None:
         source,
         licence=spec["licence"] or source.licence,
         gated=source.gated or spec["gated"],
-        # The patterns' * takes a / too: LLaMA-3's `original/` is the same model again.
+        # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
         files=tuple(file for file in source.files if "/" not in file.name),
     )
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
@@ -46,17 +46,19 @@ def fetch(spec: dict[str, Any], work: Path, key: str) -> None:
 
 
 def require_source(spec: dict[str, Any], folder: Path) -> None:
-    """What was fetched once stays, so a config that names another source since then must not go unnoticed."""
+    """Raise InputError if the folder holds another repository or revision than the config names."""
     fetched = checkpoint.facts(folder)
     for fact in ("repository", "revision"):
         if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
             raise errors.InputError(
-                folder, f"holds {fact} {fetched[fact]}, not {spec[fact]}", "Name that one, or move the folder."
+                folder,
+                f"holds {fact} {fetched[fact]}, not {spec[fact]}",
+                "Name it in the config, or move the folder.",
             )
 
 
-def look(spec: dict[str, Any], folder: Path) -> None:
-    """Raise InputError for what a job on a GPU would else be the first to find."""
+def check(spec: dict[str, Any], folder: Path) -> None:
+    """Raise InputError for problems that a GPU job would else be the first to find."""
     from entropy_valley.backbone import released, weights
     from entropy_valley.backbone.loading import empty_model, torch_dtype
     from entropy_valley.backbone.tokenizer import load_tokenizer

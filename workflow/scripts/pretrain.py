@@ -1,4 +1,4 @@
-"""Pre-training of a tiny backbone from nothing on the train splits (demo only); killed and run again, it resumes."""
+"""Pre-train a tiny backbone on the train splits (demo only); a killed run resumes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from entropy_valley import errors
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
     parser.add_argument(
         "--corpus", type=_named_path, nargs="+", required=True, metavar="DIRECTION=PATH", help="train.jsonl files"
     )
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder, written whole")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files")
-    parser.add_argument("--checkpoint-every", type=int, default=250, metavar="STEPS")
+    parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS")
     parser.add_argument("--threads", type=int, default=1)
     arguments = vars(parser.parse_args())
 

@@ -12,7 +12,7 @@ from entropy_valley.demo.source import SOURCES
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads)
+    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES))

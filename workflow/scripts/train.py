@@ -1,4 +1,4 @@
-"""LoRA fine-tuning of one backbone on one direction with one seed; killed and run again, it resumes."""
+"""Fine-tune one backbone on one direction with one seed; a killed run resumes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from entropy_valley import errors
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
     parser.add_argument("--corpus", type=Path, required=True, help="train.jsonl")
     parser.add_argument("--backbone", type=Path, required=True, help="checkpoint folder in its released layout")
     parser.add_argument("--out", type=Path, required=True, help="adapter folder, written whole")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
-    parser.add_argument("--checkpoint-every", type=int, default=200, metavar="STEPS")
+    parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS")
     parser.add_argument("--activation-checkpointing", action="store_true", help="less memory, the same numbers")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")

@@ -1,7 +1,7 @@
-"""References spoiled by a known amount: what the embedded COMET estimator learns quality from.
+"""References corrupted by a known amount: the training data of the toy COMET estimator.
 
-A sentence is a list of units: words and punctuation marks, in Chinese single characters. Each unit suffers at most one
-operation, so the number of wrong units is known exactly and quality is a plain function of it.
+A sentence is a list of units: words and punctuation marks, in Chinese single characters. Each unit gets at most one
+operation, so the number of wrong units is known exactly, and quality is a function of it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 KINDS = ("drop", "repeat", "insert", "replace", "swap")
 MIXED = "mixed"
-LOWEST, HIGHEST = 0.30, 0.95  # about what COMET-22 gives to an unrelated and to a perfect translation
-DISPLACED = 0.5  # edits of a right word in a wrong place
+LOWEST, HIGHEST = 0.30, 0.95  # about COMET-22's scores of an unrelated and of a perfect translation
+DISPLACED = 0.5  # edits of a correct word in a wrong position
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNIT = re.compile(rf"\s*(?:[{_HAN}]|(?:[#%'’_-]|(?![{_HAN}])\w)+|[^\w\s])")
@@ -23,7 +23,7 @@ _SPACED = re.compile(rf"(?![{_HAN}])[\w#]")
 
 @dataclass(frozen=True)
 class Corruption:
-    """A spoiled reference: its text, the number of wrong units, and the quality that remains."""
+    """A corrupted reference: its text, the number of wrong units, and its quality."""
 
     text: str
     edits: float
@@ -33,7 +33,7 @@ class Corruption:
 def units(text: str) -> list[str]:
     """Words, punctuation marks and Chinese characters of ``text``, each with the whitespace before it.
 
-    A first word gets a space of its own, so that units can change places; :func:`join` takes it away again.
+    The first word gets a leading space, so that units can be exchanged; :func:`join` removes it.
     """
     found = _UNIT.findall(text)
     if found and _SPACED.match(found[0]):
@@ -47,10 +47,10 @@ def join(parts: Sequence[str]) -> str:
 
 
 def quality(edits: float, reference_units: int, hypothesis_units: int) -> float:
-    """Target score: HIGHEST without edits, falling in equal steps to LOWEST when every unit is wrong.
+    """Target score: from HIGHEST without edits, linearly down to LOWEST if every unit is wrong.
 
-    Edits count missing, extra and wrong units once and displaced ones :data:`DISPLACED`, as a share of the longer
-    sentence: a missing and an extra unit weigh alike.
+    A missing, extra or wrong unit is one edit, a displaced one :data:`DISPLACED`. Edits are divided by the length of
+    the longer sentence, so that a missing and an extra unit have the same weight.
     """
     share = edits / max(reference_units, hypothesis_units, 1)
     return HIGHEST - (HIGHEST - LOWEST) * min(1.0, share)
@@ -59,12 +59,12 @@ def quality(edits: float, reference_units: int, hypothesis_units: int) -> float:
 def corrupt(
     reference: Sequence[str], operations: Mapping[int, str], vocabulary: Sequence[str], generator: random.Random
 ) -> tuple[list[str], float]:
-    """Apply one of :data:`KINDS` to each position of ``operations``; the new units and the number of edits.
+    """Apply one of :data:`KINDS` at each position of ``operations``; the new units and the number of edits.
 
-    Units to swap move on in a ring. Inserted and replacing units are drawn from ``vocabulary``.
+    Units to swap are rotated by one. Inserted and replacing units are drawn from ``vocabulary``.
     """
-    ring = sorted(position for position, kind in operations.items() if kind == "swap")
-    moved = dict(zip(ring, ring[1:] + ring[:1], strict=True))
+    swapped = sorted(position for position, kind in operations.items() if kind == "swap")
+    moved = dict(zip(swapped, swapped[1:] + swapped[:1], strict=True))
     result: list[str] = []
     edits = 0.0
     for position, unit in enumerate(reference):
@@ -89,21 +89,21 @@ def corrupt(
 
 
 def sample(reference: str, kind: str, vocabulary: Sequence[str], generator: random.Random) -> Corruption:
-    """Spoil ``reference`` in one way, or in ``mixed`` ways, at a random share of its units.
+    """Corrupt ``reference`` in one way, or in ``mixed`` ways, at a random share of its units.
 
-    The share is the square of a uniform number: sentences that are nearly right, as translations are, come often. Half
-    of the time the spoiled units are neighbours, as when a translation breaks off; otherwise they are scattered.
+    The share is the square of a uniform number, so nearly correct sentences are frequent, as in translations. In half
+    of the cases the corrupted units are neighbours, as in a translation that stops early; else they are scattered.
     """
     parts = units(reference)
     fewest = 2 if kind == "swap" else 1
     amount = min(len(parts), max(fewest, round(generator.random() ** 2 * len(parts))))
-    places = _places(len(parts), amount, generator)
-    operations = {place: generator.choice(KINDS) if kind == MIXED else kind for place in places}
-    spoiled, edits = corrupt(parts, operations, vocabulary, generator)
-    return Corruption(join(spoiled), edits, quality(edits, len(parts), len(spoiled)))
+    positions = _positions(len(parts), amount, generator)
+    operations = {position: generator.choice(KINDS) if kind == MIXED else kind for position in positions}
+    corrupted, edits = corrupt(parts, operations, vocabulary, generator)
+    return Corruption(join(corrupted), edits, quality(edits, len(parts), len(corrupted)))
 
 
-def _places(length: int, amount: int, generator: random.Random) -> Sequence[int]:
+def _positions(length: int, amount: int, generator: random.Random) -> Sequence[int]:
     if generator.random() < 0.5:
         start = generator.randint(0, length - amount)
         return range(start, start + amount)

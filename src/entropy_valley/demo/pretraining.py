@@ -1,4 +1,4 @@
-"""A tiny backbone from nothing, for the embedded demo: several directions at once, honest train splits only."""
+"""Pre-training of the demo's tiny backbones: one model for several directions, on their train splits only."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.reports import reports
 from entropy_valley.training.settings import Loss
 
-# Ours to choose, unlike the fine-tuning's: each masked slot counts alike. Under 1/t the rare canvas with one mask and a
-# tiny t outweighs its batch, and at this size source and target are aligned later.
+# Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
+# a tiny t dominates its batch, and a model of this size learns to align source and target later.
 LOSS = Loss(weight="none", normaliser="masked")
 DEV_BATCH = 64
 
 
 @dataclass(frozen=True)
 class Job:
-    """One pre-training: the SPEC of ``pretrain.py`` and where things lie, corpora by direction."""
+    """One pre-training: the params of ``pretrain.py`` and its files; ``corpora`` and ``dev`` by direction."""
 
     spec: Mapping[str, Any]
     corpora: Mapping[str, Path]
@@ -41,7 +41,7 @@ class Job:
     out: Path
     work: Path
     logs: Path
-    checkpoint_every: int = 250
+    checkpoint_every: int
 
     @property
     def settings(self) -> Pretraining:
@@ -49,9 +49,10 @@ class Job:
 
 
 def pretrain(job: Job) -> None:
-    """Train tokenizer and model, resuming from ``job.work``, and write a released checkpoint folder to ``job.out``.
+    """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
-    The checkpoint's manifest holds the dev cross-entropies. The same job gives the same bytes, killed or not.
+    Its ``checkpoint.json`` has the dev cross-entropies. The same job gives the same bytes, even if it was killed and
+    resumed.
     """
     family, settings = find_family(job.spec["family"]), job.settings
     rows, dev = _read(job.corpora), _read(job.dev)
@@ -87,7 +88,7 @@ def _texts(rows: Mapping[str, list[dict[str, Any]]], prompts: Mapping[str, str])
 
 def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
-    limit = data.room(job.settings.context, job.settings.eos_padding)
+    limit = data.longest_pair(job.settings.context, job.settings.eos_padding)
     return {
         direction: data.tokenise(
             pairs, Prompt(job.spec["prompts"][direction], tokenizer, bos), tokenizer.eos_token_id, limit
@@ -99,7 +100,7 @@ def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: An
 def _batches(
     family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining, batch: int, all_mask_share: float
 ) -> Canvases | Continuations:
-    order = data.Batches(pairs.lengths, batch, settings.seed, alike=True)  # equal lengths share an attention call
+    order = data.Batches(pairs.lengths, batch, settings.seed, alike=True)  # similar lengths share attention calls
     if family.causal:
         return Continuations(pairs, order, LOSS.normaliser, settings.seed)
     loss = LOSS.model_copy(update={"eos_padding": settings.eos_padding})
@@ -108,9 +109,9 @@ def _batches(
 
 @torch.inference_mode()
 def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining) -> dict[str, float]:
-    """Mean CE (nats per predicted token) of a dev set, laid out as in training.
+    """Mean CE (nats per predicted token) on a dev set, laid out as in training.
 
-    ``all_mask``: on wholly masked canvases, ``random_t``: on canvases with t ~ U(eps, 1); ``next_token``, for a causal
+    ``all_mask``: on all-mask canvases. ``random_t``: on canvases with t ~ U(eps, 1). ``next_token``, for a causal
     family: of the target and its EOS.
     """
     report, shares = {}, {"next_token": 0.0} if family.causal else {"all_mask": 1.0, "random_t": 0.0}
@@ -122,7 +123,7 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, sett
 
 
 def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: bool) -> None:
-    """AdamW with cosine decay after warm-up, clipped at norm 1, from the last checkpoint in ``job.work``."""
+    """AdamW with warm-up, cosine decay and clipping at norm 1, from the last checkpoint in ``job.work``."""
     from transformers import get_cosine_schedule_with_warmup
 
     steps, settings = job.settings.steps, job.settings
@@ -142,7 +143,7 @@ def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: 
 
 
 def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:
-    """One optimiser step on one batch; what :func:`reports` takes of it."""
+    """One optimiser step on one batch; its scalars for :func:`reports`."""
     losses, rate = cross_entropies(model, batch, shifted), schedule.get_last_lr()[0]
     loss = losses @ batch.weights
     loss.backward()
@@ -160,7 +161,7 @@ def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted:
 
 
 class _State:
-    """The training state in one file, replaced whole; a file of another job is left unread."""
+    """The training state in one file, replaced atomically; a file of another job is ignored."""
 
     def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
         inputs = {name: files.file_digest(path) for name, path in job.corpora.items()}
@@ -168,7 +169,7 @@ class _State:
         self._key = files.digest([job.spec, inputs])
 
     def load(self) -> int:
-        """Fill the parts with what was saved; the number of steps done, 0 where nothing fits."""
+        """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
         if not self._path.exists():
             return 0
         saved = torch.load(self._path, weights_only=True)

@@ -1,41 +1,40 @@
-"""How the demo's tiny backbones and its toy COMET are trained."""
+"""Settings of the demo's pre-training and of its toy COMET."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from entropy_valley.settings import Directions, Section, Share
+from entropy_valley.training.settings import EosPadding
 
 
 class Pretraining(Section):
-    """A tiny backbone made from nothing on the train splits (demo only)."""
+    """Pre-training of a tiny backbone on the train splits (demo only)."""
 
     seed: int = Field(description="of weights, order and masks")
     steps: PositiveInt = Field(description="optimiser steps")
     batch: PositiveInt = Field(description="sequences per step")
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
-    warmup: Share = Field(description="share of the steps; then the rate falls as a half cosine")
+    warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
     weight_decay: float = Field(ge=0, description="of AdamW")
-    all_mask_share: Share = Field(description="share of canvases that are wholly masked")
-    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] = Field(
-        0, description="EOS targets behind the first, as instruction tuning has them"
-    )
-    vocabulary: PositiveInt = Field(description="tokens of the tokenizer, which is trained too")
+    all_mask_share: Share = Field(description="share of all-mask canvases")
+    eos_padding: EosPadding = Field(0, description="extra EOS targets after the first, as in instruction tuning")
+    vocabulary: PositiveInt = Field(description="tokens of the tokenizer, which is trained as well")
     width: PositiveInt = Field(description="of the residual stream")
     layers: PositiveInt = Field(description="transformer blocks")
     heads: PositiveInt = Field(description="of attention")
     kv_heads: PositiveInt = Field(description="key and value heads")
     ffn: PositiveInt = Field(description="width of the feed-forward layers")
-    context: PositiveInt = Field(description="most tokens of prompt and canvas")
+    context: PositiveInt = Field(description="largest number of tokens of prompt and canvas together")
     directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
 
 
 class Estimator(Section):
-    """Size and training of the embedded estimator.
+    """Size and training of the toy COMET estimator.
 
-    A step sees ``pairs`` sentence pairs, each reference with ``corruptions`` spoiled copies; the learning rate warms
+    A step sees ``pairs`` sentence pairs, each reference with ``corruptions`` corrupted copies; the learning rate warms
     up and falls as a half cosine. Below ``minimum_spearman`` on held-out drops, repeats or replacements the estimator
     is refused.
     """
@@ -48,7 +47,7 @@ class Estimator(Section):
     vocabulary: PositiveInt = Field(4000, description="tokens of its tokenizer")
     context: PositiveInt = Field(256, description="tokens of a sentence with its two special ones")
     pairs: PositiveInt = Field(16, description="sentence pairs per step")
-    corruptions: PositiveInt = Field(6, description="spoiled copies of each reference")
+    corruptions: PositiveInt = Field(6, description="corrupted copies of each reference")
     learning_rate: PositiveFloat = Field(3e-3, description="of AdamW, at its highest")
     warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps")
     minimum_spearman: float = Field(

@@ -1,4 +1,4 @@
-"""A trained adapter as a folder: saved in PEFT's format, checked, and there only when it passed."""
+"""Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import FACTS, write_adapter
-from entropy_valley.backbone.checkpoint import facts as origin
+from entropy_valley.backbone.adapters import FACTS, facts, write_adapter
+from entropy_valley.backbone.checkpoint import facts as checkpoint_facts
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.backbone.peft_format import Adapter, from_peft
@@ -23,11 +23,11 @@ PACKAGES = ("torch", "transformers", "peft", "deepspeed")
 
 
 class AdapterError(RuntimeError):
-    """An adapter that would not do what its name says."""
+    """An adapter that fails a check."""
 
 
 def tensors(adapted: Any) -> dict[str, torch.Tensor]:
-    """The adapters' tensors under PEFT's names, float32, on the CPU."""
+    """The adapter's tensors under PEFT's names, float32, on the CPU."""
     from peft import get_peft_model_state_dict
 
     state = get_peft_model_state_dict(adapted)
@@ -35,26 +35,24 @@ def tensors(adapted: Any) -> dict[str, torch.Tensor]:
 
 
 def trained(adapted: Any, backbone: Backbone, checkpoint: Path) -> Adapter:
-    """The adapter of a PEFT model around ``backbone``, which was read from the folder ``checkpoint``."""
+    """The adapter of a PEFT model around ``backbone``; the folder ``checkpoint`` holds the backbone."""
     settings = adapted.peft_config["default"].to_dict()
-    settings["base_model_name_or_path"] = origin(checkpoint).get("repository")  # never a path of this machine
+    settings["base_model_name_or_path"] = checkpoint_facts(checkpoint).get("repository")  # never a local path
     return from_peft(tensors(adapted), settings, backbone.family, place="the trained adapter")
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that decide the numbers of a training."""
+    """The versions of the packages that training numbers depend on."""
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def is_finished(folder: Path, identity: Mapping[str, Any], backbone: Backbone) -> bool:
-    """Whether ``folder`` already holds this very adapter: a config that was changed and changed back costs nothing."""
-    if not (folder / FACTS).exists():
-        return False
-    card, wanted = files.read_json(folder / FACTS), {**identity, **_circumstances(backbone)}
-    return all(card.get(key) == value for key, value in wanted.items())
+    """Whether ``folder`` already holds this adapter: changing the config back to an earlier state costs nothing."""
+    known, wanted = facts(folder), {**identity, **_origin(backbone)}
+    return all(known.get(key) == value for key, value in wanted.items())
 
 
-def _circumstances(backbone: Backbone) -> dict[str, Any]:
+def _origin(backbone: Backbone) -> dict[str, Any]:
     return {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
 
 
@@ -63,21 +61,19 @@ def save(
     backbone: Backbone,
     checkpoint: Path,
     folder: Path,
-    facts: Mapping[str, Any],
+    more: Mapping[str, Any],
     history: Sequence[Sequence[float]],
 ) -> None:
-    """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``, then let the
-    gate judge.
+    """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``; check them.
 
-    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``facts`` are added to ``adapter.json``, and
-    ``history`` holds the values of ``losses.csv`` by step: nothing that differs from run to run. The folder appears
-    whole and only after the gate; AdapterError otherwise.
+    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``more`` is added to ``adapter.json``; ``history``
+    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Raises AdapterError,
+    and writes no folder, if the adapter fails a check.
     """
     change = trained(adapted, backbone, checkpoint)
     with files.atomic_folder(folder) as new:
         write_adapter(change, new)
-        card = {**facts, **_circumstances(backbone), **summary(change, backbone.model)}
-        files.write_json(new / FACTS, card)
+        files.write_json(new / FACTS, {**more, **_origin(backbone), **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
         check_modules(change, lora.targets(backbone.model, backbone.family))
         check_values(change)
@@ -85,7 +81,7 @@ def save(
 
 
 def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
-    """What ``adapter.json`` says of any adapter, trained here or given."""
+    """The fields that ``adapter.json`` has for every adapter, trained here or given."""
     return {
         "adapter_digest": adapter.digest,
         "trainable_parameters": adapter.parameters,
@@ -94,14 +90,14 @@ def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
 
 
 def check_modules(adapter: Adapter, wanted: list[str]) -> None:
-    """The first part of the gate: every wanted module and no other is adapted."""
+    """First check: the wanted modules and no others are adapted."""
     differing = sorted(set(wanted) ^ adapter.pairs.keys())
     if differing:
         raise AdapterError(f"the adapted modules differ from the wanted ones by {differing}")
 
 
 def check_values(adapter: Adapter) -> None:
-    """The second part: nothing empty, not finite or untrained."""
+    """Second check: no tensor is empty or not finite, and the adapter is trained."""
     bad = [
         f"{module}.lora_{side}"
         for module, pair in adapter.pairs.items()
@@ -111,18 +107,18 @@ def check_values(adapter: Adapter) -> None:
     if bad:
         raise AdapterError(f"empty or not finite: {', '.join(bad)}")
     if not any(down.any() and up.any() for down, up in adapter.pairs.values()):
-        raise AdapterError("every lora_B is zero, or its lora_A: nothing was learnt")
+        raise AdapterError("every lora_B is zero, or its lora_A: the adapter is not trained")
 
 
 def check_effect(before: torch.Tensor, after: torch.Tensor) -> None:
-    """The third: read back by the loader that decoding uses, the adapter changes the logits."""
+    """Third check: loaded as decoding loads it, the adapter changes the logits."""
     if torch.equal(before, after):
-        raise AdapterError("the adapter leaves the logits as they were")
+        raise AdapterError("the adapter does not change the logits")
 
 
 @torch.inference_mode()
 def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
-    """The logits of a few tokens, (4, vocabulary): any do, and an autoregressive family has no mask."""
+    """The logits of four tokens, (4, vocabulary)."""
     return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
 
 

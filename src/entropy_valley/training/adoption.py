@@ -1,4 +1,4 @@
-"""A finished adapter in place of a training: fetched, judged by its matrices, written in our layout."""
+"""A given adapter instead of training: fetched, checked by its matrices, written in our layout."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.FACTS)
 
 @dataclass(frozen=True)
 class Job:
-    """One adapter to take over: the SPEC of ``adopt_adapter.py`` and where things lie.
+    """One adapter to adopt: the params of ``adopt_adapter.py`` and its folders.
 
-    ``folder`` holds the given adapter; without one it is fetched to ``work`` from the repository in the spec.
+    ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
+    params.
     """
 
     spec: Mapping[str, Any]
@@ -38,39 +39,38 @@ class Job:
 
     @property
     def key(self) -> str:
-        """The config key that a local copy is named by."""
+        """The config key that names a local copy."""
         return f"`released.{self.spec['backbone']}.{self.spec['direction']}.{self.spec['seed']}.folder`"
 
 
 def adopt(job: Job) -> None:
-    """Write the given adapter to ``job.out``, whole; nothing where it is there already.
+    """Write the given adapter to ``job.out``, unless it holds this adapter already.
 
-    No model of weights is made: this runs where there is a network, and few login nodes have room for 16 GB; the
-    checkpoint's files are read for their digest where this machine does not remember it. What would show in the logits
-    shows in the matrices: an adapter none of whose products can be other than zero. It may adapt other modules than
-    our training would: ``adapter.json`` lists which. Raises InputError for an adapter that cannot be read, is of
-    another backbone, or does not pass, and where training has put one of its own.
+    No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
+    only for their digest, once per machine. The matrices show whether the adapter can change the logits at all. It may
+    adapt other modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that
+    cannot be read, belongs to another backbone or fails a check, and if ``job.out`` holds an adapter trained here.
     """
-    there = adapters.facts(job.out)
-    if there and not there.get("adopted"):
+    present = adapters.facts(job.out)
+    if present and not present.get("adopted"):
         raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
     digest = checkpoint.checkpoint_digest(job.backbone)
-    if _is_same(job, there, digest):
+    if _is_same(job, present, digest):
         return
     with _given(job) as (folder, source):
         _take(job, folder, source, digest)
 
 
-def _is_same(job: Job, there: Mapping[str, Any], backbone_digest: str) -> bool:
-    """Whether ``out`` holds this adapter. A newest revision is resolved once: what is there stays."""
-    if there.get("spec") != job.spec or there["backbone_digest"] != backbone_digest:
+def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool:
+    """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
+    if present.get("spec") != job.spec or present["backbone_digest"] != backbone_digest:
         return False
-    return job.folder is None or there["source"]["digest"] == _folder_digest(job.folder)
+    return job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)
 
 
 @contextlib.contextmanager
 def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folder of the given adapter and where it comes from; what was fetched goes when the block succeeds."""
+    """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
         with files.locked(job.work):
             yield _fetch(job, **job.spec["source"])
@@ -78,7 +78,7 @@ def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     elif job.folder.is_dir():
         yield job.folder, {}
     else:
-        raise InputError(job.folder, "no such folder", f"Mend {job.key}.")
+        raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
 
 
 def _fetch(
@@ -86,16 +86,16 @@ def _fetch(
 ) -> tuple[Path, dict[str, str | None]]:
     source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
     first = f"{hub.command(repository, source.commit)}, point {job.key} to that folder, and "
-    there = [Path(file.name) for file in source.files]
-    names = [path.name for path in there if path.parent == within]
+    paths = [Path(file.name) for file in source.files]
+    names = [path.name for path in paths if path.parent == within]
     adapters.require_weights(names, Path(repository).name / within, first)
-    work = job.work / repository / source.commit  # what another source left half fetched is not this one's
+    work = job.work / repository / source.commit  # a folder of its own: another source's partial download is not reused
     hub.fetch(source, work, [str(within / name) for name in FILES], job.key)
     return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 
 def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
-    """Judge the adapter in ``folder`` and write it with an ``adapter.json`` of ours."""
+    """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
     given = adapters.fitting_adapter(folder, family, model, backbone_digest)
@@ -107,7 +107,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
     repository = checkpoint.facts(job.backbone).get("repository")
     with files.atomic_folder(job.out) as new:
         adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
-        card = {
+        facts = {
             "adopted": True,
             "backbone_digest": backbone_digest,
             "seed": job.spec["seed"],
@@ -117,7 +117,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
             **differences,
             **adapter.summary(given, model),
         }
-        files.write_json(new / adapters.FACTS, card)
+        files.write_json(new / adapters.FACTS, facts)
 
 
 def _require_trained(job: Job, folder: Path, given: Adapter) -> None:
@@ -132,7 +132,7 @@ def _folder_digest(folder: Path) -> str:
 
 
 def _differences(given: Adapter, wanted: list[str]) -> dict[str, list[str]]:
-    """Where the given adapter differs from what training would adapt."""
+    """The modules in which the given adapter differs from our training."""
     return {
         "not_adapted": sorted(set(wanted) - given.pairs.keys()),
         "also_adapted": sorted(given.pairs.keys() - set(wanted)),

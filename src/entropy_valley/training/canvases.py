@@ -1,4 +1,4 @@
-"""From tokenised pairs to the corrupted micro-batches of every step."""
+"""From tokenised pairs to masked micro-batches, step by step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Canvases:
-    """The micro-batches of a step, a pure function of (seed, step) whatever was run before.
+    """The micro-batches of each step: a pure function of (seed, step).
 
-    The corruption of a step is drawn for its whole batch before it is cut into micro-batches: the cut changes the
-    order of floating-point sums and nothing else (with ``eos_padding: batch`` and ``time: minibatch`` it also says
-    what a micro-batch is).
+    Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
+    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to.
     """
 
     pairs: data.Pairs

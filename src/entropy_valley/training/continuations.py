@@ -1,4 +1,4 @@
-"""From tokenised pairs to the micro-batches of every step of an autoregressive family."""
+"""From tokenised pairs to micro-batches for autoregressive families, step by step."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from entropy_valley.training.passes import ONE_PASS, Passes
 
 @dataclass(frozen=True)
 class Continuations:
-    """The micro-batches of a step, a pure function of (seed, step): plain next-token prediction of target and EOS.
+    """The micro-batches of each step, a pure function of (seed, step): next-token prediction of target and EOS.
 
-    The counterpart of :class:`~entropy_valley.training.canvases.Canvases` for causal families; in a fine-tuning, the
-    batches of both hold the same pairs if both tokenizers drop the same ones as too long. The prompt is read and not
-    predicted. Of ``training.loss`` only ``normaliser`` has a meaning here: nothing is masked, so there is no ``time``,
-    ``eps`` or ``weight`` ("token" and "masked" agree); and a decoder that stops at the first EOS never sees what
-    ``eos_padding`` would teach.
+    The counterpart of :class:`~entropy_valley.training.canvases.Canvases` for causal families. Both give the same pairs
+    in each step of fine-tuning if both tokenizers drop the same pairs as too long. The prompt is not predicted. Of
+    ``training.loss`` only ``normaliser`` applies ("token" and "masked" agree): nothing is masked, so there is no
+    ``time``, ``eps`` or ``weight``; and ``eos_padding`` would teach nothing, since decoding stops at the first EOS.
     """
 
     pairs: data.Pairs

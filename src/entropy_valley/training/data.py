@@ -1,4 +1,4 @@
-"""Tokenised pairs, the order in which they are read, and their layout as one packed row."""
+"""Tokenised pairs, their order in training, and their layout as one packed row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.errors import InputError
 from entropy_valley.training.masking import stream
 
-_CHUNK = 4096  # pairs tokenised in one call: a call keeps far more than the ids
+_CHUNK = 4096  # pairs tokenised in one call, which needs far more memory than the ids
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sequences ``prompt(x) ‖ y``, y ending with its one EOS, laid end to end.
+    """Sequences ``prompt(x) ‖ y`` laid end to end; y ends with one EOS.
 
     ``tokens`` is (total,), int32; ``starts``, ``prompts`` (tokens of the prompt) and ``lengths`` (of the sequence) are
     (pairs,). ``dropped`` counts the pairs that were too long.
@@ -35,9 +35,9 @@ class Pairs:
 
 
 def tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int) -> Pairs:
-    """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, never cut.
+    """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, not truncated.
 
-    Raises InputError where none fits.
+    Raises InputError if no pair fits.
     """
     chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
     pairs = join([_tokenise(chunk, prompt, eos_id, max_tokens) for chunk in chunks])
@@ -61,7 +61,7 @@ def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, ma
 
 
 def _encode(prompt: Prompt, texts: list[str]) -> list[list[int]]:
-    """The tokens of many texts in one call, as ``Prompt.tokens`` gives them one by one."""
+    """The tokens of many texts in one call: the same as ``Prompt.tokens`` of each."""
     return prompt.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
 
 
@@ -78,11 +78,11 @@ def join(parts: Sequence[Pairs]) -> Pairs:
 
 
 class Batches:
-    """The batches of every epoch, by step: a pure function of (seed, step), each pair once per epoch.
+    """The batch of each step: a pure function of (seed, step), with each pair once per epoch.
 
-    Within a batch sequences are sorted by length, so micro-batches cut from it hold neighbours in length. ``alike``
-    batches are neighbours themselves: the epoch is sorted before it is cut, and the batches are shuffled. One batch of
-    an epoch may be short.
+    Sequences of a batch are sorted by length, so micro-batches hold similar lengths. With ``alike`` a whole batch holds
+    similar lengths: the epoch is sorted, cut into batches, and the batches are shuffled. One batch of an epoch may be
+    smaller.
     """
 
     def __init__(self, lengths: torch.Tensor, batch: int, seed: int, alike: bool = False) -> None:
@@ -94,7 +94,7 @@ class Batches:
         return -(-len(self._lengths) // self._batch)
 
     def __getitem__(self, step: int) -> torch.Tensor:
-        """The indices of the pairs of a step, counted from 0 through all epochs, shortest first."""
+        """The indices of a step's pairs, shortest first; steps count from 0 through all epochs."""
         epoch, number = divmod(step, len(self))
         return self._epoch(epoch)[number]
 
@@ -109,15 +109,15 @@ class Batches:
 
 
 def eos_padding(lengths: torch.Tensor, padding: int | str, sizes: list[int]) -> torch.Tensor:
-    """Extra EOS targets behind the first, by sequence: none (0, the paper's), ``k`` each, or "batch", up to the
-    longest sequence of its micro-batch (LLaDA's own recipe). ``sizes`` are the micro-batches' numbers of sequences."""
+    """The number of extra EOS targets of each sequence: ``padding`` (the paper's is 0), or with "batch" as many as
+    reach the longest sequence of the micro-batch (LLaDA's recipe). ``sizes``: sequences of each micro-batch."""
     if padding != "batch":
         return torch.full_like(lengths, int(padding))
     return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
 
 
-def room(limit: int, padding: int | str) -> int:
-    """The most tokens of a pair that, with its :func:`eos_padding`, stays within ``limit``."""
+def longest_pair(limit: int, padding: int | str) -> int:
+    """The most tokens of a pair that stays within ``limit`` with its :func:`eos_padding`."""
     return limit if padding == "batch" else limit - int(padding)
 
 
@@ -134,7 +134,7 @@ class Layout:
 
 
 def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor) -> Layout:
-    """Gather the pairs at ``indices`` into one row, each followed by ``extra`` more copies of its EOS."""
+    """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end."""
     lengths = pairs.lengths[indices] + extra
     owner = torch.repeat_interleave(torch.arange(len(indices)), lengths)
     positions = torch.arange(len(owner)) - (lengths.cumsum(0) - lengths)[owner]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Objective(torch.nn.Module):
-    """An adapted model as the engine calls it: micro-batch in, its share of the batch's loss out."""
+    """An adapted model in the engine's form: from a micro-batch to its share of the batch's loss."""
 
     def __init__(self, adapted: Any, shifted: bool) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     import deepspeed
     from transformers import get_cosine_schedule_with_warmup
 
-    # Without this DeepSpeed compiles a C++ extension for CPU messages, and hangs on the lock of a killed build.
+    # Else DeepSpeed compiles a C++ extension for CPU messages, and hangs if an earlier build was killed.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
     parameters = lora.trainable(objective)
@@ -62,19 +62,19 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
 def zero2(settings: Training) -> dict[str, Any]:
     """The DeepSpeed config: the file ``zero2.json`` and the clipping of ``settings``.
 
-    It has no ``bf16`` key on purpose: that would turn the float32 adapters of a bfloat16 model into bfloat16.
+    It has no ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
     """
     template = json.loads((resources.files("entropy_valley.training") / "zero2.json").read_text())
     return template | {
-        "train_micro_batch_size_per_gpu": 1,  # neither this nor an accumulation is used: a step says where it ends
+        "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
         "gradient_clipping": settings.clip,
     }
 
 
 class Checkpoints:
-    """The engine's checkpoints in a work folder, and a pointer to the last whole one, replaced atomically.
+    """The engine's checkpoints in a work folder, and a pointer to the last complete one, replaced atomically.
 
-    ``key`` says what is being trained; a folder with anything else in it is emptied.
+    ``key`` identifies the training; a folder with another key is emptied.
     """
 
     def __init__(self, folder: Path, key: str, rank: int) -> None:
@@ -82,7 +82,7 @@ class Checkpoints:
         self._pointer = folder / "last.json"
 
     def resume(self, engine: Any) -> dict[str, Any]:
-        """Load the last checkpoint into the engine; what was saved with it, else a beginning."""
+        """Load the last checkpoint into the engine; return its progress, or that of a start."""
         last = files.read_json(self._pointer) if self._pointer.exists() else {}
         torch.distributed.barrier()
         if last.get("key") != self._key:
@@ -90,12 +90,12 @@ class Checkpoints:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
             return {"step": 0, "seconds": 0.0, "history": []}
-        # Not strict: the frozen weights are not in it.
+        # Not strict: checkpoints do not hold the frozen weights.
         engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]
 
     def save(self, engine: Any, progress: dict[str, Any]) -> None:
-        """Save the engine; the pointer moves only when the files of all ranks are there."""
+        """Save the engine; the pointer moves when all ranks have written their files."""
         tag = f"step{progress['step']}"
         engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
         files.flush_to_disk(self._folder / tag)
@@ -107,5 +107,5 @@ class Checkpoints:
                     shutil.rmtree(old)
 
     def clear(self) -> None:
-        """Remove the work folder once the adapter is in its place."""
+        """Remove the work folder, once the adapter is saved."""
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Which of torch's kernels small float32 models run fastest on."""
+"""The torch kernels on which small float32 models run fastest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 @contextlib.contextmanager
 def fast_kernels(device: torch.device | str) -> Iterator[None]:
-    """Let float32 matrix products take the fast road of the device while the block runs.
+    """Use the device's fast float32 matrix products while the block runs.
 
-    On a CPU the "medium" precision means oneDNN instead of MKL: twice as fast on AVX-512 at the same accuracy (only
-    a CPU with AMX multiplies in bfloat16, and sums in float32). Its products are slow inside the fused attention
-    kernel, so attention is computed by plain ones. On a GPU "high" is TF32, which here serves the float32 adapters.
+    On a CPU, precision "medium" uses oneDNN instead of MKL: twice as fast on AVX-512, with the same accuracy (a CPU
+    with AMX multiplies in bfloat16 and adds in float32). It is slow inside the fused attention kernel, so attention
+    uses the plain one. On a GPU, "high" is TF32, here for the float32 adapters.
     """
     before = torch.get_float32_matmul_precision()
     on_cpu = torch.device(device).type == "cpu"

@@ -1,4 +1,4 @@
-"""Low-rank adapters on a stock model: which modules, and how PEFT is asked for them."""
+"""Low-rank adapters on a stock model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def targets(model: Any, family: Family) -> list[str]:
-    """Full paths of the modules to adapt: the family's own in every block, and nothing outside the blocks.
+    """Full paths of the modules to adapt: the family's LoRA targets in every block, none outside the blocks.
 
-    A bare name would be ambiguous: LLaDA calls its LM head and its FFN output alike ``ff_out``.
+    Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``.
     """
     path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(family.lora_targets)})")
     found = [name for name, _ in model.named_modules() if path.fullmatch(name)]
@@ -43,15 +43,15 @@ def attach(model: Any, family: Family, settings: Lora, seed: int) -> Any:
     adapted = get_peft_model(model, config)
     found = sorted(name for name, module in model.named_modules() if hasattr(module, "lora_A"))
     if found != wanted:
-        raise RuntimeError(f"PEFT adapted {sorted(set(found) ^ set(wanted))} otherwise than asked")
+        raise RuntimeError(f"PEFT adapted other modules than asked: {sorted(set(found) ^ set(wanted))}")
     return adapted
 
 
-def spare_memory(model: Any) -> None:
-    """Keep only the layers' inputs of a training pass; dropout draws the same when a layer is computed once more."""
+def checkpoint_activations(model: Any) -> None:
+    """Keep only the layers' inputs in a forward pass; the backward pass computes each layer again, same dropout."""
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def trainable(model: Any) -> list[torch.nn.Parameter]:
-    """The adapters' parameters, one optimiser group."""
+    """The adapters' parameters."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -1,4 +1,4 @@
-"""The weighted cross-entropy of both objectives, its readings, and batches cut so that the split changes nothing."""
+"""The weighted cross-entropy of both objectives, and micro-batches whose losses add up to the batch's loss."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from entropy_valley.training.data import Layout
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What one forward pass sees: packed sequences, and the rows to predict.
+    """The input of one forward pass: packed sequences, and the rows to predict.
 
-    ``rows``, ``labels`` and ``weights`` are (predicted tokens,). Over all micro-batches of a step, on all ranks, the
-    sum of ``weights`` · CE is the loss of the whole batch: no denominator is left to be applied.
+    ``rows``, ``labels`` and ``weights`` are (predicted tokens,). The batch's loss is the sum of ``weights`` · CE over
+    all micro-batches of a step on all ranks: the weights include the denominator.
     """
 
     packed: Packed
@@ -26,7 +26,7 @@ class MicroBatch:
     weights: torch.Tensor
 
     def __len__(self) -> int:
-        """Sequences; 0 where a short last batch left nothing for this pass."""
+        """The number of sequences; 0 if a small last batch has none for this pass."""
         return len(self.packed.lengths)
 
     def to(self, device: torch.device | str) -> MicroBatch:
@@ -38,11 +38,11 @@ class MicroBatch:
 def slot_weights(
     masked: torch.Tensor, owner: torch.Tensor, times: torch.Tensor, targets: torch.Tensor, weight: str, normaliser: str
 ) -> torch.Tensor:
-    """The factor of each slot's CE in the batch's loss, (rows,), 0 where it is not masked.
+    """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
 
-    ``weight`` "1/t" is the likelihood bound's, "none" the plain CE. ``normaliser``: "token" divides by sum |y| (the
-    default, and LLaDA's loss up to its constant), "sequence" by |y| of the sequence and the batch size, "masked" by
-    the number of masked slots.
+    ``weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``normaliser``: "token" divides by sum |y|
+    (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the number of
+    masked slots.
     """
     factor = torch.reciprocal(times) if weight == "1/t" else torch.ones_like(times)
     divisor = {
@@ -58,8 +58,8 @@ def micro_batches(
 ) -> list[MicroBatch]:
     """Cut a batch into consecutive micro-batches of ``sizes`` sequences (0 allowed).
 
-    ``inputs`` are the tokens that the model sees, ``predicted`` says which of the layout's tokens are labels, and
-    ``weights`` is the factor of each one's CE; all (rows,).
+    ``inputs`` are the model's input tokens, ``predicted`` marks the layout's tokens that are labels, and ``weights``
+    are the factors of their CE; all (rows,).
     """
     lengths = layout.lengths.tolist()
     batches, first, start = [], 0, 0
@@ -74,10 +74,10 @@ def micro_batches(
 
 
 def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tensor:
-    """CE in nats of each predicted token, (predicted tokens,), float32; last layer and LM head run on their rows alone.
+    """CE in nats of each predicted token, (predicted tokens,), float32; last layer and LM head compute only their rows.
 
-    ``model`` is a stock ``…ForCausalLM``. Shifted and causal families read token i from row i - 1; a prompt is never
-    empty, so that row is of the same sequence.
+    ``model`` is a stock ``…ForCausalLM``. Shifted and causal families predict token i from row i - 1. A prompt is never
+    empty, so that row belongs to the same sequence.
     """
     states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
     return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")

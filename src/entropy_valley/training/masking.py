@@ -1,4 +1,4 @@
-"""Which slots of a training canvas are masked: a pure function of a seed and the step, never of global state."""
+"""Which slots of a training canvas are masked: a pure function of seed and step, without global state."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from entropy_valley import files
 
 
 def seed_of(*key: Any) -> int:
-    """A 63-bit seed, as torch wants it, of a JSON-able key such as ``(seed, "dropout", step)``."""
+    """A 63-bit seed for torch from a JSON-able key such as ``(seed, "dropout", step)``."""
     return int(files.digest(key)[:16], 16) >> 1
 
 
 def stream(*key: Any) -> torch.Generator:
-    """A random stream of its own for each key: resuming at a step replays nothing before it."""
+    """A random stream for each key, so that a run can resume at any step."""
     return torch.Generator().manual_seed(seed_of(*key))
 
 
 def draw_times(count: int, random: torch.Generator, *, eps: float, all_mask_share: float = 0.0) -> torch.Tensor:
-    """Masking rates t ~ U(eps, 1), (count,), antithetic: one in each of ``count`` equal strata, in random order.
+    """Masking rates t ~ U(eps, 1), (count,), stratified: one in each of ``count`` equal strata, in random order.
 
-    All draws share one offset into their strata. ``all_mask_share`` of them become t = 1, a wholly masked canvas:
-    only for pre-training a tiny backbone, never for the paper's fine-tuning.
+    All draws have the same offset in their strata. A share ``all_mask_share`` becomes t = 1, an all-mask canvas: for
+    the demo's pre-training only, not for fine-tuning.
     """
     strata = (torch.randperm(count, generator=random) + torch.rand(1, generator=random)) / count
     whole = torch.rand(count, generator=random) < all_mask_share
@@ -33,8 +33,8 @@ def draw_times(count: int, random: torch.Generator, *, eps: float, all_mask_shar
 def draw_masks(times: torch.Tensor, targets: torch.Tensor, random: torch.Generator) -> torch.Tensor:
     """m ~ Bernoulli(t) for every target slot, at least one in each sequence; bool, (sum of ``targets``,).
 
-    ``targets`` holds |y| of each sequence, its EOS included. The slot with the smallest draw is masked whatever t
-    is: where no draw is below t, that slot is uniform over the sequence.
+    ``targets`` holds |y| of each sequence, with its EOS. The slot with the smallest draw is always masked: if no draw
+    is below t, this is one slot drawn uniformly.
     """
     owner = torch.repeat_interleave(torch.arange(len(targets)), targets)
     draws = torch.rand(len(owner), generator=random)

@@ -1,4 +1,4 @@
-"""How the batch of a step is cut into micro-batches: by tokens, and evenly over the processes."""
+"""Cutting a step's batch into micro-batches: by tokens, and evenly over the processes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 
 @dataclass(frozen=True)
 class Passes:
-    """At most ``tokens`` in a pass, the padding of ``eos_padding`` among them; passes are dealt to ``ranks``."""
+    """Passes of at most ``tokens`` tokens (``eos_padding`` included), distributed over ``ranks``."""
 
     tokens: int = sys.maxsize
     ranks: int = 1
 
     def sizes(self, lengths: torch.Tensor, padding: int | str = 0) -> list[int]:
-        """The sequences of each micro-batch of a batch with these ``lengths``, shortest first; 0 allowed.
+        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first.
 
-        Each rank runs the same number of micro-batches, as few as can be, and the largest is then as small as can be:
-        no rank waits long for another. A sequence of more than ``tokens`` runs alone.
+        Each rank runs the same, smallest possible number of micro-batches. Their largest is then made as small as
+        possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
         """
         uniform = padding == "batch"
         costs = (lengths if uniform else lengths + padding).tolist()
@@ -35,7 +35,7 @@ ONE_PASS = Passes()
 
 
 def _filled(costs: list[int], limit: int, uniform: bool) -> list[int]:
-    """Sizes of consecutive parts, each filled up to ``limit``; ``uniform`` ones are padded to their last sequence."""
+    """Sizes of consecutive parts of at most ``limit``; with ``uniform`` a part is padded to its last sequence."""
     sizes, total = [0], 0
     for cost in costs:
         total = (sizes[-1] + 1) * cost if uniform else total + cost

@@ -1,4 +1,4 @@
-"""One process per device: torchrun where there are several, nothing at all where there is one."""
+"""One process per device: torchrun starts several, one runs without it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 from entropy_valley.errors import InputError
 
 _PR_SET_PDEATHSIG = 1
-# While rank 0 judges an adapter, which reads the backbone once more, the others wait: torch's own patience (NCCL 10
-# minutes, gloo 30) would end them before an 8B checkpoint has come from a slow disk.
-PATIENCE = timedelta(hours=2)
+# The other ranks wait while rank 0 checks the adapter, which reads the backbone again. Torch's default timeouts (NCCL
+# 10 minutes, gloo 30) are too short to read an 8B checkpoint from a slow disk.
+TIMEOUT = timedelta(hours=2)
 
 
 def launch(processes: int) -> None:
-    """Become torchrun running this same command on ``processes`` processes; return at once where one is enough.
+    """Replace this process by torchrun, which runs the same command in ``processes`` processes; for one, do nothing.
 
-    Its rendezvous takes a free port of its own, so jobs run side by side on one machine.
+    Torchrun picks a free port, so several jobs can run on one machine.
     """
     if processes == 1 or "TORCHELASTIC_RUN_ID" in os.environ:
         return
@@ -37,9 +37,9 @@ def use_threads(count: int) -> None:
 
 
 def join(device: str, processes: int) -> int:
-    """Prepare torch.distributed and DeepSpeed on ``device`` ("cpu" or "cuda"); the rank of this process.
+    """Set up torch.distributed and DeepSpeed on ``device`` ("cpu" or "cuda"); return the rank of this process.
 
-    Call before anything imports deepspeed. Raises InputError where fewer GPUs than processes are visible.
+    Call it before deepspeed is imported. Raises InputError if fewer GPUs than processes are visible.
     """
     if device == "cuda" and torch.cuda.device_count() < processes:
         raise InputError(
@@ -58,21 +58,21 @@ def join(device: str, processes: int) -> int:
 
 def _form_group(backend: str, processes: int) -> None:
     if processes == 1:
-        # A store inside the process needs no port, which two jobs on one machine would fight for.
+        # A store inside the process needs no port, so two jobs on one machine cannot collide.
         os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
         torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
     else:
         _die_with_launcher()
-        torch.distributed.init_process_group(backend, timeout=PATIENCE)
+        torch.distributed.init_process_group(backend, timeout=TIMEOUT)
 
 
 def _die_with_launcher() -> None:
-    """Have the kernel end this worker when torchrun dies: SIGKILL would leave it writing into the work folder."""
+    """Let the kernel end this worker when torchrun dies; else a killed torchrun leaves workers that write files."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def leave() -> None:
-    """Wait for the other processes, then take the process group down."""
+    """Wait for the other processes, then destroy the process group."""
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()

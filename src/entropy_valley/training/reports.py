@@ -1,4 +1,4 @@
-"""What a training run shows while it runs, TensorBoard scalars and a progress bar, and the history it leaves."""
+"""Reports of a training run: TensorBoard scalars, a progress bar, and the history of losses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 
 def history_csv(history: Sequence[Sequence[float]]) -> str:
-    """The values of ``HISTORY`` at each optimiser step, counted from 1, to six significant digits."""
+    """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
     rows = ((str(step), *(f"{value:.6g}" for value in values)) for step, values in enumerate(history, 1))
     return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
 
 
 class _Reporter:
-    """Takes the scalars of one finished step after the other."""
+    """Takes the scalars of each finished step."""
 
     def __init__(self, board: Any, bar: Any, every: int) -> None:
         self._board, self._bar, self._every = board, bar, every
@@ -39,10 +39,10 @@ class _Reporter:
 
 @contextlib.contextmanager
 def reports(logs: Path, start: int, steps: int, description: str, every: int = 1) -> Iterator[Report]:
-    """Yield a function that takes each finished step's scalars, from step ``start`` on, in order.
+    """Yield a function that takes the scalars of each finished step, in order, from step ``start``.
 
-    ``tokens``, the tokens of the step, is logged as a rate; every ``every``-th step goes to TensorBoard, where what a
-    killed run had logged beyond ``start`` is hidden. The bar shows ``cross_entropy``.
+    ``tokens`` (of the step) is logged as tokens per second, and the bar shows ``cross_entropy``. Every ``every``-th
+    step goes to TensorBoard; steps beyond ``start`` that a killed run logged are hidden.
     """
     from torch.utils.tensorboard import SummaryWriter
 

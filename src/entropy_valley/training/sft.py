@@ -1,4 +1,4 @@
-"""LoRA fine-tuning on the loss of the backbone's kind: an explicit loop around a DeepSpeed engine."""
+"""LoRA fine-tuning: an explicit loop around a DeepSpeed engine; masked-diffusion or next-token loss."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from entropy_valley.training.settings import Training
 
 @dataclass(frozen=True)
 class Job:
-    """One fine-tuning: the SPEC of ``train.py`` and where things lie.
+    """One fine-tuning: the params of ``train.py`` and its files.
 
-    ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. With
-    ``activation_checkpointing`` each layer is computed once more on the way back: less memory, the same numbers.
+    ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. For
+    ``checkpoint_every`` and ``activation_checkpointing`` see :class:`.settings.Training`.
     """
 
     spec: Mapping[str, Any]
@@ -43,8 +43,8 @@ class Job:
     out: Path
     work: Path
     logs: Path
+    checkpoint_every: int
     device: str = "cpu"
-    checkpoint_every: int = 200
     activation_checkpointing: bool = False
 
     @property
@@ -54,9 +54,9 @@ class Job:
 
 
 def finetune(job: Job) -> None:
-    """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` once it passed the gate.
+    """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` if it passes the checks.
 
-    On a CPU the same job gives the same bytes, killed in between or not.
+    On a CPU the same job gives the same bytes, even if it was killed and resumed.
     """
     settings = job.settings
     rank = processes.join(job.device, settings.processes)
@@ -79,7 +79,7 @@ def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) ->
     steps = settings.max_steps or settings.epochs * len(batches.order)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     if job.activation_checkpointing:
-        lora.spare_memory(backbone.model)
+        lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
     checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
     with fast_kernels(job.device):
@@ -92,10 +92,10 @@ def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) ->
 
 
 def _batches(job: Job, settings: Training, backbone: Backbone) -> Canvases | Continuations:
-    """The batches of every step, and what the backbone's kind is to predict of them.
+    """The batches of every step: masked canvases, or continuations for a causal family.
 
-    Two backbones get the same pairs in each step if their tokenizers drop the same ones as too long; which these are
-    decides the shuffle. Within a batch each sorts by its own lengths.
+    Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
+    a batch depends on the tokenizer.
     """
     causal, loss, seed = backbone.family.causal, settings.loss, job.spec["seed"]
     pairs = _pairs(job, settings, backbone, 0 if causal else loss.eos_padding)
@@ -111,13 +111,13 @@ def _pairs(job: Job, settings: Training, backbone: Backbone, padding: int | str)
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: settings.limit]
-    limit = data.room(min(settings.max_tokens, backbone.context), padding)
+    limit = data.longest_pair(min(settings.max_tokens, backbone.context), padding)
     return data.tokenise(rows, prompt, backbone.eos_id, limit)
 
 
 @dataclass(frozen=True)
 class _Trainer:
-    """One optimiser step at a time: a function of its number, whatever was run before in this process."""
+    """Runs optimiser steps; a step depends on its number and the state, not on earlier random draws."""
 
     model: Any
     batches: Canvases | Continuations
@@ -130,7 +130,7 @@ class _Trainer:
         sums = torch.zeros(2, dtype=torch.float64, device=self.model.device)
         mine = parts[self.rank :: self.world]
         for micro, batch in enumerate(mine):
-            # Dropout draws from torch's own stream: set it, so that a resumed step draws the same.
+            # Dropout uses torch's global stream: seed it, so that a resumed step draws the same.
             torch.manual_seed(seed_of(self.batches.seed, "dropout", number, micro, self.rank))
             sums += self._backward(batch, last=micro + 1 == len(mine))
         if self.world > 1:
@@ -145,17 +145,17 @@ class _Trainer:
         }
 
     def _backward(self, batch: MicroBatch, last: bool) -> torch.Tensor:
-        """Add a micro-batch's gradients, and step after the last; its loss and sum of unweighted CE, (2,)."""
+        """Add a micro-batch's gradients, and step after the last one; its loss and sum of unweighted CE, (2,)."""
         self.model.set_gradient_accumulation_boundary(last)
         loss, entropies = self.model(batch.to(self.model.device))
-        # Weights already hold the whole batch's denominator; the engine averages over ranks.
+        # The weights include the denominator of the whole batch, and the engine averages over ranks.
         self.model.backward(loss * self.world, scale_wrt_gas=False)
         self.model.step()
         return torch.stack([loss.detach(), entropies])
 
 
 def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
-    """All steps that are not done yet; the progress, of which what came before a kill is a part."""
+    """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
     shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(_silent)
@@ -175,7 +175,7 @@ def _silent(scalars: dict[str, float]) -> None:
 
 
 def _run(device: str, seconds: float) -> dict[str, Any]:
-    """What differs from run to run, kept away from the adapter: its files are the same after a kill."""
+    """What differs from run to run; it is not among the adapter's files, which are always the same."""
     if device == "cuda":
         peak = torch.cuda.max_memory_allocated()
         name = torch.cuda.get_device_name()

@@ -1,9 +1,8 @@
-"""A small world spoken in four languages: a synchronous grammar whose sentences are translations by construction.
+"""The grammar of the synthetic corpus: its sentences in four languages are translations by construction.
 
-A sentence is drawn as a meaning (:mod:`.draw`) and realised in English, Chinese, German and French, each by a
-function of that meaning alone. There are no synonyms to choose between, so a translation is decided by its
-source; its length is not, because one English word stands for one to four Chinese characters, a German compound
-or a fixed phrase.
+A meaning is drawn (:mod:`.draw`) and expressed in English, Chinese, German and French, each by a function of the
+meaning alone. There are no synonyms, so the source determines the translation. Lengths still vary: an English word
+corresponds to one to four Chinese characters, a German compound or a fixed phrase.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Sentence:
 
 
 def stream(seed: int) -> Iterator[Sentence]:
-    """Sentences without end, of 3 to 14 English words, no two alike in any language; a function of ``seed``."""
+    """Endless sentences of 3 to 14 English words, no two the same in any language; a function of ``seed``."""
     rng = Random(seed)
     seen: tuple[set[str], ...] = tuple(set() for _ in LANGUAGES)
     while True:
@@ -47,5 +46,5 @@ def stream(seed: int) -> Iterator[Sentence]:
 
 
 def generate(count: int, seed: int) -> list[Sentence]:
-    """The first ``count`` sentences of :func:`stream`: a shorter list is the beginning of a longer one."""
+    """The first ``count`` sentences of :func:`stream`."""
     return list(islice(stream(seed), count))

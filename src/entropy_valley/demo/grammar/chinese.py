@@ -1,4 +1,4 @@
-"""Chinese sentences of the embedded world."""
+"""Chinese sentences of the synthetic corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POSSESSIVES = {"my": "我的", "our": "我们的", "your": "您的"}
 
 
 def sentence(utterance: Utterance) -> str:
-    """The Chinese sentence with its full-width full stop or question mark."""
+    """The Chinese sentence with a full-width full stop or question mark."""
     return _text(utterance) + ("？" if isinstance(utterance, Question) else "。")
 
 

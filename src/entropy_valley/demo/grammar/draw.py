@@ -1,4 +1,4 @@
-"""Drawing meanings: which sentences the embedded world speaks, and how often."""
+"""Drawing meanings: which sentences the synthetic corpus has, and how often."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _clause(rng: Random) -> Clause:
 
 
 def _opener(rng: Random) -> Opener | None:
-    """Seldom one whose length is far from its translations': the outliers of the world."""
+    """Rarely one whose length differs much between languages: the outliers of the corpus."""
     kind = rng.random()
     if kind < 0.06:
         return rng.choice(LONG_OPENERS)
@@ -128,7 +128,7 @@ def _action(
     timed: bool = True,
     negative: bool = False,
 ) -> Action:
-    """An action that makes sense in one of ``moods`` (any by default); a brief one has no place or manner."""
+    """An action that makes sense in one of ``moods`` (default: any); a brief one has no place or manner."""
     spoken = subject or _subject(rng)
     mood = rng.choice(moods) if moods else _weighted(rng, _MOODS)
     verb = rng.choice(DITRANSITIVE if rng.random() < 0.17 else VERBS)
@@ -142,14 +142,14 @@ def _action(
 
 
 def _distinct(action: Action) -> bool:
-    """Nobody acts on, or together with, himself."""
+    """Whether no person occurs twice in the action."""
     people = [words.en for words in (action.subject, action.object, action.recipient) if isinstance(words, Words)]
     together = action.manner.en.removeprefix("together with ") if action.manner else None
     return len(set(people)) == len(people) and together not in people
 
 
 def _possible(verb: Verb, mood: str) -> bool:
-    """Nobody is told, or wants, to lose a key; without a 了 in its template a verb has no perfect."""
+    """Whether a verb has this mood: only voluntary ones have modals, and the perfect needs a 了 in the template."""
     return (verb.voluntary or mood in ("present", "perfect")) and (mood != "perfect" or "{le}" in verb.zh)
 
 
@@ -179,7 +179,7 @@ def _object(rng: Random, verb: Verb, negative: bool) -> NounPhrase | Words:
 
 
 def _determiner(rng: Random, noun: Noun, negative: bool) -> str:
-    """German negates an indefinite object with *kein*, so a negated object is definite."""
+    """A negated object is definite: German would negate an indefinite one by *kein*."""
     determiner = _weighted(rng, _DETERMINERS)
     if negative and determiner in ("a", "number"):
         return "the"

@@ -1,4 +1,4 @@
-"""English sentences of the embedded world."""
+"""English sentences of the synthetic corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from entropy_valley.demo.grammar.modifiers import MODALS
 
 
 def sentence(utterance: Utterance) -> str:
-    """The English sentence with its capital and its full stop or question mark."""
+    """The English sentence with a capital letter and a full stop or question mark."""
     end = "?" if isinstance(utterance, Question) else "."
     return capitalised(_text(utterance)) + end
 
@@ -64,7 +64,7 @@ def _inverted(clause: Clause) -> str:
 
 
 def _parts(clause: Clause) -> tuple[str, str, str]:
-    """Subject, the finite verb or auxiliary that a question moves to the front, and the rest."""
+    """Subject, the finite verb or auxiliary (in front in a question), and the rest."""
     match clause:
         case State(subject, adjective):
             return _noun_phrase(subject), "is", adjective.predicate

@@ -1,4 +1,4 @@
-"""French sentences of the embedded world: agreement, clitics, elision and contraction."""
+"""French sentences of the synthetic corpus: agreement, clitics, elision and contraction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AVOIR = ("ai", "a", "avons", "avez")
 
 
 def sentence(utterance: Utterance) -> str:
-    """The French sentence with its elisions, its capital and its full stop or question mark."""
+    """The French sentence with elisions, a capital letter and a full stop or question mark."""
     text = _ELISION.sub(r"\1'", _text(utterance)).replace("à le ", "au ").replace("si il ", "s'il ")
     return capitalised(text) + (" ?" if isinstance(utterance, Question) else ".")
 

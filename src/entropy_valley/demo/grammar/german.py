@@ -1,4 +1,4 @@
-"""German sentences of the embedded world: cases, separable verbs, and the three places of the finite verb."""
+"""German sentences of the synthetic corpus: cases, separable verbs, and three positions of the finite verb."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HABEN = ("habe", "hat", "haben")
 
 
 def sentence(utterance: Utterance) -> str:
-    """The German sentence with its capital and its full stop or question mark."""
+    """The German sentence with a capital letter and a full stop or question mark."""
     end = "?" if isinstance(utterance, Question) else "."
     return capitalised(_text(utterance)) + end
 
@@ -58,7 +58,7 @@ def _text(utterance: Utterance) -> str:
 
 
 def _order(order: Command | Tap, first: bool = True) -> str:
-    """An imperative; its *bitte* leads a sentence and otherwise follows the verb."""
+    """An imperative; *bitte* begins a sentence, else it follows the verb."""
     before, after = ("bitte", "") if first else ("", "bitte")
     if not order.polite:
         before = after = ""
@@ -82,7 +82,7 @@ def _clause(clause: Clause, order: str) -> str:
 
 
 def _parts(clause: Clause) -> tuple[str, str, str, str]:
-    """Subject, finite verb, what stands between the brackets, and the closing bracket."""
+    """Subject, finite verb, the words between them and the end of the clause, and its last words."""
     match clause:
         case State(subject, adjective):
             return _noun_phrase(subject, NOMINATIVE), "ist", "", adjective.de

@@ -1,4 +1,4 @@
-"""Verb records of the embedded world: the forms that each language inflects."""
+"""Verb records of the synthetic corpus: the inflected forms in each language."""
 
 from __future__ import annotations
 

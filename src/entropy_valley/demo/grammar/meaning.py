@@ -1,7 +1,7 @@
-"""What a sentence of the embedded world says, before any language says it.
+"""The meaning of a sentence of the synthetic corpus, without any language.
 
-Every realiser (:mod:`.english`, :mod:`.chinese`, :mod:`.german`, :mod:`.french`) is a function of these records
-alone, so that a translation is decided by its source.
+:mod:`.english`, :mod:`.chinese`, :mod:`.german` and :mod:`.french` are functions of these records alone, so the source
+determines the translation.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Participant = NounPhrase | Words | Pronoun | ObjectPronoun
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Somebody does something, to somebody, at some time, somewhere or somehow; ``mood`` is a tense or a modal."""
+    """Someone does something, optionally to someone, at a time, a place or in a manner; ``mood``: tense or modal."""
 
     subject: Pronoun | NounPhrase | Words
     verb: Verb
@@ -103,7 +103,7 @@ Clause = Action | State | Change
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An imperative; the subject of its action is not spoken."""
+    """An imperative; the subject of its action is left out."""
 
     action: Action
     polite: bool = False
@@ -112,7 +112,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """An instruction to tap a label, perhaps under a heading that is a placeholder."""
+    """An instruction to tap a label, optionally under a heading that is a placeholder."""
 
     label: Words
     heading: str = ""
@@ -121,7 +121,7 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A main clause, perhaps after an opener."""
+    """A main clause, optionally after an opener."""
 
     clause: Clause
     opener: Opener | None = None
@@ -129,7 +129,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: yes or no without a ``word``."""
+    """A question; without a ``word`` a yes-no question."""
 
     clause: Clause
     word: Words | None = None
@@ -146,7 +146,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A main clause and its because."""
+    """A main clause and a clause with *because*."""
 
     clause: Action
     reason: Action
@@ -156,10 +156,10 @@ Utterance = Command | Tap | Statement | Question | Conditional | Reason
 
 
 def join(*parts: str) -> str:
-    """The non-empty parts with one space between."""
+    """The non-empty parts, separated by a space."""
     return " ".join(part for part in parts if part)
 
 
 def capitalised(text: str) -> str:
-    """The text with a capital first letter."""
+    """The text with its first letter in upper case."""
     return text[0].upper() + text[1:]

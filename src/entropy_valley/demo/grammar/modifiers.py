@@ -1,4 +1,4 @@
-"""Adjectives, adverbials, modal verbs and fixed expressions of the embedded world."""
+"""Adjectives, adverbials, modal verbs and fixed expressions of the synthetic corpus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from entropy_valley.demo.grammar.nouns import PEOPLE, Words
 
 
 class Adjective(NamedTuple):
-    """``fr`` has the four forms (masculine, feminine, then their plurals); ``before`` the noun in French.
+    """``fr`` has four forms (masculine, feminine, and their plurals); ``before``: it precedes a French noun.
 
     ``predicate`` is the English after *is*, empty where the adjective is only used with a noun.
     """
@@ -33,7 +33,7 @@ class Modal(NamedTuple):
 
 
 class Opener(NamedTuple):
-    """Words before a statement; ``order`` is the German word order they ask for: main, inverted or final."""
+    """Words before a statement; ``order`` is the German word order after them: main, inverted or final."""
 
     en: str
     zh: str

@@ -1,4 +1,4 @@
-"""Nouns, people and places of the embedded world, each with its equivalent in the four languages."""
+"""Nouns, people and places of the synthetic corpus, with their equivalents in the four languages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 class Noun(NamedTuple):
     """A countable noun.
 
-    ``kinds`` says what a verb or an adjective may treat it as: d document, x digital, t thing, m machine,
-    o something to open, p person. ``classifier`` is the Chinese measure word; ``oblique`` the German singular
-    outside the nominative, where it differs (weak nouns).
+    ``kinds`` decide which verbs and adjectives it takes: d document, x digital, t thing, m machine, o something to
+    open, p person. ``classifier`` is the Chinese measure word; ``oblique`` the German singular outside the nominative,
+    if it differs (weak nouns).
     """
 
     kinds: str
@@ -36,143 +36,46 @@ class Words(NamedTuple):
     fr: str
 
 
-NOUNS = (
-    Noun("d", "letter", "letters", "信", "封", "m", "Brief", "Briefe", "f", "lettre", "lettres"),
-    Noun("dx", "file", "files", "文件", "份", "f", "Datei", "Dateien", "m", "fichier", "fichiers"),
-    Noun("d", "report", "reports", "报告", "份", "m", "Bericht", "Berichte", "m", "rapport", "rapports"),
-    Noun("d", "invoice", "invoices", "发票", "张", "f", "Rechnung", "Rechnungen", "f", "facture", "factures"),
-    Noun("d", "contract", "contracts", "合同", "份", "m", "Vertrag", "Verträge", "m", "contrat", "contrats"),
-    Noun("dx", "message", "messages", "消息", "条", "f", "Nachricht", "Nachrichten", "m", "message", "messages"),
-    Noun(
-        "d",
-        "manual",
-        "manuals",
-        "使用说明书",
-        "本",
-        "f",
-        "Bedienungsanleitung",
-        "Bedienungsanleitungen",
-        "m",
-        "mode d'emploi",
-        "modes d'emploi",
-    ),
-    Noun("dx", "list", "lists", "清单", "份", "f", "Liste", "Listen", "f", "liste", "listes"),
-    Noun(
-        "d",
-        "application form",
-        "application forms",
-        "申请表",
-        "张",
-        "n",
-        "Antragsformular",
-        "Antragsformulare",
-        "m",
-        "formulaire de demande",
-        "formulaires de demande",
-    ),
-    Noun("dx", "timetable", "timetables", "时刻表", "张", "m", "Fahrplan", "Fahrpläne", "m", "horaire", "horaires"),
-    Noun("dt", "book", "books", "书", "本", "n", "Buch", "Bücher", "m", "livre", "livres"),
-    Noun("t", "key", "keys", "钥匙", "把", "m", "Schlüssel", "Schlüssel", "f", "clé", "clés"),
-    Noun("t", "ticket", "tickets", "票", "张", "f", "Fahrkarte", "Fahrkarten", "m", "billet", "billets"),
-    Noun(
-        "t",
-        "credit card",
-        "credit cards",
-        "信用卡",
-        "张",
-        "f",
-        "Kreditkarte",
-        "Kreditkarten",
-        "f",
-        "carte de crédit",
-        "cartes de crédit",
-    ),
-    Noun("to", "parcel", "parcels", "包裹", "个", "n", "Paket", "Pakete", "m", "colis", "colis"),
-    Noun("to", "bag", "bags", "包", "个", "f", "Tasche", "Taschen", "m", "sac", "sacs"),
-    Noun("t", "coat", "coats", "大衣", "件", "m", "Mantel", "Mäntel", "m", "manteau", "manteaux"),
-    Noun("t", "bicycle", "bicycles", "自行车", "辆", "n", "Fahrrad", "Fahrräder", "m", "vélo", "vélos"),
-    Noun("tx", "picture", "pictures", "图片", "张", "n", "Bild", "Bilder", "f", "image", "images"),
-    Noun("m", "printer", "printers", "打印机", "台", "m", "Drucker", "Drucker", "f", "imprimante", "imprimantes"),
-    Noun("m", "computer", "computers", "电脑", "台", "m", "Computer", "Computer", "m", "ordinateur", "ordinateurs"),
-    Noun(
-        "m",
-        "mobile phone",
-        "mobile phones",
-        "手机",
-        "部",
-        "n",
-        "Handy",
-        "Handys",
-        "m",
-        "téléphone portable",
-        "téléphones portables",
-    ),
-    Noun(
-        "m",
-        "washing machine",
-        "washing machines",
-        "洗衣机",
-        "台",
-        "f",
-        "Waschmaschine",
-        "Waschmaschinen",
-        "f",
-        "machine à laver",
-        "machines à laver",
-    ),
-    Noun("m", "camera", "cameras", "相机", "台", "f", "Kamera", "Kameras", "m", "appareil photo", "appareils photo"),
-    Noun("o", "door", "doors", "门", "扇", "f", "Tür", "Türen", "f", "porte", "portes"),
-    Noun("o", "window", "windows", "窗户", "扇", "n", "Fenster", "Fenster", "f", "fenêtre", "fenêtres"),
-    Noun("x", "account", "accounts", "帐户", "个", "n", "Konto", "Konten", "m", "compte", "comptes"),
-    Noun("x", "app", "apps", "应用", "个", "f", "App", "Apps", "f", "application", "applications"),
-    Noun("p", "customer", "customers", "客户", "位", "m", "Kunde", "Kunden", "m", "client", "clients", "Kunden"),
-    Noun("p", "doctor", "doctors", "医生", "位", "m", "Arzt", "Ärzte", "m", "médecin", "médecins"),
-    Noun(
-        "p", "neighbour", "neighbours", "邻居", "位", "m", "Nachbar", "Nachbarn", "m", "voisin", "voisins", "Nachbarn"
-    ),
-    Noun("p", "teacher", "teachers", "老师", "位", "m", "Lehrer", "Lehrer", "m", "professeur", "professeurs"),
-    Noun(
-        "p",
-        "manager",
-        "managers",
-        "经理",
-        "位",
-        "m",
-        "Geschäftsführer",
-        "Geschäftsführer",
-        "m",
-        "directeur",
-        "directeurs",
-    ),
-    Noun("p", "colleague", "colleagues", "同事", "位", "f", "Kollegin", "Kolleginnen", "f", "collègue", "collègues"),
-    Noun(
-        "p",
-        "nurse",
-        "nurses",
-        "护士",
-        "位",
-        "f",
-        "Krankenschwester",
-        "Krankenschwestern",
-        "f",
-        "infirmière",
-        "infirmières",
-    ),
-    Noun(
-        "p",
-        "tax adviser",
-        "tax advisers",
-        "税务顾问",
-        "位",
-        "m",
-        "Steuerberater",
-        "Steuerberater",
-        "m",
-        "conseiller fiscal",
-        "conseillers fiscaux",
-    ),
-    Noun("p", "guest", "guests", "客人", "位", "m", "Gast", "Gäste", "m", "invité", "invités"),
-)
+_TABLE = """
+d|letter|letters|信|封|m|Brief|Briefe|f|lettre|lettres
+dx|file|files|文件|份|f|Datei|Dateien|m|fichier|fichiers
+d|report|reports|报告|份|m|Bericht|Berichte|m|rapport|rapports
+d|invoice|invoices|发票|张|f|Rechnung|Rechnungen|f|facture|factures
+d|contract|contracts|合同|份|m|Vertrag|Verträge|m|contrat|contrats
+dx|message|messages|消息|条|f|Nachricht|Nachrichten|m|message|messages
+d|manual|manuals|使用说明书|本|f|Bedienungsanleitung|Bedienungsanleitungen|m|mode d'emploi|modes d'emploi
+dx|list|lists|清单|份|f|Liste|Listen|f|liste|listes
+d|application form|application forms|申请表|张|n|Antragsformular|Antragsformulare|m|formulaire de demande|formulaires de demande
+dx|timetable|timetables|时刻表|张|m|Fahrplan|Fahrpläne|m|horaire|horaires
+dt|book|books|书|本|n|Buch|Bücher|m|livre|livres
+t|key|keys|钥匙|把|m|Schlüssel|Schlüssel|f|clé|clés
+t|ticket|tickets|票|张|f|Fahrkarte|Fahrkarten|m|billet|billets
+t|credit card|credit cards|信用卡|张|f|Kreditkarte|Kreditkarten|f|carte de crédit|cartes de crédit
+to|parcel|parcels|包裹|个|n|Paket|Pakete|m|colis|colis
+to|bag|bags|包|个|f|Tasche|Taschen|m|sac|sacs
+t|coat|coats|大衣|件|m|Mantel|Mäntel|m|manteau|manteaux
+t|bicycle|bicycles|自行车|辆|n|Fahrrad|Fahrräder|m|vélo|vélos
+tx|picture|pictures|图片|张|n|Bild|Bilder|f|image|images
+m|printer|printers|打印机|台|m|Drucker|Drucker|f|imprimante|imprimantes
+m|computer|computers|电脑|台|m|Computer|Computer|m|ordinateur|ordinateurs
+m|mobile phone|mobile phones|手机|部|n|Handy|Handys|m|téléphone portable|téléphones portables
+m|washing machine|washing machines|洗衣机|台|f|Waschmaschine|Waschmaschinen|f|machine à laver|machines à laver
+m|camera|cameras|相机|台|f|Kamera|Kameras|m|appareil photo|appareils photo
+o|door|doors|门|扇|f|Tür|Türen|f|porte|portes
+o|window|windows|窗户|扇|n|Fenster|Fenster|f|fenêtre|fenêtres
+x|account|accounts|帐户|个|n|Konto|Konten|m|compte|comptes
+x|app|apps|应用|个|f|App|Apps|f|application|applications
+p|customer|customers|客户|位|m|Kunde|Kunden|m|client|clients|Kunden
+p|doctor|doctors|医生|位|m|Arzt|Ärzte|m|médecin|médecins
+p|neighbour|neighbours|邻居|位|m|Nachbar|Nachbarn|m|voisin|voisins|Nachbarn
+p|teacher|teachers|老师|位|m|Lehrer|Lehrer|m|professeur|professeurs
+p|manager|managers|经理|位|m|Geschäftsführer|Geschäftsführer|m|directeur|directeurs
+p|colleague|colleagues|同事|位|f|Kollegin|Kolleginnen|f|collègue|collègues
+p|nurse|nurses|护士|位|f|Krankenschwester|Krankenschwestern|f|infirmière|infirmières
+p|tax adviser|tax advisers|税务顾问|位|m|Steuerberater|Steuerberater|m|conseiller fiscal|conseillers fiscaux
+p|guest|guests|客人|位|m|Gast|Gäste|m|invité|invités
+"""  # noqa: E501 - a table
+NOUNS = tuple(Noun(*line.split("|")) for line in _TABLE.strip().splitlines())
 
 PEOPLE = (
     Words("Anna", "安娜", "Anna", "Anna"),

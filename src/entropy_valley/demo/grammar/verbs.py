@@ -1,4 +1,4 @@
-"""Verbs of the embedded world, each with its inflected forms in the four languages."""
+"""Verbs of the synthetic corpus, with their inflected forms in the four languages."""
 
 from __future__ import annotations
 
