@@ -92,6 +92,14 @@ def test_evs_ratios_of_one_direction(finished):
     assert finished.planned(over=over).keys() == jobs(of("en-zh"), ["ev"]) | AGGREGATES
 
 
+def test_a_further_metric_scores_anew_and_computes_nothing_else(finished):
+    kiwi = {"metric": "comet", "label": "Kiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
+    planned = finished.planned(over={"scoring": {"metrics": {"kiwi": kiwi}}}).keys()
+    scored = {f"score {run}.grammar.{method}/med-T32" for run in RUNS for method in METHODS}
+    scored |= {f"score {run}.grammar.beam4" for run in AR_RUNS}
+    assert planned == scored | {"fetch_comet kiwi"} | AGGREGATES
+
+
 def test_ratios_ratio_of_one_direction_and_of_the_method_that_takes_its_ratios(finished):
     over = {"length_methods": {"ratio": {"ratios": {"en-de": 1.5}}}}
     assert finished.planned(over=over).keys() == jobs(of("en-de"), ["ratio", "cal"]) | AGGREGATES
