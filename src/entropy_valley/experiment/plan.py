@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 WIDTH = 160  # columns of a line
-CELLS = (60, 108)  # columns for the cells of a rule: the fewest, and the most where the reasons leave them
-CELLS_TITLE = "cells (×: every combination)"
+CELLS = (60, 108)  # columns for the cells of a rule: the fewest, and the most if the reasons are short
+LINES = 3  # most lines of a rule's cells
+GLUE = "\u00a0"  # a space at which no line ends
 PLURALS = {"testset": "test sets", "study": "studies", "steps": "step budgets"}
 
 
@@ -28,20 +30,28 @@ class Job:
 
 
 def summary(jobs: Sequence[Job]) -> str:
-    """How many jobs, then a table: one row a rule, in the order of ``jobs``, of at most WIDTH columns."""
+    """How many jobs, then a table: a row for each rule, in the order of ``jobs``, of at most WIDTH columns."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.rule, []).append(job)
     reasons = {rule: _reasons(group) for rule, group in groups.items()}
-    name = max(map(len, groups))
-    room = min(max(CELLS[0], WIDTH - name - 11 - max(map(len, reasons.values()))), CELLS[1])
-    texts = {rule: cells([job.wildcards for job in group], room) for rule, group in groups.items()}
-    width = max(len(CELLS_TITLE), *map(len, texts.values()))
-    lines = [f"{'rule':<{name}}   jobs  {CELLS_TITLE:<{width}}  why"]
-    for rule, group in groups.items():
-        line = f"{rule:<{name}}  {len(group):>5}  {texts[rule]:<{width}}  {reasons[rule]}"
-        lines += textwrap.wrap(line, WIDTH, subsequent_indent=" " * (name + width + 11))
+    name, longest = max(map(len, groups)), max(map(len, reasons.values()))
+    room = min(max(CELLS[0], WIDTH - name - 11 - longest), CELLS[1])
+    rows = [["rule", "jobs", "cells (×: every combination)", "why"]]
+    rows += [
+        [rule, str(len(group)), cells([job.wildcards for job in group], room), reasons[rule]]
+        for rule, group in groups.items()
+    ]
+    lines = [line for row in rows for line in _lines(row, (name, 5, room, WIDTH - name - room - 11))]
     return "\n".join([f"{len(jobs)} job{'s' * (len(jobs) > 1)}:", "", *lines, ""])
+
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """A row of a table, its texts wrapped into columns."""
+    wrapped = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+    for rule, count, *texts in itertools.zip_longest(*wrapped, fillvalue=""):
+        cell, why = (f"{text:<{width}}" for text, width in zip(texts, widths[2:], strict=True))
+        yield f"{rule:<{widths[0]}}  {count:>{widths[1]}}  {cell}  {why}".replace(GLUE, " ").rstrip()
 
 
 def _reasons(jobs: Sequence[Job]) -> str:
@@ -53,19 +63,24 @@ def _reasons(jobs: Sequence[Job]) -> str:
 
 
 def cells(wildcards: Sequence[Mapping[str, str]], room: int) -> str:
-    """Wildcards of jobs as products of their values, if these fit into a line; else the values of each wildcard.
-
-    Values are named as long as there is room, else counted.
-    """
+    """Wildcards of jobs, to be wrapped into LINES of ``room`` columns: one or two products of their values if that is
+    possible, else the values of each wildcard. Values are named as long as there is room, else counted."""
     if not (names := list(wildcards[0])):
         return ""
     rows = list(dict.fromkeys(tuple(one[name] for name in names) for one in wildcards))
-    products = [_products(rows, order) for order in _orders(len(names))]
-    rooms = (room, 48, 32, 20, 0)  # for the values of one wildcard
-    exact = (min((_text(one, names, some) for one in products), key=len) for some in rooms[:3])
+    products = min((_products(rows, order) for order in _orders(len(names))), key=len)
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    listed = (", ".join(_values(name, column, some) for name, column in columns.items()) for some in rooms)
-    return next((text for text in (*exact, *listed) if len(text) <= room), "")
+    for some in (LINES * room, room, 48, 32, 20, 0):  # room for the values of one wildcard
+        texts = [[_values(name, product[i], some) for i, name in enumerate(names)] for product in products]
+        listed = ", ".join(_values(name, column, some) for name, column in columns.items())
+        text = "; ".join(map(" × ".join, texts)) if len(texts) < 3 else listed
+        if len(_wrapped(text, room)) <= LINES:
+            break
+    return text
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def _orders(count: int) -> list[list[int]]:
@@ -93,18 +108,12 @@ def _products(rows: Iterable[tuple[str, ...]], order: Sequence[int]) -> Products
     ]
 
 
-def _text(products: Products, names: Sequence[str], room: int) -> str:
-    return "; ".join(
-        " × ".join(_values(name, product[place], room) for place, name in enumerate(names)) for product in products
-    )
-
-
 def _values(name: str, column: Iterable[str], room: int) -> str:
     """The values of a wildcard, each once; or their number where they need more room."""
     values = list(dict.fromkeys(column))
     if all(re.fullmatch(r"\d+", value) for value in values):
         label = {"steps": "T", "seed": "seeds" if len(values) > 1 else "seed"}.get(name, name)
-        text, room = f"{label} {_numbers(sorted(map(int, values)))}", max(room, 12)
+        text, room = f"{label}{GLUE}{_numbers(sorted(map(int, values)))}", max(room, 12)
     else:
         text = " ".join(values)
     return text if len(text) <= room or len(values) == 1 else f"{len(values)} {PLURALS.get(name, f'{name}s')}"
