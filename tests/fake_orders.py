@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from fake_results import METRICS
 
 from entropy_valley import files
 
@@ -30,7 +33,7 @@ def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: 
         files.write_jsonl(path, [{"id": row["id"], "concentration": value, "mean_sig": 1.0} for row, value in values])
     return {
         "cells": cells,
-        "metric_name": "toy COMET",
+        "metrics": [dataclasses.asdict(metric) for metric in METRICS],
         "resamples": 200,
         "seed": 1,
         "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from entropy_valley import files
+from entropy_valley.scoring.metrics import Metric
 
 COMET = {"oracle": 0.861, "ratio": 0.8345, "ev": 0.8517}
 BLEU = {"oracle": 40.8, "ratio": 36.7, "ev": 38.6, "beam4": 39.0}
 BEAM_COMET = {"en-zh": 0.8507, "zh-en": 0.8368, "en-de": 0.8119}
+METRICS = (
+    Metric("comet22", "toy COMET", 4),
+    Metric("bleu", "sacreBLEU", 2, segments=False, by_direction=True),
+    Metric("chrf", "chrF", 2),
+)
 DIRECTIONS = {"en-zh": ("En→Zh", 0.0, 0.8), "zh-en": ("Zh→En", -0.01, 1.2), "en-de": ("En→De", -0.12, 1.8)}
 LABELS = {
     "llada-tiny": "LLaDA-tiny",
@@ -50,7 +57,7 @@ def write(
     return {
         "cells": cells,
         "revision": 1,
-        "metric_name": "toy COMET",
+        "metrics": [dataclasses.asdict(metric) for metric in METRICS],
         "resamples": 200,
         "seed": 1,
         "labels": {

@@ -48,7 +48,7 @@ def test_the_error_of_lengths_is_the_files_own_where_it_has_one(cells):
 
 
 def test_every_score_gets_its_systems_costs(cells):
-    summary = summarise(collect(cells))
+    summary = summarise(collect(cells, fake_results.METRICS), fake_results.METRICS)
     joined = with_costs(summary, cells)
     assert joined[summary.columns].equals(summary)
     assert joined.passes.notna().all()

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
 import fake_results
 import pytest
+from fake_results import METRICS
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.analysis.summary import summarise
+from entropy_valley.analysis.summary import summary_of
 from entropy_valley.errors import InputError
+
+TEST = {"metric": METRICS[0], "resamples": 50, "seed": 3}
 
 
 def parsed(params):
@@ -20,7 +24,7 @@ def parsed(params):
 
 
 def test_collect_is_tidy(params):
-    frame = collect(parsed(params).cells)
+    frame = collect(parsed(params).cells, METRICS)
     assert len(frame) == 3 * len(params["cells"])
     assert list(frame.columns[-3:]) == ["method", "metric", "value"]
     assert frame.groupby(["backbone", "direction", "seed", "method", "metric"]).size().eq(1).all()
@@ -31,16 +35,16 @@ def test_a_score_must_be_a_number(params, value):
     path = params["cells"][0]["path"]
     files.write_json(path, files.read_json(path) | {"bleu": value})
     with pytest.raises(InputError, match="bleu is"):
-        collect(parsed(params).cells)
+        collect(parsed(params).cells, METRICS)
 
 
 def test_a_cell_must_not_come_twice(params):
     with pytest.raises(InputError, match="twice"):
-        collect(parsed(params | {"cells": [*params["cells"], params["cells"][0]]}).cells)
+        collect(parsed(params | {"cells": [*params["cells"], params["cells"][0]]}).cells, METRICS)
 
 
 def test_summary_keeps_runs_apart(params):
-    summary = summarise(collect(parsed(params).cells))
+    summary = summary_of(parsed(params))
     rows = summary[(summary["metric"] == "comet22") & (summary["direction"] == "en-zh")].set_index(
         ["backbone", "method"]
     )
@@ -58,14 +62,32 @@ def test_summary_keeps_runs_apart(params):
     assert three["delta_ratio"] == pytest.approx(three["mean"] - rows.loc[("llada-tiny", "ratio"), "mean"])
 
 
+def test_lower_scores_close_the_gap_where_lower_is_better(params):
+    metrics = [dict(metric) | {"higher_is_better": metric["name"] != "chrf"} for metric in params["metrics"]]
+    for cell in params["cells"]:
+        chrf = {"oracle": 10.0, "ev": 25.0, "ratio": 30.0}[cell["method"]]
+        files.write_json(cell["path"], files.read_json(cell["path"]) | {"chrf": chrf})
+    rows = summary_of(parsed(params | {"metrics": metrics})).query("metric == 'chrf'")
+    assert set(rows.loc[rows.method == "ev", "gap_closure_mean"]) == {0.25}
+    assert set(rows.loc[rows.method == "ev", "delta_ratio"]) == {-5.0}
+
+
+def test_files_of_earlier_versions_hold_a_metric_under_a_former_name(params):
+    toy = dataclasses.replace(METRICS[0], name="toy_comet", former_names=("comet22",))
+    cells = parsed(params).cells
+    assert collect(cells[:1], [toy])["value"].tolist() == collect(cells[:1], METRICS[:1])["value"].tolist()
+    assert sentences(cells[0], toy).tolist() == sentences(cells[0], METRICS[0]).tolist()
+    assert compare(cells[:3], **TEST | {"metric": toy})["metric"].unique() == ["toy_comet"]
+
+
 def test_methods_need_the_same_seeds(params):
     cells = [cell for cell in params["cells"] if (cell["method"], cell["seed"]) != ("ratio", 2)]
     with pytest.raises(InputError, match="ratio of seed 2"):
-        summarise(collect(parsed(params | {"cells": cells}).cells))
+        summary_of(parsed(params | {"cells": cells}))
 
 
 def test_compare_tests_each_run_by_itself(params):
-    tests = compare(parsed(params).cells, resamples=50, seed=3)
+    tests = compare(parsed(params).cells, **TEST)
     assert len(tests) == 3 * len(params["cells"]) / 3
     assert set(zip(tests["first"], tests["second"], strict=True)) == {
         ("ev", "ratio"),
@@ -73,41 +95,41 @@ def test_compare_tests_each_run_by_itself(params):
         ("oracle", "ratio"),
     }
     cells = {cell.method: cell for cell in parsed(params).cells[:3]}
-    alone = paired_test(*(sentences(cells[name], "comet22") for name in ("ev", "ratio")), resamples=50, seed=3)
+    alone = paired_test(*(sentences(cells[name], METRICS[0]) for name in ("ev", "ratio")), resamples=50, seed=3)
     assert tests.iloc[0]["delta"] == alone.delta
     assert tests.iloc[0]["p_one_sided"] == alone.p_one_sided
     assert (tests["sentences"] == 60).all()
 
 
 def test_compare_pairs_sentences_by_id(params):
-    before = compare(parsed(params).cells, resamples=50, seed=3)
+    before = compare(parsed(params).cells, **TEST)
     ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
     files.write_jsonl(ratio.segments, reversed(files.read_jsonl(ratio.segments)))
-    assert compare(parsed(params).cells, resamples=50, seed=3).equals(before)
+    assert compare(parsed(params).cells, **TEST).equals(before)
 
 
 def test_compare_refuses_other_sentences(params):
     ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
     files.write_jsonl(ratio.segments, files.read_jsonl(ratio.segments)[1:])
     with pytest.raises(InputError, match=r"1 ids are in one only, such as 't0'"):
-        compare(parsed(params).cells, resamples=50, seed=3)
+        compare(parsed(params).cells, **TEST)
 
 
 def test_compare_needs_all_methods(params):
     cells = [cell for cell in params["cells"] if cell["method"] != "ev"]
     with pytest.raises(InputError, match="no cell of method ev"):
-        compare(parsed(params | {"cells": cells}).cells, resamples=50, seed=3)
+        compare(parsed(params | {"cells": cells}).cells, **TEST)
 
 
 def test_autoregressive_systems_are_compared_seed_by_seed(matched):
     cells = parsed(matched).cells
-    tests = compare_autoregressive(cells, resamples=50, seed=3)
+    tests = compare_autoregressive(cells, **TEST)
     assert tests.groupby("direction")["seed"].agg(list).to_dict() == {key: [1, 2] for key in fake_results.DIRECTIONS}
     assert set(tests[["backbone", "first", "second_backbone", "second"]].itertuples(index=False, name=None)) == {
         ("llada-tiny", "ev", "llama3-tiny", "beam4")
     }
     one = {
-        (cell.backbone, cell.method): sentences(cell, "comet22")
+        (cell.backbone, cell.method): sentences(cell, METRICS[0])
         for cell in cells
         if (cell.direction, cell.seed) == ("zh-en", 2)
     }
@@ -117,7 +139,7 @@ def test_autoregressive_systems_are_compared_seed_by_seed(matched):
 
 
 def test_differences_are_averaged_over_runs(matched):
-    tests = compare_autoregressive(parsed(matched).cells, resamples=50, seed=3)
+    tests = compare_autoregressive(parsed(matched).cells, **TEST)
     tests.loc[tests["direction"] == "en-zh", "delta"] = [0.01, 0.03]
     row = mean_differences(tests).set_index("direction").loc["en-zh"]
     assert row["mean"] == pytest.approx(0.02)
@@ -128,11 +150,11 @@ def test_differences_are_averaged_over_runs(matched):
 def test_nothing_to_pair_with_is_an_error(matched):
     cells = [cell | {"seed": 9} if cell["method"] == "beam4" else cell for cell in matched["cells"]]
     with pytest.raises(InputError, match="no autoregressive run"):
-        compare_autoregressive(parsed(matched | {"cells": cells}).cells, resamples=50, seed=3)
+        compare_autoregressive(parsed(matched | {"cells": cells}).cells, **TEST)
 
 
 def test_summary_of_an_autoregressive_system_has_no_gap(matched):
-    summary = summarise(collect(parsed(matched).cells))
+    summary = summary_of(parsed(matched))
     beam = summary[(summary["method"] == "beam4") & (summary["metric"] == "comet22")]
     assert (len(beam), set(beam["runs"]), set(beam["gap_closure_runs"])) == (3, {2}, {0})
     assert beam["delta_ratio"].isna().all()
@@ -143,7 +165,7 @@ def test_an_id_must_not_come_twice(params):
     rows = files.read_jsonl(cell.segments)
     files.write_jsonl(cell.segments, [*rows, rows[0]])
     with pytest.raises(InputError, match="twice"):
-        sentences(cell, "comet22")
+        sentences(cell, METRICS[0])
 
 
 def test_spec_from_a_file(params, tmp_path):
@@ -157,7 +179,8 @@ def test_spec_from_a_file(params, tmp_path):
         ("{", "not JSON"),
         ("[]", "no cells"),
         ('{"cells": []}', "no cells"),
-        ('{"cells": [{"seed": 1}]}', "without backbone"),
+        ('{"cells": [{"seed": 1}]}', "no metrics"),
+        ('{"cells": [{"seed": 1}], "metrics": [{}]}', "without backbone"),
     ],
 )
 def test_broken_specs(text, problem):

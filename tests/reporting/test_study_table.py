@@ -69,6 +69,12 @@ def test_runs_are_averaged_and_never_pooled(given):
     assert math.isnan(ev.ci_low["mean"])
 
 
+def test_every_metric_of_the_config_can_be_a_column(given):
+    texts, table = rows(given(columns=["chrf", "comet"]))
+    assert [column.title for column in table.columns] == ["System", "chrF", "toy COMET"]
+    assert texts["Entropy-Valley"][0] == "50.00"
+
+
 def test_upper_bounds_are_never_bold(given):
     _, table = rows(given())
     bold = [[cell.bold for cell in group.rows[0].cells[3:5]] for group in table.sections[0].groups]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 
 import fake_results
@@ -12,6 +13,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.reporting import tables, terminal
 from entropy_valley.reporting.reports.crossbb import CrossBackbone
 from entropy_valley.reporting.reports.main import Main
+from entropy_valley.scoring.metrics import Metric
 
 
 def score(params, value, **key):
@@ -36,6 +38,21 @@ def test_main_table_has_the_papers_rows(params):
     assert re.fullmatch(r"0\.\d{4} ± 0\.\d{4}", rows[2].cells[1].text)
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d%", rows[2].cells[2].text)
     assert re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", rows[2].cells[3].text)
+
+
+def test_the_main_table_prints_the_metrics_that_are_asked_for(params):
+    for cell in params["cells"]:
+        fake_results.change(cell["path"], qe={"oracle": 1.5, "ev": 2.5, "ratio": 3.5}[cell["method"]])
+        signatures = files.read_json(cell["path"])["signatures"] | {"qe": "qe|version:1"}
+        fake_results.change(cell["path"], signatures=signatures)
+    qe = dataclasses.asdict(Metric("qe", "MetricX", 1, higher_is_better=False, reference_free=True))
+    further = {"metrics": [*params["metrics"], qe], "shown": ["qe", "comet22"]}
+    table, numbers = made(Main, one_backbone(params) | further)
+    assert [column.over for column in table.columns[2:]] == ["MetricX"] * 2 + ["toy COMET"] * 2
+    scores = [(row.cells[1].text, row.cells[2].text, row.cells[1].bold) for row in table.sections[0].groups[0].rows]
+    assert scores[1:] == [("3.5 ± 0.0", "0%", False), ("2.5 ± 0.0", "50.0 ± 0.0%", True)]
+    assert [note.signature for note in table.notes if note.text == "MetricX:"] == ["qe|version:1"]
+    assert set(numbers["metric"]) == {"comet22", "bleu", "chrf", "qe"}
 
 
 def test_bold_is_the_best_that_can_be_deployed(params):

@@ -51,7 +51,7 @@ class ChallengeParams(OrderParams):
 def negative_order(params: ChallengeParams) -> pd.DataFrame:
     """The tidy numbers, :data:`COLUMNS`, by category and for the whole subset (:data:`OVERALL`).
 
-    Of each: ``sentences``, ``other`` and ``main``, the mean sentence COMET of the two orders, and the paired test of
+    Of each: ``sentences``, ``other`` and ``main``, the mean sentence score of the two orders, and the paired test of
     their difference; of a category without sentences only that there are none. Of the whole also ``spearman_rho`` and
     ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
     is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
@@ -74,8 +74,8 @@ def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> 
     sigs = files.read_jsonl(params.sigs[main.path], ("id", "concentration"))
     language = main.direction.split("-")[0]
     columns = {
-        other.segments: sentences(other, "comet22"),
-        main.segments: sentences(main, "comet22"),
+        other.segments: sentences(other, params.metric),
+        main.segments: sentences(main, params.metric),
         params.sigs[main.path]: pd.Series({row["id"]: row["concentration"] for row in sigs}, dtype=float),
     }
     ids = [row["id"] for row in testset]

@@ -13,6 +13,7 @@ from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import RUN, sentences
 from entropy_valley.analysis.significance import PairedTest, paired_test
 from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
@@ -23,7 +24,7 @@ def compare(
     *,
     resamples: int,
     seed: int,
-    metric: str = "comet22",
+    metric: Metric,
     comparisons: Sequence[tuple[str, str]] = COMPARISONS,
 ) -> pd.DataFrame:
     """Every comparison in every run, one row each: the columns of RUN, the two methods, the metric, the test.
@@ -41,7 +42,7 @@ def compare(
 
 
 def compare_autoregressive(
-    cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22", method: str = "ev"
+    cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: Metric, method: str = "ev"
 ) -> pd.DataFrame:
     """A length method against every autoregressive system in every run that both have, one row each.
 
@@ -62,7 +63,7 @@ def compare_autoregressive(
 
 
 def against_mean(
-    first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: str = "comet22"
+    first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: Metric
 ) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
@@ -113,10 +114,10 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
     return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
 
 
-def _test(first: ScoredCell, second: ScoredCell, metric: str, resamples: int, seed: int) -> dict[str, object]:
+def _test(first: ScoredCell, second: ScoredCell, metric: Metric, resamples: int, seed: int) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
     test = against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
-    return {"metric": metric, **asdict(test), "bootstrap_seed": seed}
+    return {"metric": metric.name, **asdict(test), "bootstrap_seed": seed}
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

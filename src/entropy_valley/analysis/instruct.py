@@ -78,7 +78,8 @@ def measure(params: InstructParams) -> pd.DataFrame:
     rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
     rows += [(c.backbone, c.method, *number) for c, texts in outputs.items() for number in _texts(texts.hypotheses)]
     rows += [("", REFERENCE, *number) for number in _texts(references)]
-    numbers = pd.concat([pd.DataFrame(rows, columns=COLUMNS), collect(params.cells)[COLUMNS]], ignore_index=True)
+    scores = collect(params.cells, params.metrics)[COLUMNS]
+    numbers = pd.concat([pd.DataFrame(rows, columns=COLUMNS), scores], ignore_index=True)
     described = {key: {name: getattr(variant, key) for name, variant in params.variants.items()} for key in DESCRIPTION}
     return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
 

@@ -10,11 +10,10 @@ from typing import Any, Self
 
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.params import Params, ScoredCell, record
-from entropy_valley.analysis.scores import METRICS
+from entropy_valley.analysis.scores import system_scores
 from entropy_valley.errors import InputError
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
@@ -54,10 +53,10 @@ def order_sweep(params: OrderParams) -> pd.DataFrame:
     """The tidy numbers, :data:`COLUMNS`.
 
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
-    lengths also the paired test of its COMET against the main order's. Of each run (method and order ""):
-    ``source_guided_span``, the range of COMET over the main order and those guided by the source, ``span`` over all;
-    and, where their cells are there, ``oracle_ratio`` and ``ev_ratio``, COMET differences under the main order, each
-    also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
+    lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
+    ``source_guided_span``, the range of main scores over the main order and those guided by the source, ``span`` over
+    all; and, where their cells are there, ``oracle_ratio`` and ``ev_ratio``, their differences under the main order,
+    each also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
     """
     rows = []
     for run, systems in by_run(params.cells, RUN, SYSTEM).items():
@@ -76,23 +75,23 @@ def main_cell(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell]
 
 
 def _numbers(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
-    system, cost = files.read_json(cell.path), per_sentence(cell)
-    found = {metric: float(system[metric]) for metric in METRICS} | {name: cost[name] for name in COSTS}
+    cost = per_sentence(cell)
+    found = system_scores(cell, params.metrics) | {name: cost[name] for name in COSTS}
     if cell.method == FIXED and cell.order != params.main:
-        test = asdict(against_mean(cell, [main_cell(params, systems)], resamples=params.resamples, seed=params.seed))
+        test = asdict(against_mean(cell, [main_cell(params, systems)], **params.test))
         found |= {name: test[name] for name in TESTED}
     return found
 
 
 def _spans(params: OrderParams, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
-    comet = {system: found["comet22"] for system, found in numbers.items()}
-    orders = {order: score for (method, order), score in comet.items() if method == FIXED}
+    main = {system: found[params.metric.name] for system, found in numbers.items()}
+    orders = {order: score for (method, order), score in main.items() if method == FIXED}
     guided = [score for order, score in orders.items() if order == params.main or params.orders[order].source_guided]
     span = _range(guided)
     found = {"source_guided_span": span, "span": _range(list(orders.values()))}
     for method in (FIXED, "ev"):
-        if (method, params.main) in comet and ("ratio", params.main) in comet:
-            lead = comet[method, params.main] - comet["ratio", params.main]
+        if (method, params.main) in main and ("ratio", params.main) in main:
+            lead = main[method, params.main] - main["ratio", params.main]
             found |= {f"{method}_ratio": lead, f"{method}_ratio_over_span": lead / span if span else float("nan")}
     return found
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
 
 Record = TypeVar("Record")
 
@@ -70,12 +71,15 @@ class ScoredCell:
 class Params:
     """The rule's slice of the configuration for a job of the analysis or reporting room.
 
+    ``metrics`` are all that the cells were scored by, the main one first; ``shown`` are the names of those that are
+    printed, unless said otherwise the main one and BLEU.
     ``labels`` maps ``directions``, ``backbones`` and ``testsets`` to printed names; a name without a
     label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio.
     """
 
     cells: tuple[ScoredCell, ...]
-    metric_name: str = "COMET-22"
+    metrics: tuple[Metric, ...]
+    shown: Sequence[str] = ()
     resamples: int = 10_000
     seed: int = 0
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -89,11 +93,29 @@ class Params:
         is broken, there are no cells, a cell lacks a field, or one of the ``required`` keys is missing.
         """
         value = files.read_json(text[1:]) if text.startswith("@") else _loads(text)
-        absent = _absent(value, ("cells", *required))
+        absent = _absent(value, ("cells", "metrics", *required))
         if absent:
             raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params as JSON or as @file.json.")
         known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
-        return cls(**known | {"cells": tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])})
+        cells = tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])
+        metrics = tuple(record(Metric, "a metric", metric) for metric in value["metrics"])
+        return cls(**known | {"cells": cells, "metrics": metrics})
+
+    @property
+    def metric(self) -> Metric:
+        """The main metric, in which systems are compared sentence by sentence."""
+        return self.metrics[0]
+
+    @property
+    def test(self) -> dict[str, Any]:
+        """The metric, resamples and seed of the paired tests, as the functions that test take them."""
+        return {"metric": self.metric, "resamples": self.resamples, "seed": self.seed}
+
+    @property
+    def shown_metrics(self) -> list[Metric]:
+        """The metrics that are printed."""
+        shown = self.shown or (self.metric.name, "bleu")
+        return [metric for name in shown for metric in self.metrics if metric.name == name]
 
     def label(self, kind: str, name: str) -> str:
         """The printed name of a direction, backbone or test set."""

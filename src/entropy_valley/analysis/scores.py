@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
 
-METRICS = ("comet22", "bleu", "chrf")
 RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
 
 
-def collect(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
     """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
 
     Raises :class:`InputError` when a cell comes twice, or its file lacks a metric or holds a value that is no
@@ -23,24 +23,30 @@ def collect(cells: Iterable[ScoredCell]) -> pd.DataFrame:
     """
     rows: dict[tuple[object, ...], dict[str, object]] = {}
     for cell in cells:
-        system = files.read_json(cell.path)
-        for metric in METRICS:
-            row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": metric}
+        for name, value in system_scores(cell, metrics).items():
+            row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name}
             if tuple(row.values()) in rows:
                 raise InputError(cell.path, "this cell comes twice", "Name each cell of the matrix once.")
-            rows[tuple(row.values())] = row | {"value": _number(cell.path, metric, system.get(metric))}
+            rows[tuple(row.values())] = row | {"value": value}
     return pd.DataFrame(rows.values())
 
 
-def sentences(cell: ScoredCell, metric: str) -> pd.Series:
+def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, float]:
+    """The system scores of a cell by the metrics' names; one that is no finite number is an :class:`InputError`."""
+    system = files.read_json(cell.path)
+    return {metric.name: _number(cell.path, metric.name, metric.found_in(system)) for metric in metrics}
+
+
+def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
-    rows = files.read_jsonl(cell.segments, ("id", metric))
+    rows = files.read_jsonl(cell.segments, ("id",))
     values = {
-        str(row["id"]): _number(f"{cell.segments}:{number}", metric, row[metric]) for number, row in enumerate(rows, 1)
+        str(row["id"]): _number(f"{cell.segments}:{number}", metric.name, metric.found_in(row))
+        for number, row in enumerate(rows, 1)
     }
     if len(values) < len(rows):
         raise InputError(cell.segments, "a sentence id comes twice", "Remove the file and score the cell again.")
-    return pd.Series(values, name=metric)
+    return pd.Series(values, name=metric.name)
 
 
 def _number(place: object, metric: str, value: object) -> float:

@@ -98,8 +98,8 @@ def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
 
 def _scores(params: SelectorParams) -> Iterator[tuple[object, ...]]:
     cells = [cell for cell in params.cells if cell.method in (METHOD, *ALTERNATIVES)]
-    summary = summarise(collect(cells))
-    for row in summary[summary["metric"] == "comet22"].itertuples(index=False):
+    summary = summarise(collect(cells, [params.metric]), [params.metric])
+    for row in summary.itertuples(index=False):
         place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
         yield from _rows(place, "score", row.method, numbers)
 
@@ -109,6 +109,6 @@ def _tests(params: SelectorParams) -> Iterator[tuple[object, ...]]:
         run = dict(zip(RUN, key, strict=True))
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
-            test = against_mean(cells[METHOD], others, resamples=params.resamples, seed=params.seed)
+            test = against_mean(cells[METHOD], others, **params.test)
             numbers = asdict(test) | {"bootstrap_seed": params.seed, "systems": len(others)}
             yield from _rows((run["direction"], run["testset"]), "test", name, numbers, run["seed"])

@@ -9,10 +9,10 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
 
 # Among which cells of a table a value must be the same: those that agree in these coordinates.
 TABLE = ()
-METRIC_SCOPE = {"comet22": TABLE, "bleu": ("direction",), "chrf": ("direction",)}  # tokenised by target language
 DECODING_SCOPE = {
     "decoder": ("order", "steps"),
     "data_digest": ("direction", "testset"),
@@ -34,19 +34,19 @@ class Fact:
     directions: tuple[str, ...]
 
 
-def provenance(cells: Sequence[ScoredCell], metrics: Mapping[str, str]) -> tuple[Fact, ...]:
+def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
     """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
 
-    ``metrics`` maps the table's metrics to printed names; they are read from ``scores.json``, the rest from
-    ``decoding.json``. Raises :class:`InputError`, naming two files, where cells differ that must not.
+    ``metrics`` are those of the table; their signatures are read from ``scores.json``, the rest from ``decoding.json``.
+    Raises :class:`InputError`, naming two files, where cells differ that must not.
     """
     systems = [(cell.path, files.read_json(cell.path)) for cell in cells]
     decoders = [(cell.decoding, files.read_json(cell.decoding)) for cell in cells]
     facts: list[Fact] = []
-    for metric, name in metrics.items():
-        values = [_value(*system, "signatures", metric) for system in systems]
-        _check(cells, f"the signature of {name}", values, METRIC_SCOPE[metric])
-        facts += _facts(name, cells, values)
+    for metric in metrics:
+        values = [_metric_signature(*system, metric) for system in systems]
+        _check(cells, f"the signature of {metric.label}", values, ("direction",) if metric.by_direction else TABLE)
+        facts += _facts(metric.label, cells, values)
     made = {}
     for key, scope in DECODING_SCOPE.items():
         made[key] = [_value(*decoder, "signature", key) for decoder in decoders]
@@ -96,9 +96,20 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
             )
 
 
+def _metric_signature(path: object, system: Any, metric: Metric) -> str:
+    found = metric.found_in((system.get("signatures") if isinstance(system, dict) else None) or {})
+    if found is None:
+        raise _missing(path, f"signatures.{metric.name}")
+    return found
+
+
+def _missing(path: object, what: str) -> InputError:
+    return InputError(path, f"no {what}", "Remove the file and run the rule that makes it again.")
+
+
 def _value(path: object, content: Any, block: str, key: str) -> str:
     """A value of one of the file's blocks as text; null is a value too, see BARE."""
     if not isinstance(content, dict) or key not in (content.get(block) or {}):
-        raise InputError(path, f"no {block}.{key}", "Remove the file and run the rule that makes it again.")
+        raise _missing(path, f"{block}.{key}")
     value = content[block][key]
     return value if isinstance(value, str) else files.canonical(value)

@@ -14,11 +14,13 @@ from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
+from entropy_valley.analysis.scores import system_scores
+from entropy_valley.scoring.metrics import Metric
 
 RUN = ("backbone", "direction", "testset", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
-SCORES = {"comet": "comet22", "bleu": "bleu", "chrf": "chrf"}
+MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
@@ -39,15 +41,17 @@ class StudyParams(Params):
 def study(params: StudyParams) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    Columns: those of RUN and SYSTEM; ``comet``, ``bleu``, ``chrf``; ``mae``, the mean absolute error of the canvas
-    length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the share of canvases that no
-    larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED for ``params.against`` minus
-    the system, sentence by sentence in COMET; ``latency`` and ``latency_batched``, where a column has it, medians of
-    measured seconds per sentence: one sentence at a time, and all together.
+    Columns: those of RUN and SYSTEM; ``comet``, the main metric, and the others by their names; ``mae``, the mean
+    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
+    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED
+    for ``params.against`` minus the system, sentence by sentence in the main metric; ``latency`` and
+    ``latency_batched``, where a column has it, medians of measured seconds per sentence: one sentence at a time, and
+    all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = pd.DataFrame(_row(cell, bool(TIMED.keys() & set(params.columns))) for cell in params.cells)
-    runs = pd.concat([runs, _gaps(runs, params.against), _tests(params)], axis=1)
+    timed = bool(TIMED.keys() & set(params.columns))
+    runs = pd.DataFrame(_row(cell, params.metrics, timed) for cell in params.cells)
+    runs = pd.concat([runs, _gaps(runs, params), _tests(params)], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
@@ -59,11 +63,16 @@ def study(params: StudyParams) -> pd.DataFrame:
     return whole[[*PLACE, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
 
-def _row(cell: ScoredCell, timed: bool) -> dict[str, Any]:
-    system, cost = files.read_json(cell.path), per_sentence(cell)
+def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    """The metrics by their columns."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
+
+
+def _row(cell: ScoredCell, metrics: Sequence[Metric], timed: bool) -> dict[str, Any]:
+    cost = per_sentence(cell)
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
-        **{name: float(system[key]) for name, key in SCORES.items()},
+        **dict(zip(metrics_by_column(metrics), system_scores(cell, metrics).values(), strict=True)),
         "mae": cost["length_mae"],
         **{name: cost[name] for name in COSTS},
         "untouched": cost["within_steps"],
@@ -77,18 +86,18 @@ def _seconds(cell: ScoredCell) -> dict[str, float]:
     return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
 
 
-def _gaps(runs: pd.DataFrame, against: Sequence[Any]) -> pd.DataFrame:
+def _gaps(runs: pd.DataFrame, params: StudyParams) -> pd.DataFrame:
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     known = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
-    return pd.DataFrame([_gap(known, row, against) for row in known.values()])
+    return pd.DataFrame([_gap(known, row, params) for row in known.values()])
 
 
-def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], against: Sequence[Any]) -> Any:
-    run = tuple(row[key] for key in RUN)
-    for setting in ((row["order"], row["steps"]), tuple(against[1:])):
+def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: StudyParams) -> Any:
+    run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
+    for setting in ((row["order"], row["steps"]), tuple(params.against[1:])):
         ratio, oracle = (known.get((*run, method, *setting)) for method in ("ratio", "oracle"))
         if ratio and oracle:
-            closure = gap_closures([row["comet"]], [ratio["comet"]], [oracle["comet"]])[0]
+            closure = gap_closures(*([sign * system[MAIN]] for system in (row, ratio, oracle)))[0]
             return {"closure": closure, "cost": row["calls"] / ratio["calls"]}
     return {"closure": float("nan"), "cost": float("nan")}
 
@@ -102,6 +111,6 @@ def _tests(params: StudyParams) -> pd.DataFrame:
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(against_mean(first, [cell], resamples=params.resamples, seed=params.seed))
+            test = asdict(against_mean(first, [cell], **params.test))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)

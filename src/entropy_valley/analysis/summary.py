@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from entropy_valley.analysis.gap_closure import gap_closure, mean, sample_std
+from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
 
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 
-def summarise(scores: pd.DataFrame) -> pd.DataFrame:
+def summary_of(params: Params) -> pd.DataFrame:
+    """The scores of all cells of some params, over runs: see :func:`summarise`."""
+    return summarise(collect(params.cells, params.metrics), params.metrics)
+
+
+def summarise(scores: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Aggregate :func:`scores.collect` over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
@@ -18,21 +28,22 @@ def summarise(scores: pd.DataFrame) -> pd.DataFrame:
     then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close).
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
-    rows = []
+    rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
     for key, group in scores.groupby([*SETTING, "metric"], sort=False):
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")
         _check_complete(setting, runs)
-        rows += [setting | {"method": method} | _aggregate(runs, method) for method in group["method"].unique()]
+        sign = signs[setting["metric"]]
+        rows += [setting | {"method": name} | _aggregate(runs, name, sign) for name in group["method"].unique()]
     columns = [*SETTING, "method", "metric"]
     frame = pd.DataFrame(rows)
     return frame[[*columns, *frame.columns.difference(columns, sort=False)]]
 
 
-def _aggregate(runs: pd.DataFrame, method: str) -> dict[str, float | int]:
-    """``runs`` has one row per seed and one column per method."""
+def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
+    """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
     known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
-    closure = gap_closure(known[method], known["ratio"], known["oracle"])
+    closure = gap_closure(*(sign * known[name] for name in (method, "ratio", "oracle")))
     return {
         "mean": mean(known[method]),
         "std": sample_std(known[method]),

@@ -193,6 +193,9 @@ class Tables(Section):
     backbone: Name = Field(description="the main backbone, one of `matrix.backbones`")
     order: Name = Field(description="the reveal order of the main tables, one of `matrix.orders`")
     steps: PositiveInt = Field(description="the step budget T of the main tables, one of `matrix.steps`")
+    metrics: Names | None = Field(
+        None, description="of the main table, by their keys in files; null: the main one and BLEU"
+    )
     studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
     metrics: Names | None = Field(None, description="of the main table, by name; null: the main COMET and BLEU")
 

@@ -1,10 +1,12 @@
-"""Numbers as the paper prints them: COMET with 4 decimals, BLEU with 2, gap closure in per cent with 1."""
+"""Numbers as the paper prints them: scores with the decimals of their metric, gap closure in per cent with 1."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-DECIMALS = {"comet22": 4, "bleu": 2, "chrf": 2}
+from entropy_valley.scoring.metrics import Metric
+
 NOT_AVAILABLE = "n/a"
 NONE = "–"  # a number that does not exist, as the standard deviation of one run
 
@@ -19,6 +21,16 @@ def mean_std(mean: float, std: float, decimals: int) -> str:
 def interval(value: float, low: float, high: float, decimals: int) -> str:
     """A difference with its confidence limits: ``+0.10 [−0.21, +0.40]``."""
     return f"{signed(value, decimals)} [{signed(low, decimals)}, {signed(high, decimals)}]"
+
+
+def lead(test: Mapping[str, float], metric: Metric) -> str:
+    """A paired difference with its confidence limits, in the decimals of the metric."""
+    return interval(test["delta"], test["ci_low"], test["ci_high"], metric.decimals)
+
+
+def number(value: float, decimals: int) -> str:
+    """``0.8517``."""
+    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:.{decimals}f}")
 
 
 def percent(mean: float, std: float) -> str:

@@ -52,7 +52,7 @@ def provenance(params: Params) -> tuple[Note, ...]:
     Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
     """
     everywhere = {cell.direction for cell in params.cells}
-    facts = signatures.provenance(params.cells, {"comet22": params.metric_name, "bleu": "sacreBLEU"})
+    facts = signatures.provenance(params.cells, params.shown_metrics)
     return tuple(Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
 
 

@@ -15,11 +15,11 @@ import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.scores import collect
-from entropy_valley.analysis.summary import summarise
+from entropy_valley.analysis.summary import summary_of
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
+from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import labels, notes, style, tables
 from entropy_valley.reporting.style import Panel
@@ -29,7 +29,8 @@ from entropy_valley.reporting.tables import Note, Table
 class Report:
     """A table or figure of some cells; ``key`` is its name in the registry, ``name`` its file's.
 
-    ``caption`` is its text in Snakemake's report, where ``{metric}`` stands for the label of the main metric.
+    ``caption`` is its text in Snakemake's report, where ``{metric}`` stands for the label of the main
+    metric and ``{metrics}`` for those of the main table.
     ``parsed`` is the class of its params, ``read`` are the files of each cell that its numbers come from, and
     ``endings`` those of the files that it writes.
     """
@@ -60,12 +61,15 @@ class Report:
         return files.canonical({**shared_params(experiment, cells), **self.extra(experiment, cells)})
 
     def described(self, experiment: Experiment) -> str:
-        """The caption with the label of the main metric."""
-        return self.caption.replace("{metric}", experiment.scoring.comet.label)
+        """The caption with the labels of metrics."""
+        metrics = metrics_of(experiment.scoring)
+        names = experiment.tables.metrics or [metric.name for metric in metrics[:2]]
+        listed = " and ".join(metric.label for name in names for metric in metrics if metric.name == name)
+        return self.caption.replace("{metric}", metrics[0].label).replace("{metrics}", listed)
 
     def numbers(self, params: Any) -> pd.DataFrame:
         """The tidy frame that its CSV holds; unless said otherwise, means over runs."""
-        return summarise(collect(params.cells))
+        return summary_of(params)
 
     def write(self, params: Any, **paths: Path) -> None:
         """Make it and write its files, one path for each ending, each file whole."""
@@ -132,7 +136,7 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
     directions = dict.fromkeys(cell.run.direction for cell in cells)
     return {
         "revision": revisions.REPORTING,
-        "metric_name": experiment.scoring.comet.label,
+        "metrics": [dataclasses.asdict(metric) for metric in metrics_of(experiment.scoring)],
         "resamples": experiment.analysis.resamples,
         "seed": experiment.analysis.seed,
         "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],

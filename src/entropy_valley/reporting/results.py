@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,6 +12,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered
 from entropy_valley.reporting.tables import Cell
+from entropy_valley.scoring.metrics import Metric
 
 
 class Place(NamedTuple):
@@ -45,10 +46,15 @@ def require_one_backbone(names: Collection[str]) -> None:
         raise InputError("PARAMS", f"cells of {', '.join(names)}", "Give the cells of one backbone.")
 
 
-def is_best(row: Any, rivals: Iterable[Any]) -> bool:
-    """Whether a summary's row has the highest mean of the rivals that could be deployed; an upper bound never has."""
+def is_best(row: Any, rivals: Iterable[Any], metric: Metric) -> bool:
+    """Whether a summary's row has the best mean of the rivals that could be deployed; an upper bound never has."""
     means = [rival.mean for rival in rivals if not method(rival.method).upper_bound]
-    return not method(row.method).upper_bound and row.mean == max(means)
+    return not method(row.method).upper_bound and row.mean == best(metric)(means)
+
+
+def best(metric: Metric) -> Callable[[Iterable[float]], float]:
+    """Which of several scores is the best one."""
+    return max if metric.higher_is_better else min
 
 
 class Results:
@@ -70,24 +76,25 @@ class Results:
         self.places = list(dict.fromkeys(place for place, _, _ in self._rows))
         self.backbones = list(dict.fromkeys(place.backbone for place in self.places))
 
-    def row(self, place: Place, name: str, metric: str) -> Any:
+    def row(self, place: Place, name: str, metric: Metric) -> Any:
         """The summary's row of a method, fields as in ``summarise``; :class:`InputError` if it has none."""
-        if (place, name, metric) not in self._rows:
-            raise InputError("/".join(place), f"no {metric} of method {name}", f"Add {name} to the matrix's methods.")
-        return self._rows[place, name, metric]
+        if (place, name, metric.name) not in self._rows:
+            problem = f"no {metric.name} of method {name}"
+            raise InputError("/".join(place), problem, f"Add {name} to the matrix's methods.")
+        return self._rows[place, name, metric.name]
 
-    def is_best(self, place: Place, name: str, metric: str) -> bool:
+    def is_best(self, place: Place, name: str, metric: Metric) -> bool:
         """Whether a method is the best of the place, see :func:`is_best`."""
-        rivals = [row for (where, _, measured), row in self._rows.items() if (where, measured) == (place, metric)]
-        return is_best(self.row(place, name, metric), rivals)
+        rivals = [row for (where, _, measured), row in self._rows.items() if (where, measured) == (place, metric.name)]
+        return is_best(self.row(place, name, metric), rivals, metric)
 
-    def score(self, place: Place, name: str, metric: str, shaded: bool = False) -> Cell:
+    def score(self, place: Place, name: str, metric: Metric, shaded: bool = False) -> Cell:
         """Mean ± std, bold for the best."""
         row = self.row(place, name, metric)
-        text = formats.mean_std(row.mean, row.std, formats.DECIMALS[metric])
+        text = formats.mean_std(row.mean, row.std, metric.decimals)
         return Cell(text, self.is_best(place, name, metric), shaded)
 
-    def closure(self, place: Place, name: str, metric: str, shaded: bool = False) -> Cell:
+    def closure(self, place: Place, name: str, metric: Metric, shaded: bool = False) -> Cell:
         """Gap closure, bold for the best; Oracle's and Ratio's hold by definition where any run has a gap."""
         row = self.row(place, name, metric)
         if row.gap_closure_runs and name in ("oracle", "ratio"):
@@ -95,6 +102,6 @@ class Results:
         text = formats.closure(row.gap_closure_mean, row.gap_closure_std, row.gap_closure_runs, row.runs)
         return Cell(text, row.gap_closure_runs > 0 and self.is_best(place, name, metric), shaded)
 
-    def delta(self, place: Place, name: str, metric: str) -> Cell:
+    def delta(self, place: Place, name: str, metric: Metric) -> Cell:
         """The method's lead over Fixed Ratio, signed."""
-        return Cell(formats.signed(self.row(place, name, metric).delta_ratio, formats.DECIMALS[metric]))
+        return Cell(formats.signed(self.row(place, name, metric).delta_ratio, metric.decimals))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from entropy_valley.analysis.study import MAIN
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
@@ -82,19 +83,21 @@ def targets(experiment: Experiment) -> list[str]:
 
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
-    columns = {"items": {"enum": [*systems.COLUMNS], "type": "string"}}
+    further = {"description": "a key of `scoring.metrics`", "type": "string"}
+    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
     return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
 
 
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
     found: list[Problem] = []
+    columns = systems.column_names(experiment)
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             found.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))
-        unknown = [column for column in study.columns if column not in systems.COLUMNS]
+        unknown = [column for column in study.columns if column not in columns]
         if unknown:
-            message = f"{', '.join(unknown)}: no such column; there are {', '.join(systems.COLUMNS)}"
+            message = f"{', '.join(unknown)}: no such column; there are {', '.join(columns)}"
             found.append((("studies", name, "columns"), message))
         elif name in experiment.tables.studies:
             found += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]

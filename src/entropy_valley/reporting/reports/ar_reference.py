@@ -19,8 +19,9 @@ from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.reports.significance import printed
 from entropy_valley.reporting.results import Place, Results, by_kind, is_best, require_one_backbone
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
-SCALE, DECIMALS = 100, 2  # COMET as the paper prints it here
+SCALE, DECIMALS = 100, 2  # the main metric as the paper prints it here
 READING = (
     Note("† knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
     Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
@@ -39,9 +40,9 @@ class System(NamedTuple):
     method: str
     results: Results
 
-    def score(self, direction: str, testset: str) -> Any:
-        """The summary's COMET row in a direction; :class:`InputError` where there is none."""
-        return self.results.row(Place(self.backbone, direction, testset), self.method, "comet22")
+    def score(self, direction: str, testset: str, metric: Metric) -> Any:
+        """The summary's row in a direction; :class:`InputError` where there is none."""
+        return self.results.row(Place(self.backbone, direction, testset), self.method, metric)
 
 
 class ArReference(TableReport):
@@ -67,7 +68,7 @@ class ArReference(TableReport):
 
         Scores are in the metrics' own units, not scaled.
         """
-        tests = compare_autoregressive(params.cells, resamples=params.resamples, seed=params.seed)
+        tests = compare_autoregressive(params.cells, **params.test)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
         frames = (
             super().numbers(params),
@@ -111,7 +112,7 @@ class _Layout:
     rivals: Sequence[System]
 
     def columns(self) -> tuple[Column, ...]:
-        over = f"{self.params.metric_name} × {SCALE}"
+        over = f"{self.params.metric.label} × {SCALE}"
         scored = (Column(self.params.place(*place), over) for place in self.places)
         return (Column("Backbone", align="l"), Column("System", align="l"), *scored)
 
@@ -125,10 +126,11 @@ class _Layout:
     def _row(self, system: System) -> Row:
         named, is_ev = method(system.method), system.method == "ev"
         cells = [Cell(named.label + " †" * named.upper_bound, bold=is_ev)]
+        metric = self.params.metric
         for place in self.places:
-            row, rivals = system.score(*place), [rival.score(*place) for rival in self.rivals]
+            row, rivals = system.score(*place, metric), [rival.score(*place, metric) for rival in self.rivals]
             text = formats.mean_std(SCALE * row.mean, SCALE * row.std, DECIMALS)
-            cells.append(Cell(text, bold=is_best(row, rivals)))
+            cells.append(Cell(text, bold=is_best(row, rivals, metric)))
         return Row(tuple(cells), shaded=is_ev)
 
     def differences(self, leads: pd.DataFrame) -> tuple[Group, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,10 @@ from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone
-from entropy_valley.reporting.results import Place, Results, by_steps
+from entropy_valley.reporting.results import Place, Results, best, by_steps
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 METHODS = ("oracle", "ev", "ratio")
 NOTES = (
@@ -56,7 +58,7 @@ class Budgets(OfStudy, TableReport):
         columns = (Column("Direction", align="l"), *(Column(title, align="r") for title in titles))
         groups = tuple(_group(params, sweep, place) for place in first.places)
         backbone = ", ".join(params.label("backbones", name) for name in first.backbones)
-        setting = Note(f"{params.metric_name} at each step budget T; {backbone}, reveal order {first.order}.")
+        setting = Note(f"{params.metric.label} at each step budget T; {backbone}, reveal order {first.order}.")
         runs = notes.spread(numbers) if numbers["runs"].max() > 1 else (Note("One run (training seed)."),)
         return Table(columns, (Section(groups),), (setting, *runs, *NOTES))
 
@@ -68,7 +70,7 @@ class BudgetsFigure(OfStudy, FigureReport):
 
     def numbers(self, params: Params) -> pd.DataFrame:
         summary = super().numbers(params)
-        return with_costs(summary[summary["metric"] == "comet22"], params.cells)
+        return with_costs(summary[summary["metric"] == params.metric.name], params.cells)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         sweep = by_steps(numbers)
@@ -77,26 +79,27 @@ class BudgetsFigure(OfStudy, FigureReport):
 
 
 def _group(params: Params, sweep: Mapping[int, Results], place: Place) -> Group:
-    rows = tuple(_row(steps, results, place) for steps, results in sweep.items())
+    rows = tuple(_row(params, steps, results, place) for steps, results in sweep.items())
     return Group(params.place(place.direction, place.testset), rows)
 
 
-def _row(steps: int, results: Results, place: Place) -> Row:
-    oracle, ev, ratio = (results.row(place, name, "comet22") for name in METHODS)
+def _row(params: Params, steps: int, results: Results, place: Place) -> Row:
+    oracle, ev, ratio = (results.row(place, name, params.metric) for name in METHODS)
     closure = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-    ahead = ev.gap_closure_runs > 0 and ev.mean >= oracle.mean
-    scores = [Cell(_score(oracle)), Cell(_score(ev), shaded=True), Cell(_score(ratio))]
+    ahead = ev.gap_closure_runs > 0 and best(params.metric)((ev.mean, oracle.mean)) == ev.mean
+    score = functools.partial(_score, params.metric)
+    scores = [Cell(score(oracle)), Cell(score(ev), shaded=True), Cell(score(ratio))]
     return Row((Cell(str(steps)), *scores, Cell(closure, bold=ahead), Cell(f"{100 * ev.within_steps:.1f}%")))
 
 
-def _score(row: Any) -> str:
+def _score(metric: Metric, row: Any) -> str:
     """Without a deviation where there is but one run: a column of dashes says nothing."""
-    decimals = formats.DECIMALS["comet22"]
+    decimals = metric.decimals
     return formats.minus(f"{row.mean:.{decimals}f}") if row.runs == 1 else formats.mean_std(row.mean, row.std, decimals)
 
 
 def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: bool) -> Panel:
-    lines = {name: [results.row(place, name, "comet22") for results in sweep.values()] for name in RISING}
+    lines = {name: [results.row(place, name, params.metric) for results in sweep.values()] for name in RISING}
 
     def panel(axes: Axes) -> None:
         for name, rows in lines.items():
@@ -107,7 +110,7 @@ def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: boo
         axes.set_xticks(list(sweep), [str(steps) for steps in sweep])
         axes.minorticks_off()
         axes.set_xlabel("Denoising steps T")
-        axes.set_ylabel(params.metric_name)
+        axes.set_ylabel(params.metric.label)
         axes.set_title(params.place(place.direction, place.testset))
         if last:  # beside the panels: within one it would lie over a line
             handles, labels = axes.get_legend_handles_labels()

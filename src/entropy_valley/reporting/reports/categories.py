@@ -15,7 +15,7 @@ from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label
 from entropy_valley.reporting.report import run_files, testset_file
-from entropy_valley.reporting.reports.orders import Orders, lead, run_heading
+from entropy_valley.reporting.reports.orders import Orders, run_heading
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 
@@ -67,7 +67,7 @@ class Categories(Orders):
             sections += [Section(rows, heading)]
             sections += [Section((_category(params, OVERALL, found[OVERALL]),))]
             correlations.append(_correlation(f"{other} − {main}", heading, found[OVERALL]))
-        titles = (params.metric_name + " " + name for name in (other, main))
+        titles = (params.metric.label + " " + name for name in (other, main))
         columns = (
             Column("Category", align="l"),
             Column("N", align="r"),
@@ -81,7 +81,8 @@ def _category(params: ChallengeParams, name: str, found: Mapping[str, float]) ->
     texts = [count, *[formats.NONE] * 4]
     if found["sentences"]:
         p = formats.p_value(found["p_two_sided"], params.resamples)
-        texts = [count, f"{found['other']:.4f}", f"{found['main']:.4f}", lead(found), p]
+        scores = [formats.number(found[name], params.metric.decimals) for name in ("other", "main")]
+        texts = [count, *scores, formats.lead(found, params.metric), p]
     return Group(name.capitalize(), (Row(tuple(Cell(text, bold) for text in texts)),))
 
 

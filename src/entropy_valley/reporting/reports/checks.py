@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, 
 from entropy_valley.reporting.reports.entropy_valley import draw_line
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 Numbers = Mapping[str, float]
 COMPARED = {
@@ -68,13 +70,14 @@ class Checks(OfStudy, TableReport):
             Column("", align="l"),
             *(Column(params.place(*place)) for place in places),
         )
-        tests = _of(numbers, "test")
+        tests, metric = _of(numbers, "test"), params.metric
+        score = functools.partial(_score, metric)
         found = [
             ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
             ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
-            (params.metric_name, _rows(places, _of(numbers, "score"), _score, label=lambda name: method(name).label)),
+            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
             *(
-                (_compared(name), _by_seed(places, tests[tests["item"] == name]))
+                (_compared(name), _by_seed(places, tests[tests["item"] == name], metric))
                 for name in dict.fromkeys(tests["item"])
             ),
         ]
@@ -137,10 +140,10 @@ def _rows(
     return tuple(rows)
 
 
-def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame) -> tuple[Row, ...]:
+def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[Row, ...]:
     """A row for each run: runs are never pooled."""
     by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
-    return _rows(places, by_seed, _test)
+    return _rows(places, by_seed, functools.partial(_test, metric))
 
 
 def _values(numbers: pd.DataFrame, place: tuple[str, str]) -> dict[str, float]:
@@ -156,13 +159,12 @@ def _share(values: Numbers) -> str:
     return f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
 
 
-def _score(values: Numbers) -> str:
-    return formats.mean_std(values["mean"], values["std"], formats.DECIMALS["comet22"])
+def _score(metric: Metric, values: Numbers) -> str:
+    return formats.mean_std(values["mean"], values["std"], metric.decimals)
 
 
-def _test(values: Numbers) -> str:
-    lead = formats.interval(*(values[name] for name in ("delta", "ci_low", "ci_high")), formats.DECIMALS["comet22"])
-    return f"{lead}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
+def _test(metric: Metric, values: Numbers) -> str:
+    return f"{formats.lead(values, metric)}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
 
 
 def _notes(params: SelectorParams, tests: pd.DataFrame) -> tuple[Note, ...]:

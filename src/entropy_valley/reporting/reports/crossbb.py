@@ -15,6 +15,7 @@ from entropy_valley.reporting.report import FigureReport, TableReport
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.style import INK, SERIES_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 METHODS = ("oracle", "ratio", "ev")
 SPAN = 0.8  # of the unit between two backbones that their bars fill
@@ -35,10 +36,7 @@ class CrossBackbone(TableReport):
         results = Results(numbers)
         titles = (*(method(name).short for name in METHODS), "Δ EV−Ratio", "Gap closure")
         columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
-        sections = tuple(
-            Section(_groups(params, results, metric), heading)
-            for metric, heading in (("comet22", params.metric_name), ("bleu", "sacreBLEU"))
-        )
+        sections = tuple(Section(_groups(params, results, metric), metric.label) for metric in params.shown_metrics)
         return Table(columns, sections, (notes.setting(params, results), *notes.reading(numbers)))
 
 
@@ -56,13 +54,13 @@ class CrossBackboneFigure(FigureReport):
 
     def numbers(self, params: Params) -> pd.DataFrame:
         summary = super().numbers(params)
-        return summary[(summary["metric"] == "comet22") & (summary["method"] == "ev")]
+        return summary[(summary["metric"] == params.metric.name) & (summary["method"] == "ev")]
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         return [closure_panel(params, numbers)]
 
 
-def _groups(params: Params, results: Results, metric: str) -> tuple[Group, ...]:
+def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ...]:
     return tuple(
         Group(
             params.label("backbones", backbone),
@@ -72,7 +70,7 @@ def _groups(params: Params, results: Results, metric: str) -> tuple[Group, ...]:
     )
 
 
-def _row(params: Params, results: Results, place: Place, metric: str) -> Row:
+def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
     scores = [results.score(place, name, metric, shaded=name == "ev") for name in METHODS]
     delta, closure = results.delta(place, "ev", metric), results.closure(place, "ev", metric, shaded=True)
     return Row((Cell(params.place(place.direction, place.testset)), *scores, delta, closure))
@@ -90,6 +88,7 @@ def closure_panel(params: Params, summary: pd.DataFrame) -> Panel:
             bars = {i + offset: place for i, place in places.items() if place in results.places}
             _bars(
                 axes,
+                params.metric,
                 results,
                 bars,
                 SPAN / len(series),
@@ -99,15 +98,17 @@ def closure_panel(params: Params, summary: pd.DataFrame) -> Panel:
         axes.margins(y=0.1)
         axes.axhline(0, color=INK, linewidth=0.7)
         axes.set_xticks(range(len(results.backbones)), [params.label("backbones", name) for name in results.backbones])
-        axes.set_ylabel(f"{params.metric_name} gap closed by EV (%)")
+        axes.set_ylabel(f"{params.metric.label} gap closed by EV (%)")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
 
     return panel
 
 
-def _bars(axes: Axes, results: Results, bars: dict[float, Place], width: float, colour: str, label: str) -> None:
+def _bars(
+    axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, colour: str, label: str
+) -> None:
     """One direction's bars at their positions, each with its value or n/a."""
-    rows = [results.row(place, "ev", "comet22") for place in bars.values()]
+    rows = [results.row(place, "ev", metric) for place in bars.values()]
     means, stds = [100 * row.gap_closure_mean for row in rows], [100 * row.gap_closure_std for row in rows]
     axes.bar(list(bars), means, 0.92 * width, color=colour, label=label)
     axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)

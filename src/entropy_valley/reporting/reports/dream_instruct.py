@@ -16,6 +16,7 @@ from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport, testset_file
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 
@@ -76,7 +77,7 @@ def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
 
 def _columns(params: InstructParams) -> tuple[Column, ...]:
     losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
-    outputs = ("Empty", "Length", params.metric_name)
+    outputs = ("Empty", "Length", params.metric.label)
     return (
         Column("Variant", align="l"),
         *(Column(title, "Training cross-entropy") for title in losses),
@@ -91,7 +92,7 @@ def _heading(variant: Variant) -> str:
 
 def _variant(params: InstructParams, numbers: pd.DataFrame, name: str) -> Group:
     """A variant's one row, by its label."""
-    outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key))]
+    outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key), params.metric)]
     texts = (*_losses(_numbers(numbers, name, "")), *outputs)
     return Group(params.variants[name].label, (Row(tuple(map(Cell, texts))),))
 
@@ -116,11 +117,15 @@ def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:
     )
 
 
-def _outputs(values: Mapping[str, float]) -> tuple[str, str, str]:
+def _outputs(values: Mapping[str, float], metric: Metric) -> tuple[str, str, str]:
     """The texts below a method."""
     if not values:
         return (formats.NONE,) * 3
-    return f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", f"{values['comet22']:.4f}"
+    return (
+        f"{values['empty_rate']:.1%}",
+        f"{values['mean_characters']:.2f}",
+        f"{values[metric.name]:.{metric.decimals}f}",
+    )
 
 
 def _notes(params: InstructParams, numbers: pd.DataFrame) -> tuple[Note, ...]:

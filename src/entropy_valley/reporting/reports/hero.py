@@ -56,7 +56,7 @@ class Hero(FigureReport):
     def numbers(self, params: Params) -> pd.DataFrame:
         """The rows of each panel, column ``panel``."""
         summary = super().numbers(params)
-        plotted = summary[summary["metric"] == "comet22"]
+        plotted = summary[summary["metric"] == params.metric.name]
         denoised, autoregressive = by_kind(params, plotted)
         beside = [plotted.assign(panel="B")] if len(autoregressive) else []
         return pd.concat([denoised.assign(panel="A"), *beside])
@@ -70,7 +70,7 @@ def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     results = Results(summary)
     require_one_backbone(results.backbones)
-    series = [_method(results, name) for name in RISING]
+    series = [_method(params, results, name) for name in RISING]
 
     def panel(axes: Axes) -> None:
         for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
@@ -86,7 +86,7 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     results, beams = map(Results, by_kind(params, summary))
     require_one_backbone(results.backbones)
-    ratio, ev, oracle = (_method(results, name) for name in RISING)
+    ratio, ev, oracle = (_method(params, results, name) for name in RISING)
     series = [_behind(ratio), ev, _behind(oracle)]
     series += [_backbone(params, results, beams, backbone) for backbone in beams.backbones]
 
@@ -95,7 +95,7 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
             _, ev, _, *others = rows
             for other in others:
                 _band(axes, position, ev.mean, other.mean, "EV − AR")
-            leads = [formats.signed(ev.mean - other.mean, formats.DECIMALS["comet22"]) for other in others]
+            leads = [formats.signed(ev.mean - other.mean, params.metric.decimals) for other in others]
             _above(axes, position, rows, "\n".join(leads))
         _points(axes, series)
         _frame(axes, params, results.places)
@@ -103,8 +103,8 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
     return panel
 
 
-def _method(results: Results, name: str) -> Series:
-    rows = [results.row(place, name, "comet22") for place in results.places]
+def _method(params: Params, results: Results, name: str) -> Series:
+    rows = [results.row(place, name, params.metric) for place in results.places]
     return Series(method(name).short, METHOD_COLOURS[name], METHOD_MARKERS[name], rows)
 
 
@@ -116,7 +116,7 @@ def _behind(series: Series) -> Series:
 def _backbone(params: Params, results: Results, beams: Results, backbone: str) -> Series:
     """An autoregressive system on the places of the others."""
     index = beams.backbones.index(backbone)
-    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], "comet22") for place in results.places]
+    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], params.metric) for place in results.places]
     colour, marker = (those[index % len(those)] for those in (BACKBONE_COLOURS, BACKBONE_MARKERS))
     return Series(params.label("backbones", backbone), colour, marker, rows)
 
@@ -157,7 +157,7 @@ def _frame(axes: Axes, params: Params, places: Sequence[Place]) -> None:
     axes.set_xticks(range(len(places)), [params.place(place.direction, place.testset) for place in places])
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.margins(y=0.15)
-    axes.set_ylabel(params.metric_name)
+    axes.set_ylabel(params.metric.label)
     (band, *points), (lead, *names) = axes.get_legend_handles_labels()
     above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": len(points) + 1}
     axes.legend([*points, band], [*names, lead], handlelength=1, handletextpad=0.4, columnspacing=1.2, **above)

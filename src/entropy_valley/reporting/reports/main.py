@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
 
 from entropy_valley.analysis.params import Params
@@ -12,14 +15,12 @@ from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.results import Place, Results, require_one_backbone
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
 
-METRICS = ("comet22", "bleu")
-
 
 class Main(TableReport):
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
 
     caption = (
-        "Main table: {metric} and sacreBLEU of the three length methods for one backbone, mean and sample "
+        "Main table: {metrics} of the three length methods for one backbone, mean and sample "
         "standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio), taken run by"
         ' run and then averaged; "n/a" stands where Oracle does not lead Ratio. Oracle uses the reference\'s '
         "length and is an upper bound; bold marks the best of the other methods."
@@ -27,6 +28,9 @@ class Main(TableReport):
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.table_cells(experiment, experiment.tables.backbone)
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": experiment.tables.metrics or []}
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         """A group per direction; cells of several backbones are an :class:`InputError`."""
@@ -40,7 +44,7 @@ class Main(TableReport):
             for place in results.places
         )
         scores = [
-            Column(title, over) for over in (params.metric_name, "sacreBLEU") for title in ("Mean ± Std", "Gap closure")
+            Column(title, metric.label) for metric in params.shown_metrics for title in ("Mean ± Std", "Gap closure")
         ]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
         return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(numbers)))
@@ -48,5 +52,5 @@ class Main(TableReport):
 
 def _row(params: Params, results: Results, place: Place, name: str) -> Row:
     label = method_in(params, name, place.direction)
-    cells = [cell(place, name, metric) for metric in METRICS for cell in (results.score, results.closure)]
+    cells = [cell(place, name, metric) for metric in params.shown_metrics for cell in (results.score, results.closure)]
     return Row((Cell(label, bold=name == "ev"), *cells), shaded=name == "ev")

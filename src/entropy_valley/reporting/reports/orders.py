@@ -19,6 +19,7 @@ from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, order_label
 from entropy_valley.reporting.report import OfStudy, TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 DASH = formats.NONE
 Numbers = Mapping[str, float]
@@ -88,14 +89,10 @@ def run_heading(params: OrderParams, key: Sequence[str | int], sentences: float)
     )
 
 
-def lead(test: Numbers) -> str:
-    """A difference with its confidence interval."""
-    return formats.interval(test["delta"], test["ci_low"], test["ci_high"], 4)
-
-
 def _columns(params: OrderParams) -> tuple[Column, ...]:
     main = order_label(params.main, params.orders[params.main])
-    titles = (params.metric_name, "sacreBLEU", f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
+    metrics = [metric.label for metric in params.shown_metrics]
+    titles = (*metrics, f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
     return (Column("Schedule", align="l"), *map(Column, titles))
 
 
@@ -109,29 +106,28 @@ def _sections(params: OrderParams, key: Sequence[str | int], group: pd.DataFrame
     sections = [Section(tuple(_order(params, run, name) for name in (params.main, *guided)), run.heading)]
     if controls:
         sections.append(Section(tuple(_order(params, run, name) for name in controls), "Additional controls"))
-    return [*sections, Section(tuple(_spans(systems["", ""])))]
+    return [*sections, Section(tuple(_spans(params.metric, systems["", ""])))]
 
 
 def _order(params: OrderParams, run: _Run, name: str) -> Group:
     found = run.systems[FIXED, name]
     tested = "delta" in found
     texts = (
-        f"{found['comet22']:.4f}",
-        f"{found['bleu']:.2f}",
-        lead(found) if tested else DASH,
+        *(formats.number(found[metric.name], metric.decimals) for metric in params.shown_metrics),
+        formats.lead(found, params.metric) if tested else DASH,
         formats.p_value(found["p_two_sided"], params.resamples) if tested else DASH,
         *(f"{found[key]:.2f}" for key in ("calls", "slots", "passes")),
     )
     return _row(order_label(name, params.orders[name]), texts)
 
 
-def _spans(found: Numbers) -> list[Group]:
-    rows = [_row("Source-guided span (max − min)", (f"{found['source_guided_span']:.4f}",))]
+def _spans(metric: Metric, found: Numbers) -> list[Group]:
+    rows = [_row("Source-guided span (max − min)", (formats.number(found["source_guided_span"], metric.decimals),))]
     for name in (FIXED, "ev"):
         if f"{name}_ratio" in found:
             over = found[f"{name}_ratio_over_span"]
             times = DASH if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
-            texts = (formats.signed(found[f"{name}_ratio"], 4), DASH, times)
+            texts = (formats.signed(found[f"{name}_ratio"], metric.decimals), DASH, times)
             rows.append(_row(f"{method(name).short} − {method('ratio').short}", texts))
     return rows
 

@@ -27,8 +27,8 @@ class Significance(Report):
         return matrix.table_cells(experiment)
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        provenance(params.cells, {"comet22": params.metric_name})  # only comparable numbers may be subtracted
-        return printed(compare(params.cells, resamples=params.resamples, seed=params.seed))
+        provenance(params.cells, [params.metric])  # only comparable numbers may be subtracted
+        return printed(compare(params.cells, **params.test))
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley.analysis.study import PLACE, SYSTEM, TIMED, StudyParams, study
+from entropy_valley.analysis.study import MAIN, PLACE, SYSTEM, TIMED, StudyParams, metrics_by_column, study
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method, method_in
 from entropy_valley.reporting.report import OfStudy, TableReport
+from entropy_valley.reporting.results import best
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
 
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
@@ -49,19 +53,21 @@ class System:
         """Mean ± deviation; of a single run its value alone."""
         if len(self.runs) > 1:
             return formats.mean_std(self.mean[name], self.std[name], decimals)
-        value = self.mean[name]
-        return formats.NOT_AVAILABLE if pd.isna(value) else formats.minus(f"{value:.{decimals}f}")
+        return formats.number(self.mean[name], decimals)
 
     def lead(self) -> str:
         """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
         if self.is_tested or pd.isna(self.mean["lead"]):
             return formats.NONE
+        decimals = self.params.metric.decimals
         if len(self.runs) == 1:
             (run,) = self.runs
-            interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], 4)
+            interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], decimals)
             return f"{interval}, {formats.p_statement(run['p_two_sided'], self.params.resamples)}"
         above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
-        return f"{formats.signed(self.mean['lead'], 4)} ({above} above, {below} below 0 of {len(self.runs)} runs)"
+        return (
+            f"{formats.signed(self.mean['lead'], decimals)} ({above} above, {below} below 0 of {len(self.runs)} runs)"
+        )
 
     def cost(self) -> str:
         text = self.number("cost", 2)
@@ -84,36 +90,49 @@ class System:
 Cells = Callable[[System], str]
 
 
-COLUMNS = (
-    "order", "steps", "candidates", "ratios", "mae", "bleu", "comet", "closure", "lead",
-    "cost", "calls", "slots", "passes", "untouched", "latency", "latency_batched",
-)  # fmt: skip
+COLUMNS: dict[str, tuple[Column, Cells]] = {
+    "order": (Column("Order"), lambda system: system.key["order"]),
+    "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
+    "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
+    "ratios": (Column("Ratios"), System.ratios),
+    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
+    "closure": (Column("Gap closure", align="r"), System.closure),
+    "lead": (Column("{against} − system [95 % CI], p"), System.lead),
+    "cost": (Column("Cost", align="r"), System.cost),
+    "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
+    "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
+    "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
+    "untouched": (
+        Column("Untouched", align="r"),
+        lambda system: formats.percent(system.mean["untouched"], system.std["untouched"]),
+    ),
+    "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
+    "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
+}
+"""Title and text of what a study may ask for beside metrics; ``{against}`` is the system whose lead is tested."""
 
 
 def columns_of(params: StudyParams) -> dict[str, tuple[Column, Cells]]:
-    """Title and text of each of :data:`COLUMNS`."""
-    rival = method(params.against[0]).short
-    return {
-        "order": (Column("Order"), lambda system: system.key["order"]),
-        "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
-        "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
-        "ratios": (Column("Ratios"), System.ratios),
-        "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
-        "bleu": (Column("sacreBLEU", align="r"), lambda system: system.number("bleu", 2)),
-        "comet": (Column(params.metric_name), lambda system: system.number("comet", 4)),
-        "closure": (Column("Gap closure", align="r"), System.closure),
-        "lead": (Column(f"{rival} − system [95 % CI], p"), System.lead),
-        "cost": (Column("Cost", align="r"), System.cost),
-        "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
-        "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
-        "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
-        "untouched": (
-            Column("Untouched", align="r"),
-            lambda system: formats.percent(system.mean["untouched"], system.std["untouched"]),
-        ),
-        "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
-        "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
-    }
+    """The columns that a study asks for."""
+    metrics, rival = metrics_by_column(params.metrics), method(params.against[0]).short
+    found = {}
+    for name in params.columns:
+        if name in metrics:
+            found[name] = _metric_column(name, metrics[name])
+        else:
+            column, text = COLUMNS[name]
+            found[name] = dataclasses.replace(column, title=column.title.replace("{against}", rival)), text
+    return found
+
+
+def _metric_column(name: str, metric: Metric) -> tuple[Column, Cells]:
+    column = Column(metric.label, align="c" if name == MAIN else "r")
+    return column, lambda system: system.number(name, metric.decimals)
+
+
+def column_names(experiment: Experiment) -> list[str]:
+    """What ``columns`` of a study may list: costs, then the metrics of the config, the main one as ``comet``."""
+    return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
 class Systems(OfStudy, TableReport):
@@ -135,11 +154,14 @@ class Systems(OfStudy, TableReport):
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
         study, tables = experiment.studies[self.name], experiment.tables
+        metrics = metrics_by_column(metrics_of(experiment.scoring))
+        shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
         grids: dict[str, dict[str, Any]] = {}
         for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
             grids.setdefault(direction, {})[name] = selector_settings(experiment, name, direction).get("ratios")
         return {
             "columns": study.columns,
+            "shown": list(dict.fromkeys(shown)),
             "against": [study.against, tables.order, tables.steps],
             "grids": grids,
         }
@@ -155,7 +177,7 @@ class Systems(OfStudy, TableReport):
         return study(params)
 
     def table(self, params: StudyParams, numbers: pd.DataFrame) -> Table:
-        columns = {name: columns_of(params)[name] for name in params.columns}
+        columns = columns_of(params)
         places: dict[tuple[Any, ...], list[System]] = {}
         for system in systems(params, numbers):
             places.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
@@ -183,8 +205,9 @@ def systems(params: StudyParams, frame: pd.DataFrame) -> list[System]:
 
 
 def _group(system: System, rivals: Sequence[System], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+    metrics = metrics_by_column(system.params.metrics)
     cells = (
-        Cell(text(system), name in ("comet", "bleu") and _is_best(system, rivals, name))
+        Cell(text(system), name in metrics and _is_best(system, rivals, name, metrics[name]))
         for name, (_, text) in columns.items()
     )
     return Group(_label(system), (Row(tuple(cells), shaded=system.is_tested),))
@@ -200,9 +223,9 @@ def _label(system: System) -> str:
     return ", ".join([label, *others])
 
 
-def _is_best(system: System, rivals: Sequence[System], name: str) -> bool:
+def _is_best(system: System, rivals: Sequence[System], name: str, metric: Metric) -> bool:
     deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
-    return system in deployable and system.mean[name] == max(rival.mean[name] for rival in deployable)
+    return system in deployable and system.mean[name] == best(metric)(rival.mean[name] for rival in deployable)
 
 
 def _heading(params: StudyParams, place: Sequence[str], rows: Sequence[System]) -> str:

@@ -53,7 +53,7 @@ class SystemsFigure(OfStudy, FigureReport):
 
     def numbers(self, params: Params) -> pd.DataFrame:
         summary = super().numbers(params)
-        return with_costs(summary[summary["metric"] == "comet22"], params.cells)
+        return with_costs(summary[summary["metric"] == params.metric.name], params.cells)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         require_one_backbone(numbers["backbone"].unique())
@@ -80,7 +80,7 @@ def _panel(params: Params, title: str, rows: pd.DataFrame, height: float) -> Pan
         axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
         _add_names(axes, points, LINE / (height - FRAME))
         axes.set_xlabel("Passes a sentence")
-        axes.set_ylabel(params.metric_name)
+        axes.set_ylabel(params.metric.label)
         axes.set_title(title)
 
     return panel

@@ -1,0 +1,65 @@
+"""Which reports a config has, and what the config says of them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files
+from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.reporting import reports
+
+ROOT = Path(__file__).parents[2]
+BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
+KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da"}
+
+
+def experiment(**over):
+    return load(overlay(BASE, over), further=reports.problems)
+
+
+def test_what_a_config_does_not_ask_for_is_not_made():
+    whole = reports.configured(experiment())
+    asked = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}, "valley": {"backbones": []}}
+    few = reports.configured(experiment(tables={"studies": []}, **asked))
+    assert list(few) == ["tables/main", "tables/crossbb", "tables/significance", "figures/hero", "figures/crossbb"]
+    assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()
+
+
+def test_targets_are_files():
+    targets = reports.targets(experiment())
+    assert {"results/tables/main.tex", "results/tables/significance.csv", "results/figures/hero.pdf"} < set(targets)
+    assert "results/tables/significance.md" not in targets
+
+
+def test_captions_say_the_label_of_the_metric():
+    named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
+    texts = {path: report.described(named) for path, report in reports.configured(named).items()}
+    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the three")
+    assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
+
+
+def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
+    study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
+    over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
+    made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
+    shown = {path: json.loads(made[path].params(experiment(**over)))["shown"] for path in ("tables/mine",)}
+    assert shown == {"tables/mine": ["comet22", "bleu", "kiwi"]}
+
+
+@pytest.mark.parametrize("column", ["kiwi", "comet22"])
+def test_what_is_no_column_is_answered_with_those_there_are(column):
+    with pytest.raises(InputError, match=rf"mine\.columns.*{column}: no such column; there are .*latency.*bleu, chrf"):
+        experiment(studies={"mine": {"methods": ["ev"], "columns": [column]}})
+
+
+def test_reports_import_nothing_that_their_environment_lacks():
+    code = "import sys, entropy_valley.reporting.reports; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "transformers", "comet", "sacrebleu", "datasets"} & set(modules)
