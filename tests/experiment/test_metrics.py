@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.scoring import Scoring, metrics_of, scoring_params
 from entropy_valley.scoring.metrics import Metric, from_params
 
@@ -54,6 +57,13 @@ def test_params_leave_out_what_is_the_default():
         "bleu": {"tokenize": "char"},
         "metrics": {"kiwi": {key: value for key, value in KIWI.items() if key != "label"}},
     }
+
+
+def test_languages_whose_tokenizer_changed_are_scored_anew(load):
+    revision = {
+        direction: json.loads(jobs.scoring(load({}), direction))["revision"] for direction in ("en-zh", "en-ja")
+    }
+    assert revision == {"en-zh": 1, "en-ja": 2}
 
 
 @pytest.mark.parametrize("config", [Scoring(comet=TOY), scoring(kiwi=KIWI)])

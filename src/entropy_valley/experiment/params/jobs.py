@@ -226,11 +226,12 @@ def generation(experiment: Experiment, run: Run) -> str:
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
+    target = direction.split("-")[1]
     return canonical(
         {
             "direction": direction,
-            "target_language": direction.split("-")[1],
-            "revision": revisions.SCORING,
+            "target_language": target,
+            "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
             "label": experiment.scoring.comet.label,
             **scoring_params(experiment.scoring),
         }
