@@ -65,7 +65,7 @@ def test_a_script_says_a_full_disk_in_one_line():
     script = "from entropy_valley import errors; errors.run(lambda: open('/dev/full', 'w', buffering=1).write('x\\n'))"
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert finished.returncode == 1
-    assert "No space left on device. Free the space" in finished.stderr
+    assert "No space left on device. Free space" in finished.stderr
     assert "Traceback" not in finished.stderr
 
 

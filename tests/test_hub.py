@@ -95,7 +95,7 @@ class TestTheScript:
         assert manifest.items() >= facts.items()
         assert re.match(
             rf"someone/model at {NEW}\n  licence Licence X \(not gated\)\n"
-            rf"  {len(released)} files, 0\.03 GB, of which 0\.00 GB are there\n  [\d.]+ GB free in \S+mine\.part\n",
+            rf"  {len(released)} files, 0\.03 GB, 0\.00 GB of it already on disk\n  [\d.]+ GB free in \S+mine\.part\n",
             done.stderr,
         )
         assert "download: 100%" in done.stderr
@@ -107,7 +107,7 @@ class TestTheScript:
         ):
             other = fetch(server, tmp_path, **changes)
             assert other.returncode == 2
-            assert f"mine: holds {problem}. Name that one, or move the folder." in other.stderr
+            assert f"mine: holds {problem}. Name it in the config, or move the folder." in other.stderr
 
     def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
         with serve({NEW: released}) as server:
@@ -212,7 +212,7 @@ class TestDownload:
         right = {"a.json": b"a" * size, "b.json": b"b" * size}
         with serve({NEW: right}, spoilt={"b.json"}) as server:
             reach(server.url)
-            with pytest.raises(InputError, match=r"not what the hub says they are: b\.json.*Try again"):
+            with pytest.raises(InputError, match=r"not the files of the hub: b\.json.*Try again"):
                 hub.download("someone/model", NEW, tmp_path, ["*.json"], KEY)
             server.spoilt.clear()
             server.served.clear()
@@ -226,7 +226,7 @@ class TestDownload:
         with serve({NEW: {"a.json": b"a", "b.json": b"b"}}) as server:
             reach(server.url)
             found = hub.listing("someone/model", None, KEY)
-        with pytest.raises(InputError, match=r"not what the hub says they are: b\.json"):
+        with pytest.raises(InputError, match=r"not the files of the hub: b\.json"):
             hub.fetch(found, tmp_path, ["*.json"], KEY)
 
     def test_a_full_disk_is_seen_first(self, monkeypatch, tmp_path):
@@ -267,8 +267,8 @@ def test_a_revision_is_a_commit_once(reach):
     "name, problem",
     [
         ("someone/else", r"cannot be downloaded \(404 .*Repository Not Found"),
-        ("someone/private", r"is gated, private, or not there\. Accept .*/someone/private, run `hf auth login`"),
-        ("no/such/name", "no name of a repository"),
+        ("someone/private", r"is gated, private, or does not exist\. Accept .*/someone/private, run `hf auth login`"),
+        ("no/such/name", "not the name of a repository"),
     ],
 )
 def test_a_repository_that_is_not_to_be_had(name, problem, reach):

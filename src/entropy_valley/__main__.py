@@ -1,4 +1,4 @@
-"""``python -m entropy_valley``, for places where the command is not installed."""
+"""``python -m entropy_valley``, if the command is not installed."""
 
 from entropy_valley.cli import main
 

@@ -1,4 +1,4 @@
-"""``entropy-valley``: what a user asks of an experiment without running it."""
+"""``entropy-valley``: inspect an experiment and its results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _main() -> None:
 
 
 def _add_audit(commands: Any) -> None:
-    parser = commands.add_parser("audit", help="list every cell of the matrix, done or missing")
+    parser = commands.add_parser("audit", help="list all cells of the matrix, done or missing")
     parser.add_argument("--out", help="also write the cells as tab-separated values")
     parser.add_argument(
         "--configfile",
@@ -44,29 +44,29 @@ def _add_schema(commands: Any) -> None:
 
 
 def _add_show(commands: Any) -> None:
-    parser = commands.add_parser("show", help="print a finished table")
+    parser = commands.add_parser("show", help="print a table")
     parser.add_argument("table", help="its .csv or .md file")
     parser.set_defaults(command=_show)
 
 
 def _add_ledger(commands: Any) -> None:
-    parser = commands.add_parser("ledger", help="add up what the jobs asked for, shared and computed")
+    parser = commands.add_parser("ledger", help="sum up what the jobs requested, shared and computed")
     parser.add_argument("results", type=Path, nargs="?", default="results", help="a results folder (default: results)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the sums of each run")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the sums of each run as CSV")
     parser.set_defaults(command=_ledger)
 
 
 def _add_export(commands: Any) -> None:
-    parser = commands.add_parser("export", help="write an adapter for PEFT on its authors' model class")
-    parser.add_argument("adapter", type=Path, help="a folder that training or PEFT wrote")
+    parser = commands.add_parser("export", help="write an adapter for PEFT on the model class of its authors")
+    parser.add_argument("adapter", type=Path, help="an adapter folder, from training or from PEFT")
     parser.add_argument("out", type=Path, help="a new folder")
     parser.add_argument(
         "--layout",
         choices=("released", "stock"),
         default="released",
-        help="the module names of the authors' class, or of the stock transformers class, which are ours",
+        help="module names of the authors' class, or of the stock transformers class (ours)",
     )
-    parser.add_argument("--family", help="of the backbone; only for an adapter without adapter.json")
+    parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
     parser.set_defaults(command=_export)
 
 

@@ -1,4 +1,4 @@
-"""The one exception for bad input, and the one way a script ends on it."""
+"""The exception for bad input, and how a script ends on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 
 class InputError(Exception):
-    """Something the user gave is wrong: says where, what, and what would be right."""
+    """The user's input is wrong. The message has the place, the problem and the remedy."""
 
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
@@ -15,15 +15,15 @@ class InputError(Exception):
 
 
 def listed(names: Sequence[str], most: int = 40) -> str:
-    """Names for an error's text: a realistic list whole, of a longer one the count beyond."""
+    """Names for an error message: at most ``most`` of them, and the number of the others."""
     beyond = len(names) - most
     return ", ".join(names[:most]) + (f", … and {beyond} more" if beyond > 0 else "")
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a script's ``main``; bad input and failed writes end it with one line, not a traceback.
+    """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
 
-    Exit status 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk.
+    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk.
     """
     try:
         main()
@@ -33,7 +33,7 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(
             _report(
                 f"{error.filename or 'file system'}: {error.strerror or error}. "
-                "Free the space or mend the permission, then run the same command again.",
+                "Free space or correct the permissions, then run the same command again.",
                 1,
             )
         )

@@ -1,4 +1,4 @@
-"""Downloads from the Hugging Face hub: pinned to a commit, announced, resumed, checked; or one clear error."""
+"""Downloads from the Hugging Face hub: pinned to a commit, resumed and checked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub.errors import GatedRepoError, HFValidationError
+from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
+
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 _MB, _GB = 10**6, 10**9
-_NOTES = ".cache"  # where huggingface_hub keeps its own, within the folder that it fills
+_NOTES = ".cache"  # huggingface_hub's own folder in the folder that it fills
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,13 @@ class File:
     """A file of a commit."""
 
     name: str
-    size: int  # in bytes; 0 where the hub does not say
-    etag: str | None  # sha256 of a large file, git's sha1 of any other; None where the hub does not say
+    size: int  # in bytes; 0 if unknown
+    etag: str | None  # sha256 of a large file, git's sha1 of others; None if unknown
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A commit of a repository as the hub describes it, before anything is fetched."""
+    """A commit of a repository, as the hub describes it."""
 
     repository: str
     commit: str
@@ -41,20 +45,18 @@ class Listing:
 
 
 def command(repository: str, revision: str | None) -> str:
-    """What fetches a commit (null: the newest) by hand, as plain files into a folder of the repository's name."""
+    """The command that downloads a commit (None: the newest) into a folder with the repository's name."""
     pin = f" --revision {revision}" if revision else ""
     return f"`hf download {repository}{pin} --local-dir {Path(repository).name}`"
 
 
 def resolve(repository: str, revision: str | None, key: str) -> str:
-    """The commit that a revision (null: the newest) names now. ``key`` is the config key of a local copy."""
+    """The commit of a revision (None: the newest). ``key`` is the config key of a local copy."""
     return listing(repository, revision, key).commit
 
 
 def listing(repository: str, revision: str | None, key: str) -> Listing:
-    """What a revision (null: the newest) holds now."""
-    from huggingface_hub import HfApi
-
+    """The files and facts of a revision (None: the newest)."""
     with _clear_errors(repository, revision, key):
         info = HfApi().model_info(repository, revision=revision, files_metadata=True)
     files = (
@@ -66,16 +68,15 @@ def listing(repository: str, revision: str | None, key: str) -> Listing:
 
 
 def download(repository: str, commit: str | None, folder: Path, patterns: list[str], key: str) -> None:
-    """Fetch the files of a commit (null: the newest) that match ``patterns``; see :func:`fetch`."""
+    """Fetch the files of a commit (None: the newest) that match ``patterns``; see :func:`fetch`."""
     fetch(listing(repository, commit, key), folder, patterns, key)
 
 
 def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
-    """Fetch what matches ``patterns`` into ``folder``; a broken download goes on where it stopped, if need be at
-    another commit: of the files there only those that are the same in it stay.
+    """Fetch the files that match ``patterns`` into ``folder``; interrupted downloads resume.
 
-    Raises InputError before anything is fetched where nothing matches or the disk is too small, and afterwards for a
-    file that is not what the hub says it is.
+    If an earlier download was of another commit, only the files that are the same stay. Raises InputError if no file
+    matches or the disk is too small, before downloading; and after it for files that differ from the hub's hashes.
     """
     wanted = _matching(source, patterns)
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,8 +89,6 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
 
 
 def _matching(source: Listing, patterns: list[str]) -> list[File]:
-    from huggingface_hub.utils import filter_repo_objects
-
     wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
     if not wanted:
         raise InputError(source.repository, f"has no {', '.join(patterns)} at {source.commit}", "Check the name.")
@@ -97,8 +96,6 @@ def _matching(source: Listing, patterns: list[str]) -> list[File]:
 
 
 def _transfer(source: Listing, wanted: Sequence[File], folder: Path, key: str) -> None:
-    from huggingface_hub import snapshot_download
-
     _set_up()
     names = [glob.escape(file.name) for file in wanted]
     with _bar(folder, wanted), _clear_errors(source.repository, source.commit, key):
@@ -106,43 +103,38 @@ def _transfer(source: Listing, wanted: Sequence[File], folder: Path, key: str) -
 
 
 def _set_up() -> None:
-    """What huggingface_hub has for the whole process only; a process that fetches here wants nothing else of it."""
-    from huggingface_hub import constants
-    from huggingface_hub.utils import disable_progress_bars
-
-    constants.HF_HUB_DISABLE_XET = True  # its transfers begin a broken file anew; plain HTTP goes on within it
-    disable_progress_bars()  # one for each file, and none where stderr is a log: ours counts all bytes
+    """Options that huggingface_hub has only for the whole process."""
+    constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
+    disable_progress_bars()  # one bar per file, and none in logs: ours counts all bytes
 
 
 def _remove_others(folder: Path, wanted: Sequence[File], patterns: list[str]) -> None:
-    """Remove what an earlier try fetched of a commit that had other files."""
-    from huggingface_hub.utils import filter_repo_objects
-
+    """Remove what an earlier try fetched of another commit."""
     names, etags = {file.name for file in wanted}, {file.etag for file in wanted}
-    there = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    for name in filter_repo_objects(there, allow_patterns=patterns, ignore_patterns=f"{_NOTES}/*"):
+    present = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    for name in filter_repo_objects(present, allow_patterns=patterns, ignore_patterns=f"{_NOTES}/*"):
         if name not in names:
             (folder / name).unlink()
-    for path in _begun(folder):
+    for path in _partial(folder):
         if path.suffixes[-2].removeprefix(".") not in etags:
             path.unlink()
 
 
-def _begun(folder: Path) -> list[Path]:
-    """huggingface_hub's files of what has come of a file so far: ``….{etag}.incomplete``."""
+def _partial(folder: Path) -> list[Path]:
+    """huggingface_hub's partially downloaded files: ``….{etag}.incomplete``."""
     return list((folder / _NOTES).rglob("*.incomplete"))
 
 
 def _present(folder: Path, wanted: Sequence[File]) -> int:
-    """Bytes of a download that are there."""
+    """Bytes of a download that are already on disk."""
     whole = sum(min(_size(folder / file.name), file.size) for file in wanted)
-    return whole + sum(_size(path) for path in _begun(folder))
+    return whole + sum(_size(path) for path in _partial(folder))
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # not yet there, or just renamed by a download
+    except FileNotFoundError:  # not yet begun, or just renamed by a download
         return 0
 
 
@@ -152,7 +144,7 @@ def _announce(source: Listing, wanted: Sequence[File], folder: Path) -> None:
     print(
         f"{source.repository} at {source.commit}",
         f"  licence {source.licence} ({gate})",
-        f"  {len(wanted)} files, {total / _GB:.2f} GB, of which {present / _GB:.2f} GB are there",
+        f"  {len(wanted)} files, {total / _GB:.2f} GB, {present / _GB:.2f} GB of it already on disk",
         f"  {shutil.disk_usage(folder).free / _GB:.2f} GB free in {folder}",
         sep="\n",
         file=sys.stderr,
@@ -173,7 +165,7 @@ def _require_space(folder: Path, wanted: Sequence[File], key: str) -> None:
 
 @contextlib.contextmanager
 def _bar(folder: Path, wanted: Sequence[File]) -> Iterator[None]:
-    """A progress bar over all bytes, by what is in the folder once a second."""
+    """A progress bar of all bytes; it looks into the folder once a second."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -193,14 +185,14 @@ def _bar(folder: Path, wanted: Sequence[File]) -> Iterator[None]:
 
 
 def _verify(folder: Path, wanted: Sequence[File]) -> None:
-    """Where the network was lost huggingface_hub takes what is there, and it never looks at a hash."""
+    """Check sizes and hashes: huggingface_hub does not, and keeps cut files after a lost connection."""
     checked = progress(wanted, description="check", unit="file")
     wrong = [file.name for file in checked if not _is_whole(folder / file.name, file)]
     for name in wrong:
         (folder / name).unlink(missing_ok=True)
     if wrong:
         raise InputError(
-            folder, f"not what the hub says they are: {', '.join(wrong)}", "Try again: only these are fetched again."
+            folder, f"not the files of the hub: {', '.join(wrong)}", "Try again: only these are fetched again."
         )
 
 
@@ -215,21 +207,19 @@ def _is_whole(path: Path, file: File) -> bool:
 
 @contextlib.contextmanager
 def _clear_errors(repository: str, revision: str | None, key: str) -> Iterator[None]:
-    """The hub's errors said once, with the way round them."""
-    from huggingface_hub.errors import GatedRepoError, HFValidationError
-
+    """Turn the hub's errors into one InputError with a remedy."""
     copy = f"on a machine with a network run {command(repository, revision)}, copy the folder, and point {key} to it"
     try:
         yield
     except HFValidationError as error:
-        raise InputError(repository, f"no name of a repository ({error})", "It is OWNER/NAME on the hub.") from None
-    except OSError as error:  # as all errors of huggingface_hub and of requests are
-        if error.errno is not None:  # the disk's
+        raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
+    except OSError as error:  # all errors of huggingface_hub and requests are OSErrors
+        if error.errno is not None:  # an error of the disk
             raise
         if isinstance(error, GatedRepoError) or _status(error) in (401, 403):
             raise InputError(
                 repository,
-                "is gated" if isinstance(error, GatedRepoError) else "is gated, private, or not there",
+                "is gated" if isinstance(error, GatedRepoError) else "is gated, private, or does not exist",
                 f"Accept its licence at {_page(repository)}, run `hf auth login`, and try again; or {copy}.",
             ) from None
         reason = " ".join([line for line in str(error).splitlines() if line][:2])
@@ -237,13 +227,11 @@ def _clear_errors(repository: str, revision: str | None, key: str) -> Iterator[N
 
 
 def _page(repository: str) -> str:
-    from huggingface_hub import constants
-
     return f"{constants.ENDPOINT}/{repository}"
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status behind an error of huggingface_hub, which may hide it behind another."""
+    """The HTTP status of an error of huggingface_hub, or of its cause."""
     response = getattr(error, "response", None)
     if response is None:
         return _status(error.__cause__) if error.__cause__ else None

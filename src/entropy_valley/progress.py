@@ -1,4 +1,4 @@
-"""One progress bar: live on a terminal, a plain line now and then in a log."""
+"""Progress bars: live on a terminal, a plain line from time to time in a log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tqdm import tqdm
 def progress(
     iterable: Iterable[Any] | None = None, total: int | None = None, description: str = "", unit: str = "it"
 ) -> tqdm:
-    """A tqdm bar on stderr; where stderr is not a terminal it prints a line at most every 15 seconds."""
+    """A tqdm bar on stderr. If stderr is not a terminal, it prints a line at most every 15 seconds."""
     live = sys.stderr.isatty()
     return tqdm(
         iterable,
@@ -28,7 +28,7 @@ def progress(
 
 
 class _Lines:
-    """A stderr on which each refresh of the bar is a line of its own."""
+    """A stderr that prints each refresh of the bar as a line."""
 
     def write(self, text: str) -> None:
         text = text.strip("\r\n\x1b[A ")

@@ -1,8 +1,8 @@
-"""One number for each stage, part of what its jobs are keyed by.
+"""A revision number for each stage, part of its jobs' params and of the store's keys.
 
-Raise a stage's with any change of code that can change what it writes: Snakemake then runs its jobs again, and the
-store's old values are no longer found. Snakemake itself would compare file times, and a branch switch would retrain
-for hundreds of GPU-hours.
+Raise it when you change code that can change a stage's output. Snakemake then runs the stage's jobs again, and old
+values in the store are not used. Snakemake's own trigger, file times, would retrain for hundreds of GPU-hours after a
+branch switch.
 """
 
 CORPUS = 1

@@ -1,4 +1,4 @@
-"""What all blocks of the config share: no unknown keys, and the kinds of values that they are made of."""
+"""The base class of all blocks of the config, and the types of their values."""
 
 from __future__ import annotations
 

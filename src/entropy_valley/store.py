@@ -1,7 +1,7 @@
-"""Append-only, content-addressed results: what was computed once is never computed again.
+"""A store of finished values by content key, so that nothing is computed twice.
 
-A folder of shards, JSON Lines of ``{"key": …, "value": …}``. Each writer has a shard of its own, so there are no
-locks and a network file system is safe. A line torn by a kill is ignored. Deleting the folder loses only time.
+A folder of shards, JSON Lines of ``{"key": …, "value": …}``. Each writer has its own shard, so no locks are needed and
+network file systems are safe. An incomplete last line, after a kill, is ignored. Deleting the folder only costs time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from entropy_valley import files
 class Store:
     """A mapping from content keys (see :func:`files.digest`) to JSON values, kept in ``folder``.
 
-    ``enabled=False`` remembers nothing and writes nothing: the config key that bypasses the store.
+    With ``enabled=False`` (config key ``store``) it reads and writes nothing.
     """
 
     def __init__(self, folder: str | Path, enabled: bool = True) -> None:
@@ -28,11 +28,11 @@ class Store:
         self._values: dict[str, Any] = self._read() if enabled else {}
 
     def get(self, key: str) -> Any | None:
-        """The value of ``key``, None if it was never put."""
+        """The value of ``key``; None if there is none."""
         return self._values.get(key)
 
     def put(self, key: str, value: Any) -> None:
-        """Remember a finished value; it is on disk when this returns, whatever kills the process."""
+        """Store a value. When this returns, it survives a kill of the process."""
         if not self._enabled:
             return
         self._values[key] = value
@@ -55,7 +55,7 @@ class Store:
     def _open(self) -> IO[str]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._shard = open(  # noqa: SIM115 - open as long as the store is
+            self._shard = open(  # noqa: SIM115 - closed with the store
                 self._folder / f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl",
                 "x",
                 encoding="utf-8",
@@ -73,7 +73,7 @@ class Store:
 
 
 def _entry(line: str) -> dict[str, Any] | None:
-    """A whole line's entry; None for the torn last line of a killed writer."""
+    """The entry of a line; None for the incomplete last line of a killed writer."""
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Making the corpus files of one direction: train, dev and test rows ``{id, source, target}``."""
+"""The corpus files of a direction: train, dev and test rows ``{id, source, target}``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Row = dict[str, str]
 
 
 def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[list[Row], list[Row], dict[str, Any]]:
-    """Train rows, dev rows and the report of a corpus specification.
+    """Train rows, dev rows and a report.
 
-    ``spec`` has direction, seed, source (see :mod:`.sources`), train and dev (numbers of pairs) and, if any,
-    filters. Raises InputError where the source has fewer pairs.
+    ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (numbers of
+    pairs) and optionally filters. Raises InputError if the source has too few pairs.
     """
     source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
 
@@ -41,11 +41,11 @@ def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[list[Row], 
 
 
 def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> list[Row]:
-    """The rows of a test set: ``limit`` of lowest rank, or all, in the order of the source; of these the ``challenge``
-    subset, where one is asked for (see :mod:`.challenge`).
+    """The rows of a test set: all, or the ``limit`` rows of lowest rank, in the order of the source.
 
-    An id carries the sentence's number in the source, so it is the same under every limit. ``spec`` has direction,
-    seed, source, limit (a number or null) and, if any, filters and challenge (a number).
+    With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
+    they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
+    None) and optionally filters and challenge (a number).
     """
     drawn, size = _limited(spec, kinds), spec.get("challenge")
     if size is not None:
@@ -54,7 +54,7 @@ def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> list[Row]:
 
 
 def _limited(spec: Mapping[str, Any], kinds: Kinds) -> list[tuple[int, Pair]]:
-    """The numbered pairs of a test set; of an endless source the first."""
+    """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
     source, counts, limit = make(spec["source"], kinds), Counter(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
@@ -73,7 +73,7 @@ def _endless_limit(limit: int | None) -> int:
 
 
 def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
-    """The first pairs of an endless source, the pairs of lowest rank of any other source."""
+    """The first pairs of an endless source; of any other source the pairs of lowest rank."""
     drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
     if len(drawn) < size:
         raise sampling.shortage(len(drawn), size, split)

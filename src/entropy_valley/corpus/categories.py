@@ -1,7 +1,7 @@
-"""What a source sentence contains that a source-guided order might translate better: dates, lists, names, numbers.
+"""Categories of source sentences that a source-guided order may translate better: dates, lists, names, numbers.
 
-The paper names four categories and defines none. These are heuristics over the bare text; a sentence may have several.
-Where a language's writing does not mark something, as Chinese its names and German its nouns, they find less.
+The paper names four categories without definitions. These are heuristics on the plain text; a sentence may have several
+categories. They find less where the script does not mark a category: names in Chinese, or names among German nouns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from entropy_valley.errors import InputError
 
 CATEGORIES = ("dates", "enumeration", "named entities", "numbers")  # the paper's, in its order
 NUMBER = re.compile(r"\b\d+(?:[.,]\d+)*%?\b")
-PLACEHOLDER = re.compile(r"#[A-Z_]+#")  # WMT22 has them for names that were taken out
+PLACEHOLDER = re.compile(r"#[A-Z_]+#")  # WMT22's, in place of names
 _YEAR = r"\b(?:1[5-9]|20)\d\d\b"
 _NUMERIC = r"\b\d{1,4}([-/.])\d{1,2}\1\d{2,4}\b"  # 10/12/21, 2021-12-10
 _WORD = r"[\w'’.&#-]+"
@@ -23,13 +23,13 @@ _ITEM = rf"{_WORD}(?: {_WORD}){{0,2}}"
 
 @dataclass(frozen=True)
 class Calendar:
-    """A language's names of months and days as regular expressions; ``months`` may be words of another meaning too."""
+    """Names of months and days as regular expressions; some names of ``months`` may have other meanings too."""
 
     months: str
     days: str
 
     def date(self) -> re.Pattern[str]:
-        """A day of the week, a month beside a number, a year of four digits, or a date in figures."""
+        """Matches a day of the week, a month next to a number, a year of four digits, or a date in digits."""
         day = r"\d{1,2}(?:st|nd|rd|th|er|\.)?(?: of| de)?"
         month = rf"\b{day} (?:{self.months})\b|\b(?:{self.months})\.? \d{{1,4}}\b"
         return re.compile(rf"{_NUMERIC}|{_YEAR}|\b(?:{self.days})\b|{month}")
@@ -52,19 +52,19 @@ _CHINESE_DATE = rf"{_NUMERIC}|\d{{4}} ?年|\d{{1,2}} ?月|(?:星期|周|礼拜)[
 
 
 def _list_of(*conjunctions: str) -> re.Pattern[str]:
-    """Three or more items of at most three words: "A, B and C"."""
+    """Matches three or more items of at most three words: "A, B and C"."""
     return re.compile(rf"{_ITEM}, {_ITEM},? (?:{'|'.join(conjunctions)}) \w")
 
 
 _CAPITALISED = re.compile(r"[^\W\d_a-z]\w+")
 _ACRONYM = re.compile(r"[^\W\d_a-zäöüß][A-Z0-9]+|\w+[a-zäöüß][A-Z]\w*")  # EU, G7, iPhone
-_OPENING = frozenset('.!?:“„"')  # what may stand before a capital of no name
+_OPENING = frozenset('.!?:“„"')  # before a capital letter that marks no name
 _POLITE = "Sie|Ihnen|Ihre?[mnrs]?"
 _NO_NAMES = re.compile("|".join([_ENGLISH.months, _ENGLISH.days, _GERMAN.months, _GERMAN.days, _POLITE, "I[’'].*"]))
 
 
 def _inner_words(text: str) -> list[str]:
-    """Words and punctuation, without the first word of each sentence, which is capitalised whatever it is."""
+    """Words and punctuation without the first word of each sentence, which is always capitalised."""
     words = re.findall(r"\w[\w'’-]*|[^\w\s]", PLACEHOLDER.sub(" ", text))
     return [word for before, word in zip([".", *words], words, strict=False) if before not in _OPENING]
 
@@ -74,12 +74,12 @@ def _is_name(word: str) -> bool:
 
 
 def _names(text: str) -> bool:
-    """A placeholder, or a capitalised word that does not begin a sentence and is no month or day."""
+    """Finds a placeholder, or a capitalised word inside a sentence that is not a month or day."""
     return bool(PLACEHOLDER.search(text)) or any(map(_is_name, _inner_words(text)))
 
 
 def _german_names(text: str) -> bool:
-    """German capitalises every noun: a placeholder, an acronym, or two capitalised words in a row."""
+    """German capitalises all nouns. Finds a placeholder, an acronym, or two capitalised words in a row."""
     words = _inner_words(text)
     pairs = any(map(lambda one, two: _is_name(one) and _is_name(two), words, words[1:]))
     return bool(PLACEHOLDER.search(text)) or pairs or any(map(_ACRONYM.fullmatch, words))
@@ -110,14 +110,14 @@ LANGUAGES = tuple(_RULES)
 
 
 def categories(text: str, language: str) -> tuple[str, ...]:
-    """The :data:`CATEGORIES` of a sentence, in their order; none for most.
+    """The :data:`CATEGORIES` of a sentence, in their order; most sentences have none.
 
     Raises InputError for a language without rules.
     """
     if language not in _RULES:
         raise InputError(
             f"categories of {language} sentences",
-            "there are no rules for this language",
-            f"Take a source in {', '.join(_RULES)}, or add it to entropy_valley.corpus.categories.",
+            "no rules for this language",
+            f"Use sources in {', '.join(_RULES)}, or add the language to entropy_valley.corpus.categories.",
         )
     return tuple(name for name, found in _RULES[language].items() if found(text))

@@ -1,4 +1,4 @@
-"""The challenge subset of a test set: sentences with dates, lists, names or numbers, stratified by these categories."""
+"""The challenge subset of a test set: sentences with dates, lists, names or numbers, stratified by category."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ Numbered = tuple[int, Pair]
 
 
 def challenge(numbered: Iterable[Numbered], size: int, seed: int, language: str) -> list[Numbered]:
-    """``size`` of the numbered pairs whose source, in ``language``, has a category; in the order of the file.
+    """``size`` numbered pairs whose source, in ``language``, has a category; in the order of the file.
 
-    From the scarcest category to the most frequent, pairs are drawn by rank until ⌊``size`` / 4⌋ of those drawn have
-    it, or there are no more; the rest are drawn by rank among all that have any. Raises InputError where too few have.
+    For each category, from the rarest to the most frequent, pairs are drawn by rank until ⌊``size`` / 4⌋ drawn pairs
+    have it or no more exist. The rest is drawn by rank among all pairs with a category. Raises InputError if there are
+    too few.
     """
     ranked = sorted(numbered, key=lambda item: (rank(item[1], seed), item[0]))
     labels = {item: found for item in ranked if (found := categories(item[1][0], language))}
@@ -29,5 +30,5 @@ def challenge(numbered: Iterable[Numbered], size: int, seed: int, language: str)
 
 
 def _strata(labels: dict[Numbered, tuple[str, ...]]) -> list[Sequence[Numbered]]:
-    """The pairs of each category, by rank; the paper's order of the categories settles ties."""
+    """The pairs of each category, by rank; categories in the paper's order, which breaks ties."""
     return [[item for item, found in labels.items() if category in found] for category in CATEGORIES]

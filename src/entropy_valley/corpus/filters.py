@@ -1,4 +1,4 @@
-"""Length filters of a corpus, one per language: whitespace words, or characters where words are not spaced."""
+"""Length filters by language: in words (split at white space) or in characters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ UNITS = {"words": lambda text: len(text.split()), "characters": len}
 
 
 def accepts(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
-    """Whether the text has between lo and hi of every unit in ``limits``, both ends included; blank never passes."""
+    """Whether a text is within all ``limits`` (low, high), both included; a blank text is not."""
     return bool(text.strip()) and all(low <= UNITS[unit](text) <= high for unit, (low, high) in limits.items())
 
 
 def filtered(pairs: Iterable[Pair], direction: str, filters: Filters, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs both of whose sides pass; adds to ``counts["read"]`` and ``counts["filtered"]``."""
+    """The pairs of which both sides pass; counts into ``counts["read"]`` and ``counts["filtered"]``."""
     source_limits, target_limits = (filters.get(language, {}) for language in direction.split("-"))
     for source, target in pairs:
         counts["read"] += 1

@@ -1,4 +1,4 @@
-"""Drawing pairs by a keyed hash: one pass, bounded memory, the same draw whatever the order of the stream."""
+"""Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Pair = tuple[str, str]
 
 
 def rank(pair: Pair, seed: int) -> int:
-    """128-bit blake2b of (source, target) under ``seed``: the smaller, the sooner a pair is drawn."""
+    """128-bit blake2b of (source, target), keyed by ``seed``: pairs of lower rank are drawn first."""
     text = "\0".join(pair).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=16, key=str(seed).encode()).digest())
 
 
 def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
-    """The ``k`` distinct pairs of lowest rank, lowest first; all of them where there are fewer.
+    """The ``k`` distinct pairs of lowest rank, lowest first; all pairs if there are fewer.
 
-    One pass and O(k) memory. The result does not depend on the order of ``pairs``, and a smaller ``k`` gives the
-    beginning of a larger one.
+    One pass and O(k) memory. The result does not depend on the order of ``pairs``; that of a smaller ``k`` is the
+    beginning of that of a larger one.
     """
     if k == 0:
         return []
@@ -42,8 +42,7 @@ def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
 def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
     """``train`` and ``dev`` pairs without a common pair: dev has the lowest ranks, train the next.
 
-    Dev comes first so that it stays the same, and a smaller train set stays part of a larger one, when only
-    ``train`` changes.
+    So if only ``train`` changes, dev stays the same, and a smaller train set is part of a larger one.
     """
     drawn = bottom_k(pairs, train + dev, seed)
     if len(drawn) < train + dev:
@@ -52,7 +51,7 @@ def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[
 
 
 def subset(pairs: Iterable[Pair], limit: int | None, seed: int) -> list[tuple[int, Pair]]:
-    """``limit`` numbered pairs (from 1) of lowest rank in the order of the file; repeated pairs count apart."""
+    """The ``limit`` pairs of lowest rank, numbered from 1, in the order of the file; repeated pairs are kept."""
     numbered = list(enumerate(pairs, 1))
     if limit is None:
         return numbered
@@ -60,15 +59,15 @@ def subset(pairs: Iterable[Pair], limit: int | None, seed: int) -> list[tuple[in
 
 
 def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int) -> list[int]:
-    """The places of at most ``limit`` rows of a test set, drawn as :func:`subset` draws one; ascending."""
+    """The indices of at most ``limit`` rows of a test set, drawn as in :func:`subset`; ascending."""
     pairs = ((row["source"], row["target"]) for row in rows)
     return [number - 1 for number, _ in subset(pairs, limit, seed)]
 
 
 def shortage(found: int, wanted: int, what: str) -> InputError:
-    """The error of a corpus that is smaller than the configuration asks for."""
+    """The error for a source with fewer pairs than the config asks for."""
     return InputError(
         f"corpus: {what}",
         f"{wanted} distinct pairs are asked for, the source has {found}",
-        "Ask for fewer, widen the filters or name a larger source.",
+        "Ask for fewer pairs, widen the filters, or name a larger source.",
     )
