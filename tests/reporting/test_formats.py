@@ -9,7 +9,7 @@ from entropy_valley.reporting import formats
 
 def test_mean_and_deviation():
     assert formats.mean_std(0.85171, 0.00064, 4) == "0.8517 ± 0.0006"
-    assert formats.mean_std(38.571, math.nan, 2) == "38.57 ± –"
+    assert formats.mean_std(38.571, math.nan, 2) == "38.57"
     assert formats.mean_std(math.nan, math.nan, 2) == "n/a"
 
 

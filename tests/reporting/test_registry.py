@@ -53,6 +53,17 @@ def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
     assert shown == {"tables/mine": ["comet22", "bleu", "kiwi"]}
 
 
+def test_fixed_ratios_have_their_numbers_by_direction():
+    half = {"selector": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
+    over = {
+        "length_methods": {"half": half},
+        "studies": {"mine": {"methods": ["half", "cal"], "directions": ["en-zh"]}},
+    }
+    named = experiment(tables={"studies": ["mine"]}, **over)
+    ratios = json.loads(reports.configured(named)["tables/mine"].params(named))["ratios"]
+    assert ratios == {"ratio": {"en-zh": 0.8}, "half": {"en-zh": 0.71}}
+
+
 @pytest.mark.parametrize("column", ["kiwi", "comet22"])
 def test_what_is_no_column_is_answered_with_those_there_are(column):
     with pytest.raises(InputError, match=rf"mine\.columns.*{column}: no such column; there are .*latency.*bleu, chrf"):

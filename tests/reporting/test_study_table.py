@@ -69,6 +69,16 @@ def test_runs_are_averaged_and_never_pooled(given):
     assert math.isnan(ev.ci_low["mean"])
 
 
+def test_a_fixed_ratio_by_direction_has_another_number_in_each_section(tmp_path):
+    """By direction it was once printed with the last direction's number everywhere."""
+    directions, comet = ("en-zh", "zh-en"), fake_results.COMET | {"half": 0.83}
+    params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=directions, comet=comet)
+    study = {"columns": ["comet"], "against": ["ev", "med", 8], "ratios": {"half": {"en-zh": 0.71, "zh-en": 1}}}
+    table, _ = Systems().made(StudyParams.parse(files.canonical(params | study)))
+    labels = [[group.label for group in section.groups] for section in table.sections]
+    assert [texts[-1] for texts in labels] == ["Fixed 0.71", "Fixed 1"]
+
+
 def test_every_metric_of_the_config_can_be_a_column(given):
     texts, table = rows(given(columns=["chrf", "comet"]))
     assert [column.title for column in table.columns] == ["System", "chrF", "toy COMET"]

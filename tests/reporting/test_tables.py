@@ -68,10 +68,28 @@ def test_no_gap_prints_as_not_available(params):
     assert [row[2] for row in cells_of(table, "En→De")] == ["n/a"] * 3
 
 
-def test_single_runs_have_a_dash_and_say_so(params):
+def test_a_single_run_prints_its_value_alone_and_the_footnote_says_so(params):
     table, _ = made(Main, one_backbone(params, "dream-tiny"))
-    assert cells_of(table, "En→Zh")[0][1].endswith("± –")
-    assert any("single run" in note.text for note in table.notes)
+    assert re.fullmatch(r"0\.\d{4}", cells_of(table, "En→Zh")[0][1])
+    assert next(note.text for note in table.notes if "run" in note.text) == "One run (training seed)."
+
+
+def test_single_runs_beside_several_are_told_apart(params):
+    table, _ = made(CrossBackbone, params)
+    assert "±" in cells_of(table, "LLaDA-tiny")[0][1]
+    assert "±" not in cells_of(table, "Dream-tiny")[0][1]
+    texts = [note.text for note in table.notes]
+    assert "Mean ± sample standard deviation over 1 to 3 runs (training seeds)." in texts
+    assert "A score without ± is of one run." in texts
+
+
+def test_a_fixed_ratio_has_the_number_of_its_direction(params):
+    params = one_backbone(params) | {"ratios": params["ratios"] | {"half": {"en-zh": 0.4, "zh-en": 0.6}}}
+    params["cells"] = [cell | {"method": "half"} if cell["method"] == "ev" else cell for cell in params["cells"]]
+    table, _ = made(Main, params)
+    labels = [[row.cells[0].text for row in group.rows] for group in table.sections[0].groups]
+    assert [texts[-1] for texts in labels] == ["Fixed 0.4", "Fixed 0.6", "half"]
+    assert [texts[1] for texts in labels] == ["Fixed ratio 0.8", "Fixed ratio 1.2", "Fixed ratio 1.8"]
 
 
 def test_main_table_is_one_backbones(params):

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from entropy_valley.scoring.metrics import Metric
 
 NOT_AVAILABLE = "n/a"
-NONE = "–"  # a number that does not exist, as the standard deviation of one run
+NONE = "–"  # a number that there is not
 
 
 def mean_std(mean: float, std: float, decimals: int) -> str:
-    """``0.8517 ± 0.0006``; the deviation of a single run is a dash, never 0."""
-    if math.isnan(mean):
-        return NOT_AVAILABLE
-    return minus(f"{mean:.{decimals}f}") + f" ± {NONE if math.isnan(std) else f'{std:.{decimals}f}'}"
+    """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone."""
+    return number(mean, decimals) + ("" if math.isnan(mean) or math.isnan(std) else f" ± {std:.{decimals}f}")
 
 
 def interval(value: float, low: float, high: float, decimals: int) -> str:

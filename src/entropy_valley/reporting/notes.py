@@ -27,11 +27,13 @@ def reading(summary: pd.DataFrame) -> tuple[Note, ...]:
 
 
 def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
-    """What mean and deviation are, with the number of runs; and the dash of a single run."""
+    """What mean and deviation are, with the number of runs; a single run has its value alone."""
     fewest, most = summary["runs"].min(), summary["runs"].max()
-    runs = f"{most} run{'s' if most > 1 else ''}" if fewest == most else f"{fewest} to {most} runs"
-    dash = (Note("–: a single run has no standard deviation."),) if fewest == 1 else ()
-    return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *dash)
+    if most == 1:
+        return (Note("One run (training seed)."),)
+    runs = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
+    single = (Note("A score without ± is of one run."),) if fewest == 1 else ()
+    return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *single)
 
 
 def timing(params: Params) -> tuple[Note, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,7 +17,6 @@ from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, 
 from entropy_valley.reporting.results import Place, Results, best, by_steps
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
-from entropy_valley.scoring.metrics import Metric
 
 METHODS = ("oracle", "ev", "ratio")
 NOTES = (
@@ -59,8 +56,7 @@ class Budgets(OfStudy, TableReport):
         groups = tuple(_group(params, sweep, place) for place in first.places)
         backbone = ", ".join(params.label("backbones", name) for name in first.backbones)
         setting = Note(f"{params.metric.label} at each step budget T; {backbone}, reveal order {first.order}.")
-        runs = notes.spread(numbers) if numbers["runs"].max() > 1 else (Note("One run (training seed)."),)
-        return Table(columns, (Section(groups),), (setting, *runs, *NOTES))
+        return Table(columns, (Section(groups),), (setting, *notes.spread(numbers), *NOTES))
 
 
 class BudgetsFigure(OfStudy, FigureReport):
@@ -87,15 +83,9 @@ def _row(params: Params, steps: int, results: Results, place: Place) -> Row:
     oracle, ev, ratio = (results.row(place, name, params.metric) for name in METHODS)
     closure = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
     ahead = ev.gap_closure_runs > 0 and best(params.metric)((ev.mean, oracle.mean)) == ev.mean
-    score = functools.partial(_score, params.metric)
-    scores = [Cell(score(oracle)), Cell(score(ev), shaded=True), Cell(score(ratio))]
+    texts = (formats.mean_std(row.mean, row.std, params.metric.decimals) for row in (oracle, ev, ratio))
+    scores = [Cell(text, shaded=name == "ev") for name, text in zip(METHODS, texts, strict=True)]
     return Row((Cell(str(steps)), *scores, Cell(closure, bold=ahead), Cell(f"{100 * ev.within_steps:.1f}%")))
-
-
-def _score(metric: Metric, row: Any) -> str:
-    """Without a deviation where there is but one run: a column of dashes says nothing."""
-    decimals = metric.decimals
-    return formats.minus(f"{row.mean:.{decimals}f}") if row.runs == 1 else formats.mean_std(row.mean, row.std, decimals)
 
 
 def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: bool) -> Panel:

@@ -51,9 +51,7 @@ class System:
 
     def number(self, name: str, decimals: int) -> str:
         """Mean ± deviation; of a single run its value alone."""
-        if len(self.runs) > 1:
-            return formats.mean_std(self.mean[name], self.std[name], decimals)
-        return formats.number(self.mean[name], decimals)
+        return formats.mean_std(self.mean[name], self.std[name], decimals)
 
     def lead(self) -> str:
         """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""

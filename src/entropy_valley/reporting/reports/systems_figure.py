@@ -15,7 +15,7 @@ from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.studies import Study
-from entropy_valley.reporting.labels import method, ordered
+from entropy_valley.reporting.labels import METHODS, method, method_in, ordered
 from entropy_valley.reporting.report import FigureReport, OfStudy, of_one_backbone
 from entropy_valley.reporting.results import require_one_backbone
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
@@ -69,7 +69,7 @@ class SystemsFigure(OfStudy, FigureReport):
 def _panel(params: Params, title: str, rows: pd.DataFrame, height: float) -> Panel:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
-    points = [Point(_name(row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
+    points = [Point(_name(params, row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
 
     def panel(axes: Axes) -> None:
@@ -106,10 +106,11 @@ def _draw(axes: Axes, point: Point) -> None:
     axes.errorbar(row.passes, row.mean, yerr=row.std, markersize=SIZE, **point.look, **bars)
 
 
-def _name(row: Any, usual: tuple[str, int]) -> str:
+def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    parts = [method(row.method).short]
+    known = row.method in METHODS or row.method not in params.ratios
+    parts = [method(row.method).short if known else method_in(params, row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:
