@@ -1,8 +1,8 @@
-"""Realised-ratio reassignment: a method's canvas ratios, dealt to other sentences of the same test set.
+"""Realised-ratio reassignment: a method's canvas ratios, given to other sentences of the same test set.
 
-The paper's control (sec. "Selector checks"): the distribution of the ratios stays, the pairing of source and canvas
-goes. What to expect of a ratio drawn at random from those that EV realised is the mean over many permutations; each is
-a method of its own here.
+The paper's control (sec. "Selector checks"): it keeps the distribution of the ratios, and breaks the pairing of source
+and canvas. The mean over many permutations estimates the score of a ratio that is drawn at random from EV's. Each
+permutation is a method of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DECILES = 10
 
 
 class Reassigned(Section):
-    """Another method's canvas ratios, dealt to other sentences: a control, which probes nothing."""
+    """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
 
     of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
     seed: PositiveInt = Field(description="of the permutation")
@@ -32,11 +32,11 @@ class Reassigned(Section):
 
 
 def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str) -> list[int]:
-    """New canvas lengths: the ratios L/|x| are permuted, and each is taken of its new sentence, to the nearest slot.
+    """New canvas lengths: the ratios L/|x| are permuted, and each is multiplied by its new sentence's source length.
 
-    ``lengths`` are slots, the EOS's included, ``sources`` tokens; an empty source counts as one token. Ratios are exact
-    fractions: a sentence that is dealt its own ratio keeps its own length. ``within`` "all" permutes over the whole
-    test set, "deciles" within each tenth of it by source length.
+    ``lengths`` are slots with that of the EOS, ``sources`` are tokens; an empty source counts as one token. The result
+    is rounded to the nearest slot. Ratios are exact fractions, so a sentence with its own ratio keeps its length.
+    ``within`` "all" permutes over the whole test set, "deciles" within each tenth of it by source length.
     """
     counts = [max(1, count) for count in sources]
     generator, dealt = random.Random(seed), [0] * len(lengths)

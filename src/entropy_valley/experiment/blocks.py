@@ -76,7 +76,7 @@ def _kind(info: FieldInfo) -> Any:
     plain = Annotated[info.annotation, *metadata] if metadata else info.annotation
     if len(metadata) == len(info.metadata):
         return plain
-    # Told apart by its kind, so that a bad value is one problem and not two.
+    # A discriminator, so that a bad value is one problem and not two.
     return Annotated[
         Annotated[dict[Direction, plain], Tag("by direction")] | Annotated[plain, Tag("one")],
         Discriminator(lambda value: "by direction" if isinstance(value, Mapping) else "one"),

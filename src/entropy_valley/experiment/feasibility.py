@@ -1,4 +1,4 @@
-"""What a config that is well formed asks for and cannot have; its jobs would only say so after hours of training."""
+"""Valid configs that cannot run. Without these checks, their jobs would fail after hours of training."""
 
 from __future__ import annotations
 

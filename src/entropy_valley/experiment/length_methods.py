@@ -1,4 +1,4 @@
-"""How the canvas length is chosen: a block for each length method, and more blocks that set one up in another way."""
+"""The config's blocks of length methods, made from their classes; further blocks set one up in another way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED, CHECKED = users("length method", "selector", LENGTH_METHODS)
 
 
 class UserMethod(BaseModel):
-    """A length method of the user's own; the other keys are handed to it."""
+    """A length method of the user's own. The other keys are its settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     selector: Annotated[str, NAMED] = Field(description="module:Class, or the name of one of ours")
@@ -30,7 +30,8 @@ Another = one_of("selector", BLOCKS | DEALT, Annotated[UserMethod, CHECKED])
 
 
 class OtherMethods(BaseModel):
-    """How the canvas length is chosen; any other key names, as ``selector``, one of these or a user's own."""
+    """How the canvas length is chosen. In a block of another name, ``selector`` says which of these it sets up. It may
+    also be a user's own ``module:Class``."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Another]

@@ -1,4 +1,4 @@
-"""Reveal orders under names of the config's own, and what may be wrong with them."""
+"""The config's blocks of reveal orders and variable-length decoders, made from their classes, and their checks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NAMED, CHECKED = users("reveal order", "order", KNOWN)
 
 
 class UserOrder(BaseModel):
-    """A reveal order or a variable-length decoder of the user's own; the other keys are handed to it."""
+    """A reveal order or a variable-length decoder of the user's own. The other keys are its settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     order: Annotated[str, NAMED] = Field(description="module:Class, or the name of one of ours")
 
 
 def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
-    """A checked block with nothing but what the config says: the store knows results by that, without the defaults."""
+    """The checked block as the config has it, without defaults: the store identifies results by these settings."""
     check(value)
     settings = {key: setting for key, setting in value.items() if key != "order"}
     if problem := _refused(value["order"], settings):

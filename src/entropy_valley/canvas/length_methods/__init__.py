@@ -1,4 +1,4 @@
-"""The length methods; a new one is one file and one line here, or a user's own ``module:Class``."""
+"""The length methods. A new one is a file and a line here, or a user's own ``module:Class``."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method"
 
 
 def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
-    """A length method from its settings of one direction; their key ``selector``, if any, names another class.
+    """A length method from its settings for one direction. If they have the key ``selector``, it names the class.
 
-    ``statistics`` go to a class that uses them; without, it can be made and not asked. Raises InputError for a name
-    that is unknown, and for settings that the class refuses.
+    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
+    InputError if the name is unknown or the class refuses the settings.
     """
     keywords = {key: value for key, value in settings.items() if key != "selector"}
     if getattr(find_method(name, settings), "uses_statistics", False):

@@ -1,4 +1,4 @@
-"""Adaptive EV: the next step that the paper's limitations name, a window that follows the valley over its edge."""
+"""Adaptive EV, which the paper's limitations propose: candidates beyond the grid if the valley lies at its edge."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from entropy_valley.engine.reading import Reading
 class AdaptiveEntropyValley(OnGrid):
     """EV whose window grows while the valley lies at its edge.
 
-    It grows by one ratio step on that side: the distance of the side's two outermost ratios, at most ``extensions``
-    times. Where a step is less than a slot it probes nothing new, but counts. Same score and same decoder as EV.
+    One step adds a ratio on that side, at the distance of the side's two outermost ratios. A side takes at most
+    ``extensions`` steps. A step of less than one slot counts too, although it probes nothing new. The score is EV's.
     """
 
     extensions: NonNegativeInt = Field(3, description="most ratio steps on a side")

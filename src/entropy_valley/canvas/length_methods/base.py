@@ -17,11 +17,11 @@ from entropy_valley.settings import PerDirection, Ratios, Section
 
 @dataclass(frozen=True)
 class Sentence:
-    """All that a length method knows of a sentence beside its probes.
+    """What a length method knows about a sentence, apart from its probes.
 
-    ``reference_tokens`` is None unless it declares ``sees_reference``. ``predicted`` is None unless it declares
-    ``uses_length_head``: the log-probability of each of the likeliest canvas lengths, from one pass over the prompt.
-    ``room`` is the most slots that the backbone's context leaves; None: nobody has said.
+    ``reference_tokens`` is None unless the method declares ``sees_reference``. ``predicted`` is None unless it declares
+    ``uses_length_head``: the log-probabilities of the most probable canvas lengths, from one pass over the prompt.
+    ``room`` is the largest number of slots that fits into the backbone's context; None if unknown.
     """
 
     source_tokens: int
@@ -32,10 +32,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen number of slots, and the score of each length that was compared (none: nothing was).
+    """The chosen number of slots, and the score of each length that was compared. The lowest score is the best.
 
-    The lowest score is the best, whatever the method. Where there are ``contenders``, they are all decoded, and the
-    translation of the best mean log-probability is kept; ``length``, one of them, is the method's own first choice.
+    If there are ``contenders``, all of them are decoded, and the translation with the best mean log-probability is
+    kept. ``length`` is one of them, the method's first choice.
     """
 
     length: int
@@ -49,32 +49,31 @@ class Choice:
 
 
 class LengthMethod(Section):
-    """Chooses the canvas of one sentence after another. Its fields are its settings: the config's block of the method
-    is made of them.
+    """Chooses the canvas length of each sentence. Its fields are its settings; the config's block is made from them.
 
-    ``propose`` is asked again after each round of probes, so that a search can go on from what it has seen; it ends
-    by proposing nothing new. ``probes`` maps each probed length to the reading of its all-mask canvas.
+    ``propose`` is called again after each round of probes, until it proposes nothing new. So a search can depend on
+    earlier probes. ``probes`` maps each probed length to the reading of its all-mask canvas.
 
-    A class of another kind works too: it has ``sees_reference``, ``propose`` and ``choose``, takes its settings as
-    keyword arguments, and may declare the other three.
+    A class without this base works too. It has ``sees_reference``, ``propose`` and ``choose``, and takes its settings
+    as keyword arguments. It may declare the other three attributes.
     """
 
-    sees_reference: ClassVar[bool] = False  # each sentence says how long its reference is
+    sees_reference: ClassVar[bool] = False  # each sentence has the length of its reference
     probes: ClassVar[bool] = True  # it reads all-mask canvases
-    uses_length_head: ClassVar[bool] = False  # each sentence says what the run's length head predicts
-    uses_statistics: ClassVar[bool] = False  # it takes one keyword argument more, see :class:`Fitted`
+    uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
+    uses_statistics: ClassVar[bool] = False  # it takes the keyword argument ``statistics``, see :class:`Fitted`
 
     @abstractmethod
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        """Lengths whose all-mask canvas is to be probed; those that were are not probed again."""
+        """Lengths whose all-mask canvas is to be probed. No length is probed twice."""
 
     @abstractmethod
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        """The canvas, from the probes alone."""
+        """The canvas length, from the sentence and its probes."""
 
 
 class Unprobed:
-    """What a length method inherits that needs no forward pass."""
+    """A base for length methods that need no forward pass."""
 
     sees_reference = False
     probes = False
@@ -84,7 +83,7 @@ class Unprobed:
 
 
 class OnGrid(LengthMethod):
-    """Probes each candidate length of a grid of ratios, and nothing after."""
+    """A base for length methods that probe the candidate lengths of a grid of ratios, in one round."""
 
     ratios: PerDirection[Ratios] = Field(description="candidate ratios, by direction, or one list for all")
 
@@ -93,9 +92,9 @@ class OnGrid(LengthMethod):
 
 
 class Fitted(LengthMethod):
-    """Uses what the run's checkpoint makes of training pairs.
+    """A base for length methods that use measurements of the run's checkpoint on training pairs.
 
-    ``statistics`` is no setting but measured; None: only the settings are being checked.
+    ``statistics`` is measured, and no setting. It is None while only the settings are checked.
     """
 
     uses_statistics: ClassVar[bool] = True

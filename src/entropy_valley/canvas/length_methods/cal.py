@@ -21,11 +21,12 @@ from entropy_valley.settings import PerDirection, Rate
 class CalibratedConfidence(Fitted):
     """CAL: a climb from the canvas of Fixed Ratio.
 
-    Largest Φ(L) = mean max-probability of all L slots / B(L), the bias fitted for this backbone and direction.
+    Largest Φ(L) = mean max-probability of all L slots / B(L). The bias B is fitted for this backbone and direction.
 
-    From the canvas of Fixed Ratio the length grows by single slots, then from there it shrinks; a side stops after
-    ``patience`` slots in a row that do not exceed the best so far, and at ``reach`` slots (ours: a curve that never
-    turns would climb out of the context). On a tie in six decimals the length met first wins. The canvas file has -Φ.
+    From the canvas of Fixed Ratio the length first grows by single slots, then it shrinks from the same start. A side
+    stops after ``patience`` slots in a row without a new best value. It also stops after ``reach`` slots; this limit is
+    ours, because a curve without a maximum would leave the context. Values are compared in six decimals, and the first
+    length wins a tie. The canvas file has -Φ.
     """
 
     ratios: PerDirection[Rate] = Field(description="where the climb starts, by direction, or one for all")

@@ -21,12 +21,12 @@ from entropy_valley.settings import PerDirection, Rate, Share
 class Daedal(LengthMethod):
     """The first stage of DAEDAL: the canvas grows until the model expects the EOS at its end.
 
-    Probe, add ``step`` slots while the EOS confidence is below ``expansion_threshold``, and take the last canvas.
+    Probe, and add ``step`` slots while the EOS confidence is below ``expansion_threshold``. Take the last canvas.
 
-    It starts with the canvas of Fixed Ratio (``ratios``) or with
-    ``start`` slots, and ends in any case at ``cap`` slots or at those that the context leaves: a checkpoint of one EOS
-    never fills a large ``eos_window``, and each of its canvases grows up to there. The canvas file has the confidences
-    with a minus; the last length is chosen even where an earlier one had more.
+    It starts with the canvas of Fixed Ratio (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
+    end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so all its
+    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The canvas
+    file has the negative confidences.
     """
 
     ratios: PerDirection[Rate | None] = Field(None, description="where it starts, by direction; or give `start`")

@@ -20,7 +20,7 @@ def mean_entropy(reading: Reading) -> float:
 
 
 def summed_entropy(reading: Reading) -> float:
-    """The sum over the same slots: not normalised, it leans towards short canvases."""
+    """The sum over the same slots. It is not normalised, so it prefers short canvases."""
     return round(math.fsum(reading.entropies[:-1]), 6)
 
 
@@ -52,9 +52,9 @@ class EntropyValley(OnGrid):
     """EV: the lowest entropy among the candidates of a grid.
 
     Smallest mean entropy (nats) over the first L - 1 slots of the all-mask canvas; the shorter one on a tie.
-    Means are compared after rounding to six decimals, which are those that the canvas file shows: float32 noise of
-    another batch, thread count or machine then cannot turn a tie into a choice. ``score`` puts one of the paper's
-    "normalisation alternatives" in the place of the mean.
+    Means are rounded to six decimals, as in the canvas file, before they are compared: float32 noise of another batch,
+    thread count or machine then decides no tie. ``score`` replaces the mean by one of the paper's "normalisation
+    alternatives".
     """
 
     score: Literal[*SCORES] = Field(

@@ -1,4 +1,4 @@
-"""Calibrated EV, ours: is the model surer here than it usually is at a true length of so many slots?"""
+"""Calibrated EV, ours: compares the entropy with the one that is usual for true lengths of so many slots."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ class LineEntropyValley(Fitted):
     Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
 
     z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Candidates are the ``candidates``
-    lengths nearest to the line, two slots at least. The prior is centred ``shift`` standard deviations beyond the line,
-    because the valley leans the other way: one slot too many raises an all-mask canvas's mean entropy by more than one
-    too few.
+    lengths nearest to the line, two slots at least. The prior is centred ``shift`` standard deviations above the line.
+    This balances the entropy, which prefers short canvases: one slot too many raises the mean entropy more than one
+    slot too few.
     """
 
     candidates: PositiveInt = Field(7, description="lengths that are probed")

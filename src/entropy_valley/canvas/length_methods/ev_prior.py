@@ -1,4 +1,4 @@
-"""EV with a prior, ours: every length of a wide window, each at the price of being unusual in the training corpus."""
+"""EV with a prior, ours: all lengths of a wide window, with a penalty for ratios that are rare in training pairs."""
 
 from __future__ import annotations
 

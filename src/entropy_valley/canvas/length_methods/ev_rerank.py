@@ -1,4 +1,4 @@
-"""Reranked EV, ours: where the valleys are nearly as deep, the finished translations decide."""
+"""Reranked EV, ours: the finished translations decide between the candidates of lowest entropy."""
 
 from __future__ import annotations
 

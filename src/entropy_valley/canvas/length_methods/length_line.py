@@ -1,4 +1,4 @@
-"""The line of expected lengths by itself: what ``ev_line`` would choose without asking the model."""
+"""The line of expected lengths by itself: ``ev_line`` without the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decode five neighbours (the paper's multi-candidate control): pay for whole decodes, not for probes alone."""
+"""Decode five neighbours, the paper's multi-candidate control: it pays for whole decodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Neighbours(OnGrid):
 
     L_EV - ``radius``, …, L_EV + ``radius``, all decoded; the best mean log-probability at reveal time is kept.
 
-    Lengths below the shortest canvas are left out, and by the job those beyond the context.
+    Lengths below the shortest canvas are left out. Lengths beyond the context are left out when the row is made.
     """
 
     radius: PositiveInt = Field(2, description="slots on either side")

@@ -1,4 +1,4 @@
-"""SmartCrop-style: one look at a generous canvas, which is then cropped where the model first expects the EOS.
+"""SmartCrop-style: one probe of a long canvas, which is then cropped where the model first expects the EOS.
 
 After SmartCrop (rossi2026diffusionlanguagemodelsnatively in the paper's bibliography), which presupposes a backbone
 trained on EOS padding; the paper's checkpoints see one EOS.
@@ -19,7 +19,7 @@ from entropy_valley.settings import Rate, Share
 
 
 class SmartCropStyle(OnGrid):
-    """One probe of a generous canvas, cropped where p(EOS) rises.
+    """One probe of a long canvas, cropped where p(EOS) rises.
 
     The canvas ends at the first slot whose p(EOS) reaches the ``quantile`` of all slots of this sentence.
 

@@ -1,4 +1,4 @@
-"""The reveal orders; a new one is one file and one line here, or a user's own ``module:Class``."""
+"""The reveal orders. A new one is a file and a line here, or a user's own ``module:Class``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LeftToRight(Section):
-    """The first masked slots come first, whatever the model says of them."""
+    """The first masked slots come first. The model's predictions play no part."""
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.position.double()

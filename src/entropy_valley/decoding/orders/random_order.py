@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Random(Section):
     """A permutation of the slots, drawn once per canvas from ``seed``, the prompt's tokens and the length.
 
-    The canvas's place in a batch, the step and the checkpoint play no part: training runs of one backbone reveal a
-    sentence in the same order.
+    It does not depend on the batch, the step or the checkpoint: all training runs of a backbone reveal a sentence in
+    the same order.
     """
 
     seed: int = Field(1, description="of the permutations")

@@ -1,4 +1,4 @@
-"""Decoders that change the canvas while they denoise it; a new one is one file and one line here."""
+"""Decoders that change the length of a canvas. A new one is a file and a line here, or a user's ``module:Class``."""
 
 from __future__ import annotations
 

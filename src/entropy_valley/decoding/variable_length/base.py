@@ -1,4 +1,4 @@
-"""A canvas that changes while it is denoised, seen slot by slot, and what all such decoders share."""
+"""What variable-length decoders work on: the canvas slot by slot. And what they share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Revealed(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What a pass says of a masked slot: its most probable token, and the log-probabilities of that and of the EOS."""
+    """The model's prediction for a masked slot: the most probable token, its log-probability and that of the EOS."""
 
     token: int
     logprob: float
@@ -43,13 +43,13 @@ class VariableLengthDecoder(Protocol):
     cap: int
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
-        """The canvas after pass ``step`` (from 0): at least one slot more is revealed, and at most ``most`` are there,
-        unless more were before."""
+        """The canvas after pass ``step`` (from 0). At least one more slot is revealed. The canvas never grows beyond
+        ``most`` slots."""
         ...
 
 
 class ByBlock(Section):
-    """The settings of a decoder that finishes one block of slots after another."""
+    """A base with the settings of decoders that finish one block of slots after another."""
 
     reveal_threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
     masks: PositiveInt = Field(8, description="masks of one insertion")
@@ -72,7 +72,7 @@ def open_slots(seen: Seen, block: int) -> list[int]:
 
 
 def confident(seen: Seen, among: Sequence[int], threshold: float) -> set[int]:
-    """Those of the masked slots ``among`` whose guess has more than ``threshold``, else the single best of them, the
-    first on a tie."""
+    """Those of the masked slots ``among`` whose guess has a probability above ``threshold``. If there is none, the slot
+    of the best guess; the first one wins a tie."""
     sure = {slot for slot in among if seen[slot].chance > threshold}
     return sure or {max(among, key=lambda slot: seen[slot].logprob)}

@@ -16,12 +16,15 @@ from entropy_valley.settings import Share
 
 
 class Daedal(ByBlock):
-    """In each pass, inside the first unfinished block of ``block`` slots: every guess above ``reveal_threshold`` is
-    revealed, else the best one. While the EOS confidence over ``eos_window`` slots is below ``eos_threshold``, the
-    least confident of the slots that stay masked, if below ``insertion_threshold``, becomes ``masks`` masks.
+    """The second stage of DAEDAL: inserts masks where the model is least sure, while it expects no EOS.
 
-    Ours: a revealed EOS counts as p(EOS) = 1, other revealed slots expect none; the first slot wins a tie; at the most
-    slots an insertion has as many masks as there is room for.
+    Each pass works inside the first unfinished block of ``block`` slots. It reveals every guess above
+    ``reveal_threshold``, or else the best one. While the EOS confidence over ``eos_window`` slots is below
+    ``eos_threshold``, the least confident of the slots that stay masked becomes ``masks`` masks, if its confidence is
+    below ``insertion_threshold``.
+
+    Ours: a revealed EOS counts as p(EOS) = 1, and other revealed slots expect no EOS. The first slot wins a tie. Close
+    to the largest length, an insertion has only as many masks as fit.
     """
 
     eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")

@@ -20,18 +20,21 @@ _SEGMENT, _LARGEST = Fraction(1, 10), 8  # the width of a step of the gap, and t
 
 
 class RhoEos(ByBlock):
-    """One loop. A pass reveals what DAEDAL's would; then ρ = slots whose guess is the EOS / all slots that were masked
-    in that pass. Below ``low`` K masks come in, above ``high`` K go; K = ``masks`` · min(8, 2^(s-1)) for
-    s = ⌈gap / 0.1⌉, and after ``adjustments`` passes the length stays.
+    """ρ-EOS: adds or drops masks in each pass, by the share of masked slots that expect the EOS.
 
-    The source says that masks are appended and dropped at the end. Our reading: they come in before the first revealed
-    EOS, as in its code, for what stands behind an EOS is no text. Only masks are dropped, and only those behind all
-    revealed slots; two slots stay. Its code cuts revealed tokens too, and a canvas of less than K to nothing: its
-    canvases start at 64 slots, those of a translation are often shorter than K. Gaps are exact fractions here.
+    A pass reveals the same slots as DAEDAL's. Then ρ = slots whose guess is the EOS / all slots that were masked in
+    that pass. If ρ is below ``low``, K masks are added; if it is above ``high``, K are dropped. K = ``masks`` · min(8,
+    2^(s-1)) with s = ⌈gap / 0.1⌉. After ``adjustments`` passes the length does not change any more.
+
+    The paper says that masks are appended and dropped at the end. Our reading: they are added before the first
+    revealed EOS, as in the authors' code, because slots behind an EOS are no text. Only masks behind all revealed
+    slots are dropped, and two slots always stay. The authors' code also cuts revealed tokens, and removes a canvas of
+    fewer than K slots completely: their canvases start at 64 slots, but those of a translation are often shorter than
+    K. Gaps are exact fractions here.
     """
 
-    low: Share = Field(0.4, description="below this share of EOS guesses masks come in")
-    high: Share = Field(0.6, description="above it masks go")
+    low: Share = Field(0.4, description="below this share of EOS guesses masks are added")
+    high: Share = Field(0.6, description="above it masks are dropped")
     adjustments: NonNegativeInt = Field(64, description="passes that may change the length")
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:

@@ -1,4 +1,4 @@
-"""What a config says of its length methods and reveal orders: their classes, settings and needs."""
+"""The length methods and reveal orders of a config: their classes, settings and needs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def canvas_needs_model(experiment: Experiment, method: str) -> bool:
 
 
 def _says(experiment: Experiment, method: str, attribute: str, unsaid: bool) -> bool:
-    """What a method's class says of itself; one that deals another's canvases has none, and needs nothing."""
+    """An attribute of a method's class. A reassigned method has no class, and needs nothing."""
     name = selector_name(experiment, method)
     return name != "reassigned" and getattr(find_method(name, {}), attribute, unsaid)
 
 
 def selector_name(experiment: Experiment, method: str) -> str:
-    """The length method that a block sets up: of its own name, unless it says another."""
+    """The length method that a block sets up: the block's ``selector``, or its name."""
     return getattr(experiment.length_methods, method).selector or method
 
 
 def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
-    """A method's own block, with what it says by direction narrowed to this one."""
+    """A method's block. Of values by direction it has that of this direction."""
     block = getattr(experiment.length_methods, method)
     return {
         key: value[direction] if isinstance(value, dict) and direction in value else value
@@ -45,7 +45,7 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
 
 
 def reassigned_methods(experiment: Experiment) -> list[str]:
-    """The methods that take another's canvases, dealt anew."""
+    """The methods that reassign the canvas ratios of another method."""
     return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
 
 
