@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from entropy_valley import errors, files
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +46,6 @@ def _states(job: Job, places: list[int]) -> torch.Tensor:
     import torch
 
     from entropy_valley.canvas.length_head import mean_states
-    from entropy_valley.progress import progress
 
     prompts = [job.inputs.prompts[place] for place in places]
     states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from scipy.optimize import curve_fit
+
 from entropy_valley.errors import InputError
 
 LENGTHS = (1, 2, 4, 6, 12, 16, 24, 32, 48, 64, 96, 128)  # where CAL's bias is measured
@@ -91,9 +94,6 @@ def _means(points: Iterable[tuple[int, float]]) -> list[tuple[int, float, int]]:
 
 
 def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
-    import numpy as np
-    from scipy.optimize import curve_fit
-
     def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
         return a * np.exp(-b * length) + c * np.exp(-d * length) + e
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenizers import Tokenizer
+
 from entropy_valley import files
 from entropy_valley.backbone.adapters import adapter_digest
 from entropy_valley.backbone.checkpoint import checkpoint_digest
@@ -59,8 +61,6 @@ class RustTokenizer:
     """``tokenizer.json`` under the two calls that :class:`Prompt` makes, without importing transformers (2.5 s)."""
 
     def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer
-
         self._tokenizer = Tokenizer.from_file(str(path))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slots:
-    """The masked slots of all canvases of a pass, one value per slot, canvas by canvas in slot order.
+    """The masked slots of all canvases of a pass, canvas by canvas in slot order.
 
-    ``canvas`` (index into ``canvases``), ``position`` (slot, from 0) and ``values`` are per slot; ``step`` is per
-    canvas: how many of its revealing steps are done. Steps that reveal nothing are no steps here. ``sig`` (nats,
-    float64) is per slot too: how much the slot depends on the source, for the orders that ask for it (see
-    :class:`SourceGuided`); NaN in canvases whose step does not need it.
+    Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and for a :class:`SourceGuided`
+    order ``sig``, how much the slot depends on the source (nats, float64; NaN in canvases whose step does not need it).
+    Per canvas: ``step``, how many of its steps that reveal anything are done.
     """
 
     canvases: Sequence[Canvas]
@@ -61,11 +60,11 @@ class SourceGuided(Section):
 
 
 def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
-    """Whether a step of an order looks at the SIG; one that says nothing of it never does."""
+    """Whether a step of an order looks at the SIG; an order without the method of that name never does."""
     needs = getattr(order, "needs_sourceless", None)
     return needs is not None and needs(step, steps)
 
 
 def sourceless_steps(order: Order, passes: int, steps: int) -> int:
-    """How many of the first ``passes`` of ``steps`` steps look at the SIG: each runs a second sequence."""
+    """How many of the first ``passes`` of ``steps`` steps look at the SIG: each takes a source-free pass more."""
     return sum(needs_sourceless(order, step, steps) for step in range(passes))
