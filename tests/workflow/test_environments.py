@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "entropy_valley"
 RULES = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
 IMPORTS = grimp.build_graph(
     "entropy_valley", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
@@ -38,6 +39,9 @@ PROJECT = pins((ROOT / "pyproject.toml").read_text())
 DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
 
+# The rooms whose functions a stage runs. Of all others it reads names and settings: what their functions import is not
+# needed.
+RUN = {"analysis": ("analysis", "reporting", "experiment")}
 SCRIPTS: dict[str, set[str]] = {}
 for rule in re.split(r"^rule ", RULES, flags=re.MULTILINE):
     for stage in re.findall(r"envs/(\w+)\.yaml", rule):
@@ -57,26 +61,36 @@ def test_pins_are_the_locks(stage):
 @pytest.mark.parametrize("stage", SCRIPTS)
 def test_what_a_stage_imports_is_in_its_environment(stage):
     assert SCRIPTS[stage]
-    needed = {name for script in SCRIPTS[stage] for name in third_party(script)}
+    needed = {name for script in SCRIPTS[stage] for name in third_party(script, RUN.get(stage))}
     assert needed - environment(stage).keys() == set()
 
 
-def third_party(script: str) -> set[str]:
-    """Distributions that a script imports, itself or through the package, at a file's top or later."""
+def third_party(script: str, rooms: tuple[str, ...] | None) -> set[str]:
+    """Distributions that a script imports, itself or through the package; inside functions only in ``rooms``."""
     todo, seen = imported(ROOT / "workflow" / "scripts" / f"{script}.py"), set()
     while todo:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
             todo |= {module.rpartition(".")[0]} if "." in module else set()  # importing a.b runs a/__init__.py, too
-            todo |= IMPORTS.find_modules_directly_imported_by(module) if module in IMPORTS.modules else set()
+            todo |= package_imports(module, rooms)
     names = {module.split(".")[0] for module in seen} - sys.stdlib_module_names - {"entropy_valley"}
     return {canonical(DISTRIBUTIONS[name][0]) for name in names}
 
 
-def imported(path: Path) -> set[str]:
+def package_imports(module: str, rooms: tuple[str, ...] | None) -> set[str]:
+    if module not in IMPORTS.modules:
+        return set()
+    path = ROOT.joinpath("src", *module.split("."))
+    if not module.startswith("entropy_valley.") or rooms is None or path.relative_to(PACKAGE).parts[0] in rooms:
+        return IMPORTS.find_modules_directly_imported_by(module)
+    return imported(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"), inside_functions=False)
+
+
+def imported(path: Path, inside_functions: bool = True) -> set[str]:
     """What a file names in its imports: modules, and what it takes from them, which may be modules too."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree)) if inside_functions else tree.body
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     taken = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     return plain | {f"{node.module}.{alias.name}" for node in taken for alias in node.names}
