@@ -12,7 +12,6 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_cross_entropy
-from entropy_valley.analysis.outputs import empty_rate, mean_characters
 from entropy_valley.analysis.params import Params, record
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
@@ -107,3 +106,13 @@ def _texts(texts: Sequence[str]) -> list[tuple[str, float]]:
         ("empty_rate", empty_rate(texts)),
         ("mean_characters", mean_characters(texts)),
     ]
+
+
+def empty_rate(texts: Sequence[str]) -> float:
+    """The share of texts that hold nothing but white space."""
+    return sum(not text.strip() for text in texts) / len(texts)
+
+
+def mean_characters(texts: Sequence[str]) -> float:
+    """Mean number of characters (Unicode code points), the empty texts included."""
+    return sum(map(len, texts)) / len(texts)

@@ -9,13 +9,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.reporting import latex
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROW_COLOUR = r"[RGB]{230,241,248}"
 HEADING_COLOUR = r"[RGB]{240,238,245}"

@@ -8,6 +8,11 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from entropy_valley import files
 from entropy_valley.errors import InputError
 
@@ -22,11 +27,6 @@ def show(path: str | Path) -> None:
 
 def print_table(header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
     """Print rows, a section at each whose first cell says something, and notes below."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(*_folded(header, rows), box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
     for row in rows:
         if row[0]:

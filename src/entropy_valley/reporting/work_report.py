@@ -15,6 +15,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
+from entropy_valley.reporting import terminal
 
 _LEDGER = tuple(field.name for field in fields(Ledger))
 _METHODS = ("calls", "slots")
@@ -61,8 +62,6 @@ def add_up(results: Path) -> dict[Kind, Counter[str]]:
 
 def report(results: Path, path: Path | None = None) -> None:
     """Print the sums of each run and of each kind of job, and the total; on request write the former as CSV."""
-    from entropy_valley.reporting import terminal
-
     sums = add_up(results)
     if path:
         write_csv(path, sums)

@@ -109,18 +109,15 @@ def _studies(experiment: Experiment, layout: str) -> list[str]:
 
 
 def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
-    study = experiment.studies[name]
-    made = [kind(key, name) for key, kind in REPORTS.items() if _is_of(key, kind, study.layout)]
-    if [*undefined(experiment, name)]:  # said by those who know
+    if undefined(experiment, name):  # then its cells cannot be looked at
         return
-    cells = study_cells(experiment, name)
-    for report in made:
-        path = f"{report.key.split('/')[0]}/{name}"
-        if path in REPORTS and not issubclass(REPORTS[path], OfStudy) and report.cells(experiment):
+    study, cells = experiment.studies[name], study_cells(experiment, name)
+    for key, kind in REPORTS.items():
+        folder, layout = key.split("/")
+        if not (issubclass(kind, OfStudy) and layout == study.layout):
+            continue
+        report, other = kind(key, name), REPORTS.get(f"{folder}/{name}", OfStudy)
+        if report.cells(experiment) and not issubclass(other, OfStudy):
             yield "is the name of another table or figure; rename the study"
         if cells:
             yield from report.problems(experiment, study, cells)
-
-
-def _is_of(key: str, kind: type[Report], layout: str) -> bool:
-    return issubclass(kind, OfStudy) and key.split("/")[1] == layout

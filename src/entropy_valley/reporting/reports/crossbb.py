@@ -57,7 +57,32 @@ class CrossBackboneFigure(FigureReport):
         return summary[(summary["metric"] == params.metric.name) & (summary["method"] == "ev")]
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        return [closure_panel(params, numbers)]
+        results = Results(numbers)
+        series = list(dict.fromkeys((place.direction, place.testset) for place in results.places))
+
+        def panel(axes: Axes) -> None:
+            for index, (direction, testset) in enumerate(series):
+                offset = (index - (len(series) - 1) / 2) * SPAN / len(series)
+                places = {i: Place(name, direction, testset) for i, name in enumerate(results.backbones)}
+                bars = {i + offset: place for i, place in places.items() if place in results.places}
+                _bars(
+                    axes,
+                    params.metric,
+                    results,
+                    bars,
+                    SPAN / len(series),
+                    SERIES_COLOURS[index % len(SERIES_COLOURS)],
+                    params.place(direction, testset),
+                )
+            axes.margins(y=0.1)
+            axes.axhline(0, color=INK, linewidth=0.7)
+            axes.set_xticks(
+                range(len(results.backbones)), [params.label("backbones", name) for name in results.backbones]
+            )
+            axes.set_ylabel(f"{params.metric.label} gap closed by EV (%)")
+            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
+
+        return [panel]
 
 
 def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ...]:
@@ -74,34 +99,6 @@ def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
     scores = [results.score(place, name, metric, shaded=name == "ev") for name in METHODS]
     delta, closure = results.delta(place, "ev", metric), results.closure(place, "ev", metric, shaded=True)
     return Row((Cell(params.place(place.direction, place.testset)), *scores, delta, closure))
-
-
-def closure_panel(params: Params, summary: pd.DataFrame) -> Panel:
-    """Bars of EV's mean COMET gap closure in per cent with deviations over runs; no gap to close prints n/a."""
-    results = Results(summary)
-    series = list(dict.fromkeys((place.direction, place.testset) for place in results.places))
-
-    def panel(axes: Axes) -> None:
-        for index, (direction, testset) in enumerate(series):
-            offset = (index - (len(series) - 1) / 2) * SPAN / len(series)
-            places = {i: Place(name, direction, testset) for i, name in enumerate(results.backbones)}
-            bars = {i + offset: place for i, place in places.items() if place in results.places}
-            _bars(
-                axes,
-                params.metric,
-                results,
-                bars,
-                SPAN / len(series),
-                SERIES_COLOURS[index % len(SERIES_COLOURS)],
-                params.place(direction, testset),
-            )
-        axes.margins(y=0.1)
-        axes.axhline(0, color=INK, linewidth=0.7)
-        axes.set_xticks(range(len(results.backbones)), [params.label("backbones", name) for name in results.backbones])
-        axes.set_ylabel(f"{params.metric.label} gap closed by EV (%)")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
-
-    return panel
 
 
 def _bars(
