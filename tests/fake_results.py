@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from entropy_valley import files
 from entropy_valley.scoring.metrics import Metric
@@ -234,3 +235,15 @@ def _rival(ev: Mapping[str, Any], method: str, generator: np.random.Generator) -
     files.write_json(new / "scores.json", files.read_json(ev["path"]) | {"comet22": mean})
     files.write_json(new / "decoding.json", files.read_json(old / "decoding.json"))
     return {**ev, "method": method, "path": str(new / "scores.json")}
+
+
+@pytest.fixture
+def params(tmp_path):
+    """The params of two backbones' results, one with a single seed, in a tree of its own."""
+    return write(tmp_path, backbones={"llada-tiny": (1, 2, 3), "dream-tiny": (1,)})
+
+
+@pytest.fixture
+def matched(tmp_path):
+    """The params of a backbone with three seeds beside an autoregressive one that has two of them."""
+    return write(tmp_path, autoregressive={"llama3-tiny": (1, 2)})

@@ -21,11 +21,11 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     If ``repository`` (default: the one in ``checkpoint.json``) is a release of the family, also every field that
     differs from the release.
     """
-    said = _said(folder, family)
+    config = _config(folder, family)
     repository = repository or checkpoint.facts(folder).get("repository")
-    problems = _differences(said, {"model_type": family.model_type, **family.fixed})
+    problems = _differences(config, {"model_type": family.model_type, **family.fixed})
     try:
-        arguments = family.to_stock(said)
+        arguments = family.to_stock(config)
     except KeyError as error:
         problems.append(f"no field {error}")
     else:
@@ -51,9 +51,9 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     wanted = (*tokens.values(), *family.chat_tokens)
     problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
-        f"{kind} id is {ids[kind]}, {who} {value}"
-        for who, said in _known_ids(folder, family).items()
-        for kind, value in said.items()
+        f"{kind} id is {ids[kind]}, {origin} {value}"
+        for origin, known in _known_ids(folder, family).items()
+        for kind, value in known.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
     if problems:
@@ -65,12 +65,12 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     return ids
 
 
-def _said(folder: Path, family: Family) -> dict[str, Any]:
+def _config(folder: Path, family: Family) -> dict[str, Any]:
     """``config.json`` over the family's defaults for fields that it leaves out."""
-    said = files.read_json(folder / CONFIG)
-    if not isinstance(said, dict):
+    config = files.read_json(folder / CONFIG)
+    if not isinstance(config, dict):
         raise InputError(folder / CONFIG, "not a JSON object", "Fetch it again.")
-    return {**family.defaults, **said}
+    return {**family.defaults, **config}
 
 
 def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
@@ -94,10 +94,10 @@ def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
 
 def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
     """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
-    said = _said(folder, family)
+    config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
-    known = {f"{CONFIG} says": {kind: said.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
-    size = family.to_stock(said)["vocab_size"]
+    known = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    size = family.to_stock(config)["vocab_size"]
     return known | {
         f"{release.repository} has": release.ids
         for release in family.releases
