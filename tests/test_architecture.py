@@ -15,7 +15,7 @@ PACKAGE, WORKFLOW = (
 
 
 def listed_modules():
-    """The files of the list, under their room: ``room/`` stands alone, its files are indented below it."""
+    """The files of the list. A line that is not indented names a room; the lines below it name its files."""
     room, modules = "", []
     for line in PACKAGE.splitlines():
         name = line.split()[0]
@@ -27,7 +27,7 @@ def listed_modules():
 
 
 def modules():
-    """Every module, but for packages that say nothing or only what they are."""
+    """Every module, except ``__init__.py`` files without code."""
     root = Path("src/entropy_valley")
     return [str(path.relative_to(root)) for path in root.rglob("*.py") if path.name != "__init__.py" or _code(path)]
 
@@ -37,7 +37,8 @@ def _code(path):
 
 
 def files_of_the_workflow():
-    return ["Snakefile", *(str(path) for kind in ("rules/*.smk", "scripts/*.py") for path in Path("workflow").glob(kind))]
+    kinds = ("rules/*.smk", "scripts/*.py")
+    return ["Snakefile", *(str(path) for kind in kinds for path in Path("workflow").glob(kind))]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_every_file_has_one_line_and_no_other_is_listed(listed, there):
 
 
 def test_the_order_of_the_rooms_is_the_contract():
-    """The rooms that a sentence walks through stand in the page in the order that the linter checks."""
+    """The page has the rooms in the order that the linter checks."""
     (walk,) = re.findall(r"^corpus → .*$", PAGE, re.MULTILINE)
     contract = re.findall(r'^  "entropy_valley\.(\w+)",$', Path("pyproject.toml").read_text(), re.MULTILINE)
     rooms = walk.split(" → ")
