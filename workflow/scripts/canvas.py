@@ -1,7 +1,5 @@
 """Choose the canvas length of every sentence of a test set; Oracle and Ratio load no model."""
 
-from __future__ import annotations
-
 from entropy_valley import errors, files
 from entropy_valley.canvas.predicting import needed_head, predict
 from entropy_valley.canvas.selection import read_method, sentences_of

@@ -51,9 +51,7 @@ def require_source(spec: dict[str, Any], folder: Path) -> None:
     for fact in ("repository", "revision"):
         if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
             raise errors.InputError(
-                folder,
-                f"holds {fact} {fetched[fact]}, not {spec[fact]}",
-                "Name it in the config, or move the folder.",
+                folder, f"holds {fact} {fetched[fact]}, not {spec[fact]}", "Name it in the config, or move the folder."
             )
 
 

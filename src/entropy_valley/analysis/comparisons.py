@@ -1,7 +1,5 @@
 """The paired tests of every run: EV against Ratio, Oracle against both, EV against autoregressive systems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
@@ -89,9 +87,7 @@ def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_run(
-    cells: Iterable[ScoredCell],
-    run: Sequence[str] = RUN,
-    system: Callable[[ScoredCell], Any] = attrgetter("method"),
+    cells: Iterable[ScoredCell], run: Sequence[str] = RUN, system: Callable[[ScoredCell], Any] = attrgetter("method")
 ) -> dict[tuple[Any, ...], dict[Any, ScoredCell]]:
     """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
     runs: dict[tuple[Any, ...], dict[Any, ScoredCell]] = {}

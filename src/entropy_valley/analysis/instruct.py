@@ -1,7 +1,5 @@
 """Does an instruction-tuned backbone translate under this protocol? Every variant of its use, measured."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,11 +99,7 @@ def _vocabulary(card: Path) -> int:
 
 
 def _texts(texts: Sequence[str]) -> list[tuple[str, float]]:
-    return [
-        ("sentences", len(texts)),
-        ("empty_rate", empty_rate(texts)),
-        ("mean_characters", mean_characters(texts)),
-    ]
+    return [("sentences", len(texts)), ("empty_rate", empty_rate(texts)), ("mean_characters", mean_characters(texts))]
 
 
 def empty_rate(texts: Sequence[str]) -> float:

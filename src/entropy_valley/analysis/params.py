@@ -1,12 +1,10 @@
 """What a table or figure is made of: the scored cells and the names to print, as its rule hands them over."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -86,7 +84,7 @@ class Params:
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Params:
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
         """Read params from JSON text, or from a file when ``text`` is ``@path``.
 
         Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when the JSON

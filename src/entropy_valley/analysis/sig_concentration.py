@@ -1,7 +1,5 @@
 """How much of a sentence's dependence on its source sits in a few slots."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Means over runs: the numbers of the tables and figures, as one tidy frame."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Curves of all-mask entropy, from the ``valley.json`` of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

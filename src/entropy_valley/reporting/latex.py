@@ -1,7 +1,5 @@
 """Plain text as LaTeX that pdflatex sets with its standard fonts."""
 
-from __future__ import annotations
-
 import re
 
 from entropy_valley.errors import InputError

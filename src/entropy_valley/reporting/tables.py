@@ -3,8 +3,6 @@
 Texts of a table are plain Unicode; each writer escapes them for its format.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

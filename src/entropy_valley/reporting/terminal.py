@@ -1,7 +1,5 @@
 """A finished table on the terminal."""
 
-from __future__ import annotations
-
 import csv
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +22,7 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Sect
 from entropy_valley.scoring.metrics import Metric
 
 Numbers = Mapping[str, float]
-COMPARED = {
-    "ev_reassigned": "EV − reassigned ratios",
-    "ev_reassigned_deciles": "EV − reassigned within deciles of |x|",
-}
+COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
 
 
 def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:

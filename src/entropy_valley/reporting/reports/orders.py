@@ -1,7 +1,5 @@
 """The table of reveal orders on the same canvases: scores, lead over the main order, cost; then how far they span."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
