@@ -47,13 +47,9 @@ class ArReference(TableReport):
     """The main backbone beside the autoregressive ones: scores × 100, and EV's lead run by run."""
 
     caption = (
-        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone "
-        "that was fine-tuned on the same pairs with the same prompts, mean and sample standard deviation over "
-        "training seeds. Below, Entropy-Valley minus the autoregressive backbone: the mean over runs, then each "
-        "run at its own seed with the 95 % percentile bootstrap interval over its sentences; seeds are never "
-        "pooled, and the mean has no deviation, since the two trainings of a seed are unrelated. Oracle uses the "
-        "reference's length and is an upper bound; bold marks the best of the other systems of a direction. The "
-        "CSV has sacreBLEU and the p-values as well."
+        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
+        "was fine-tuned on the same pairs with the same prompts. Below, Entropy-Valley minus the autoregressive "
+        "backbone, run by run; seeds are never pooled."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:

@@ -28,10 +28,8 @@ class Budgets(OfStudy, TableReport):
     """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
 
     caption = (
-        "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. A canvas of at most T "
-        "slots is revealed slot by slot, and more steps leave it as it is: the table gives the share of such "
-        "canvases. Oracle knows the reference's length and decodes no better for it, so that with few steps "
-        "Entropy-Valley can be above it."
+        "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. More steps than slots leave "
+        "a canvas as it is; the table gives the share of such canvases."
     )
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:

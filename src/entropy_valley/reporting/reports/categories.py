@@ -21,10 +21,8 @@ class Categories(Orders):
     """Two reveal orders by what the source contains: a section for each run, a row for each category."""
 
     caption = (
-        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a "
-        "list, a name or a number. A sentence may be in several of these categories. SIG is how much a slot "
-        "depends on the source. The footnote says whether SIG-first helps more where few slots have most of a "
-        "sentence's SIG (Spearman's ρ). Each run is tested by itself."
+        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
+        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
     )
     parsed = ChallengeParams
 

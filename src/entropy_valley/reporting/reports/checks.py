@@ -35,9 +35,8 @@ class Checks(OfStudy, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
     caption = (
-        "The dense sweep's lowest entropy and its ends, the nominal ratios that EV takes, EV's other scores, and "
-        "EV's lead over canvases whose ratios were dealt to other sentences, over the whole test set and within "
-        "deciles of source length."
+        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
+        "over canvases whose ratios were dealt to other sentences."
     )
     parsed = SelectorParams
 
@@ -84,9 +83,8 @@ class SelectorChecksFigure(FigureReport):
     """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
 
     caption = (
-        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, on test "
-        "sentences; the band as in the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed "
-        "Ratio's ratio."
+        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
+        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
     )
     parsed = SelectorParams
     width = 2.6

@@ -23,8 +23,8 @@ class CrossBackbone(TableReport):
     """Scores: a section per metric, a group per backbone, a row per direction."""
 
     caption = (
-        "The three length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU,"
-        " with EV's lead over Fixed Ratio and the share of Oracle's lead that it closes."
+        "The three length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU, "
+        "with EV's lead over Fixed Ratio and the share of Oracle's lead that it closes."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -43,8 +43,7 @@ class CrossBackboneFigure(FigureReport):
 
     caption = (
         "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and "
-        'direction; bars are standard deviations over training seeds. "n/a": Oracle does not lead Ratio in any '
-        "run."
+        'direction. Bars are standard deviations over training seeds; "n/a": Oracle does not lead Ratio in any run.'
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:

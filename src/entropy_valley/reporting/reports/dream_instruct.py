@@ -23,13 +23,9 @@ class DreamInstruct(TableReport):
     """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
 
     caption = (
-        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and "
-        "zero-shot, each read with and without the shift of its logits by one slot. The training columns are the "
-        "mean cross-entropy of a step's masked slots, without the weights of the training loss. A uniform guess "
-        "over the vocabulary has log|V| there at every step; an asterisk marks a value above it, and a single "
-        "step's is noisy. For each length method: the share of empty outputs, the mean output length in "
-        "characters with the empty ones included, and {metric}. A row that learns and translates only with the "
-        "shift shows that the shift was at fault, not the backbone."
+        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
+        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
+        "the shift shows that the shift was at fault, not the backbone."
     )
     parsed = InstructParams
     read = (*TableReport.read, "hypotheses.jsonl")

@@ -19,10 +19,9 @@ class EntropyValley(FigureReport):
     """
 
     caption = (
-        "Mean entropy of all-mask canvases at slots beside the reference's length, by direction, one line per "
-        "backbone: a diagnostic that sees the reference, no length method. Bands are standard deviations over "
-        "training seeds; for a single run, 95 % of the mean over sentences. References too short for an offset "
-        "drop out there; the CSV says how many remain, and has the curve of those that are long enough for all."
+        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
+        "% of the mean over sentences."
     )
     width = 2.6
 

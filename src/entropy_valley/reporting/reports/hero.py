@@ -40,11 +40,10 @@ class Hero(FigureReport):
     """The main result at a glance."""
 
     caption = (
-        "A: mean {metric} of Fixed Ratio, Entropy-Valley and Oracle length in each direction; bars are standard "
-        "deviations over training seeds. The band is the gap between Ratio and Oracle, the number above it the "
-        "share that Entropy-Valley closes. B, where an autoregressive backbone is configured: Entropy-Valley and "
-        "that backbone, fine-tuned on the same pairs; the band is the difference of their means, its value above "
-        "it, Entropy-Valley minus the autoregressive backbone. Ratio and Oracle stand pale beside them."
+        "A: mean {metric} of the length methods in each direction, with standard deviations over training seeds; "
+        "above the band, the share of the gap between Ratio and Oracle that Entropy-Valley closes. B, where an "
+        "autoregressive backbone is configured: Entropy-Valley beside that backbone, fine-tuned on the same pairs, "
+        "and above the band its lead."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:

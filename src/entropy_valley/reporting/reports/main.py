@@ -18,10 +18,9 @@ class Main(TableReport):
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
 
     caption = (
-        "Main table: {metrics} of the three length methods for one backbone, mean and sample "
-        "standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio), taken run by"
-        ' run and then averaged; "n/a" stands where Oracle does not lead Ratio. Oracle uses the reference\'s '
-        "length and is an upper bound; bold marks the best of the other methods."
+        "Main table: {metrics} of the three length methods for one backbone, mean and sample standard deviation over "
+        "training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio), run by run; Oracle uses the reference's "
+        "length and is an upper bound."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:

@@ -38,12 +38,9 @@ class Orders(OfStudy, TableReport):
     """Reveal orders on canvases of the reference's length, and how far they lie apart; a block for each run."""
 
     caption = (
-        "Reveal orders on canvases of the reference's length, as many slots revealed at each step. MED reveals "
-        "those of lowest entropy; SIG is how much a slot depends on the source. Each order's lead over MED is "
-        "tested sentence by sentence, in each run by itself (95 % percentile bootstrap interval, two-sided p). "
-        "The last rows say how far MED and the orders guided by the source lie apart, and how that compares with "
-        "what the choice of the length is worth. Calls and slots are as the paper counts them, twice for a step "
-        "that looks at the SIG; passes are those really needed."
+        "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each "
+        "run by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of "
+        "the length is worth."
     )
     parsed = OrderParams
 

@@ -14,10 +14,9 @@ class Significance(Report):
     """EV, Ratio and Oracle against each other, sentence by sentence, in each run; a CSV alone."""
 
     caption = (
-        "Paired sentence-level {metric} tests of each run: difference of means with its 95 % percentile bootstrap"
-        " interval, one-sided and two-sided bootstrap p (a p of zero means less than one over the number of "
-        "resamples), two-sided Wilcoxon signed-rank p with Pratt's treatment of zeros, and paired Cohen's d. Runs"
-        " are tested one by one; seeds are never pooled."
+        "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank with Pratt's treatment of "
+        "zeros, and paired Cohen's d. Seeds are never pooled; a p of zero means less than one over the number of "
+        "resamples."
     )
     endings = ("csv",)
 

@@ -136,10 +136,9 @@ class Systems(OfStudy, TableReport):
     the study asks for. Bold are the best scores of the systems that could be deployed."""
 
     caption = (
-        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system"
-        " over each of the others, sentence by sentence, with its 95 % percentile bootstrap interval and "
-        "two-sided p. Oracle uses the reference's length and is an upper bound; bold marks the best of the "
-        "others. The CSV has every run, then means and deviations."
+        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
+        "over each of the others, sentence by sentence. Oracle uses the reference's length and is an upper bound; the "
+        "CSV has every run."
     )
     parsed = StudyParams
 

@@ -36,9 +36,8 @@ class SystemsFigure(OfStudy, FigureReport):
     """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
 
     caption = (
-        "Mean {metric} of each system against the passes that a sentence takes by itself: probes and denoising "
-        "steps, without steps that reveal nothing and with the probe of the chosen canvas counted once. Bars are "
-        "standard deviations over training seeds. The dashed line is Oracle length, which needs the reference."
+        "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations "
+        "over training seeds. The dashed line is Oracle length, which needs the reference."
     )
     width = 4.4  # names included
 
