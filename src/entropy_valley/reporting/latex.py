@@ -31,16 +31,6 @@ def code(text: str) -> str:
     return rf"\texttt{{{broken}}}"
 
 
-def standalone(fragment: str, landscape: bool = False) -> str:
-    """A minimal article that holds the fragment and nothing else, for plain pdflatex."""
-    page = "a4paper,margin=20mm" + (",landscape" if landscape else "")
-    packages = "".join(f"\\usepackage{{{name}}}\n" for name in PACKAGES)
-    return (
-        f"\\documentclass{{article}}\n\\usepackage[{page}]{{geometry}}\n"
-        f"{packages}\\pagestyle{{empty}}\n\\begin{{document}}\n\\noindent\n{fragment}\\end{{document}}\n"
-    )
-
-
 def _character(character: str, text: str) -> str:
     if character in _SPECIAL:
         return _SPECIAL[character]

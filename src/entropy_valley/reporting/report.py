@@ -103,6 +103,11 @@ class FigureReport(Report):
     endings = ("pdf", "png", "csv")
     width, height = 3.6, 2.7  # inches of a panel
 
+    def numbers(self, params: Any) -> pd.DataFrame:
+        """What is plotted; unless said otherwise, means over runs in the main metric."""
+        summary = summary_of(params)
+        return summary[summary["metric"] == params.metric.name]
+
     def panels(self, params: Any, numbers: pd.DataFrame) -> list[Panel]:
         """A function that draws each panel."""
         raise NotImplementedError

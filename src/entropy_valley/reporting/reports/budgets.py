@@ -61,8 +61,7 @@ class BudgetsFigure(OfStudy, FigureReport):
     caption = Budgets.caption
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        summary = super().numbers(params)
-        return with_costs(summary[summary["metric"] == params.metric.name], params.cells)
+        return with_costs(super().numbers(params), params.cells)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         sweep = by_steps(numbers)

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,8 +15,8 @@ from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered
-from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone, run_files
-from entropy_valley.reporting.reports.entropy_valley import draw_line
+from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone, run_files
+from entropy_valley.reporting.reports.entropy_valley import EntropyValley, draw_line
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
@@ -59,27 +59,22 @@ class Checks(OfStudy, TableReport):
     def table(self, params: SelectorParams, numbers: pd.DataFrame) -> Table:
         """A column for each direction; a check that was not run has no rows."""
         places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
-        columns = (
-            Column("Check", align="l"),
-            Column("", align="l"),
-            *(Column(params.place(*place)) for place in places),
-        )
+        heads = (Column("Check", align="l"), Column("", align="l"))
+        columns = (*heads, *(Column(params.place(*place)) for place in places))
         tests, metric = _of(numbers, "test"), params.metric
         score = functools.partial(_score, metric)
         found = [
             ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
             ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
             (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
-            *(
-                (_compared(name), _by_seed(places, tests[tests["item"] == name], metric))
-                for name in dict.fromkeys(tests["item"])
-            ),
         ]
+        for name, runs in tests.groupby("item", sort=False):
+            found.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
         groups = tuple(Group(label, rows) for label, rows in found if rows)
         return Table(columns, (Section(groups),), _notes(params, tests))
 
 
-class SelectorChecksFigure(FigureReport):
+class SelectorChecksFigure(EntropyValley):
     """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
 
     caption = (
@@ -87,14 +82,10 @@ class SelectorChecksFigure(FigureReport):
         "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
     )
     parsed = SelectorParams
-    width = 2.6
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         main = experiment.tables.backbone
-        return [cell for cell in matrix.valley_cells(experiment) if cell.run.backbone == main]
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return run_files(experiment, self.cells(experiment), "valley.json")
+        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         return _with_grids(experiment, cells)
@@ -104,16 +95,12 @@ class SelectorChecksFigure(FigureReport):
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
     def panels(self, params: SelectorParams, numbers: pd.DataFrame) -> list[Panel]:
-        lines = [line.sort_values("at") for _, line in numbers.groupby(["direction", "testset"], sort=False)]
-        return [_panel(params, line, not number) for number, line in enumerate(lines)]
+        lines = numbers.groupby(["direction", "testset"], sort=False)
+        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
 
 
 def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
     return numbers[numbers["check"] == check]
-
-
-def _compared(name: str) -> str:
-    return COMPARED.get(name) or f"EV − {method(name).label}"
 
 
 def _rows(
@@ -121,11 +108,10 @@ def _rows(
     numbers: pd.DataFrame,
     text: Callable[[Numbers], str],
     label: Callable[[str], str] = str,
-    items: Iterable[str] | None = None,
 ) -> tuple[Row, ...]:
     """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
     rows = []
-    for item in ordered(numbers["item"]) if items is None else items:
+    for item in ordered(numbers["item"]):
         known = numbers[numbers["item"] == item]
         values = [_values(known, place) for place in places]
         texts = [text(one) if one else formats.NONE for one in values]

@@ -50,8 +50,7 @@ class CrossBackboneFigure(FigureReport):
         return matrix.table_cells(experiment)
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        summary = super().numbers(params)
-        return summary[(summary["metric"] == params.metric.name) & (summary["method"] == "ev")]
+        return super().numbers(params).query("method == 'ev'")
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         results = Results(numbers)
@@ -62,20 +61,12 @@ class CrossBackboneFigure(FigureReport):
                 offset = (index - (len(series) - 1) / 2) * SPAN / len(series)
                 places = {i: Place(name, direction, testset) for i, name in enumerate(results.backbones)}
                 bars = {i + offset: place for i, place in places.items() if place in results.places}
-                _bars(
-                    axes,
-                    params.metric,
-                    results,
-                    bars,
-                    SPAN / len(series),
-                    SERIES_COLOURS[index % len(SERIES_COLOURS)],
-                    params.place(direction, testset),
-                )
+                colour, label = SERIES_COLOURS[index % len(SERIES_COLOURS)], params.place(direction, testset)
+                _bars(axes, params.metric, results, bars, width=SPAN / len(series), color=colour, label=label)
             axes.margins(y=0.1)
             axes.axhline(0, color=INK, linewidth=0.7)
-            axes.set_xticks(
-                range(len(results.backbones)), [params.label("backbones", name) for name in results.backbones]
-            )
+            names = [params.label("backbones", name) for name in results.backbones]
+            axes.set_xticks(range(len(names)), names)
             axes.set_ylabel(f"{params.metric.label} gap closed by EV (%)")
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
 
@@ -98,13 +89,11 @@ def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
     return Row((Cell(params.place(place.direction, place.testset)), *scores, delta, closure))
 
 
-def _bars(
-    axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, colour: str, label: str
-) -> None:
+def _bars(axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, **look: str) -> None:
     """One direction's bars at their positions, each with its value or n/a."""
     rows = [results.row(place, "ev", metric) for place in bars.values()]
     means, stds = [100 * row.gap_closure_mean for row in rows], [100 * row.gap_closure_std for row in rows]
-    axes.bar(list(bars), means, 0.92 * width, color=colour, label=label)
+    axes.bar(list(bars), means, 0.92 * width, **look)
     axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)
     for position, mean, std in zip(bars, means, stds, strict=True):
         text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")

@@ -36,12 +36,8 @@ class EntropyValley(FigureReport):
         return points[points["axis"] != "ratios"]
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        shown = numbers[numbers["axis"] == "offsets"]
-        places = list(dict.fromkeys(zip(shown["direction"], shown["testset"], strict=True)))
-        return [
-            _panel(params, shown[(shown["direction"] == direction) & (shown["testset"] == testset)], not number)
-            for number, (direction, testset) in enumerate(places)
-        ]
+        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
+        return [_panel(params, lines, not number) for number, (_, lines) in enumerate(places)]
 
 
 def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:

@@ -52,8 +52,7 @@ class Hero(FigureReport):
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """The rows of each panel, column ``panel``."""
-        summary = super().numbers(params)
-        plotted = summary[summary["metric"] == params.metric.name]
+        plotted = super().numbers(params)
         denoised, autoregressive = by_kind(params, plotted)
         beside = [plotted.assign(panel="B")] if len(autoregressive) else []
         return pd.concat([denoised.assign(panel="A"), *beside])
@@ -125,15 +124,9 @@ def _offsets(count: int) -> np.ndarray:
 
 def _points(axes: Axes, series: Sequence[Series]) -> None:
     for offset, one in zip(_offsets(len(series)), series, strict=True):
-        axes.errorbar(
-            np.arange(len(one.rows)) + offset,
-            [row.mean for row in one.rows],
-            yerr=[row.std for row in one.rows],
-            fmt=one.marker,
-            color=one.colour,
-            markersize=5,
-            label=one.label,
-        )
+        means, stds = [row.mean for row in one.rows], [row.std for row in one.rows]
+        look = {"fmt": one.marker, "color": one.colour, "markersize": 5, "label": one.label}
+        axes.errorbar(np.arange(len(means)) + offset, means, yerr=stds, **look)
 
 
 def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:

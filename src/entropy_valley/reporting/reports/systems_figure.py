@@ -49,8 +49,7 @@ class SystemsFigure(OfStudy, FigureReport):
             yield from of_one_backbone("the layout systems, drawn,", cells)
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        summary = super().numbers(params)
-        return with_costs(summary[summary["metric"] == params.metric.name], params.cells)
+        return with_costs(super().numbers(params), params.cells)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         require_one_backbone(numbers["backbone"].unique())
