@@ -9,7 +9,6 @@ import pytest
 from entropy_valley import files
 from entropy_valley.analysis.costs import costs, with_costs
 from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.scores import collect
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
 
@@ -48,7 +47,7 @@ def test_the_error_of_lengths_is_the_files_own_where_it_has_one(cells):
 
 
 def test_every_score_gets_its_systems_costs(cells):
-    summary = summarise(collect(cells, fake_results.METRICS), fake_results.METRICS)
+    summary = summarise(cells, fake_results.METRICS)
     joined = with_costs(summary, cells)
     assert joined[summary.columns].equals(summary)
     assert joined.passes.notna().all()

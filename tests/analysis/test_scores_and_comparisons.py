@@ -13,10 +13,14 @@ from entropy_valley.analysis.comparisons import compare, compare_autoregressive,
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.analysis.summary import summary_of
+from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
 
 TEST = {"metric": METRICS[0], "resamples": 50, "seed": 3}
+
+
+def summary_of(params):
+    return summarise(params.cells, params.metrics)
 
 
 def parsed(params):

@@ -10,7 +10,7 @@ import scipy  # its stats are imported at their first use
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
-from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderParams, main_cell
+from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderParams, fixed
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.significance import paired_test
@@ -56,10 +56,7 @@ def negative_order(params: ChallengeParams) -> pd.DataFrame:
     """
     rows = []
     for run, systems in by_run(params.cells, RUN, SYSTEM).items():
-        main = main_cell(params, systems)
-        if (FIXED, params.other) not in systems:
-            raise InputError(main.path, f"its run has no cell of {FIXED} and {params.other}", "Add both to the study.")
-        frame = _sentences(params, systems[FIXED, params.other], main)
+        frame = _sentences(params, fixed(systems, params.other), fixed(systems, params.main))
         found = {name: _compared(params, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
         found[OVERALL] = _compared(params, frame) | _correlation(frame)
         rows += [(*run, category, *item) for category, numbers in found.items() for item in numbers.items()]

@@ -17,42 +17,32 @@ COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
-def compare(
-    cells: Iterable[ScoredCell],
-    *,
-    resamples: int,
-    seed: int,
-    metric: Metric,
-    comparisons: Sequence[tuple[str, str]] = COMPARISONS,
-) -> pd.DataFrame:
-    """Every comparison in every run, one row each: the columns of RUN, the two methods, the metric, the test.
+def compare(cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: Metric) -> pd.DataFrame:
+    """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test.
 
     Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
     Raises :class:`InputError` when a run lacks a method or two systems were not scored on the same sentences.
     """
     rows = []
     for run, methods in by_run(cells).items():
-        for names in comparisons:
+        for names in COMPARISONS:
             first, second = (_cell(methods, name) for name in names)
             named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
             rows.append(named | _test(first, second, metric, resamples, seed))
     return pd.DataFrame(rows)
 
 
-def compare_autoregressive(
-    cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: Metric, method: str = "ev"
-) -> pd.DataFrame:
-    """A length method against every autoregressive system in every run that both have, one row each.
+def compare_autoregressive(cells: Sequence[ScoredCell], *, resamples: int, seed: int, metric: Metric) -> pd.DataFrame:
+    """EV against every autoregressive system in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
     gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, and as :func:`compare`.
     """
-    cells = list(cells)
     rows = []
     for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
-        first = _cell(methods, method)
+        first = _cell(methods, "ev")
         for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
-            named = {"first": method, "second": second.method, "second_backbone": second.backbone}
+            named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
             rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, resamples, seed))
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."

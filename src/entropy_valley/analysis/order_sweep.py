@@ -64,19 +64,19 @@ def order_sweep(params: OrderParams) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def main_cell(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell]) -> ScoredCell:
-    """A run's cell of the main order under Oracle's lengths."""
-    if (FIXED, params.main) not in systems:
+def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCell:
+    """A run's cell of an order under Oracle's lengths."""
+    if (FIXED, order) not in systems:
         place = next(iter(systems.values())).path
-        raise InputError(place, f"its run has no cell of {FIXED} and {params.main}", "Add both to the study.")
-    return systems[FIXED, params.main]
+        raise InputError(place, f"its run has no cell of {FIXED} and {order}", "Add both to the study.")
+    return systems[FIXED, order]
 
 
 def _numbers(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
     cost = per_sentence(cell)
     found = system_scores(cell, params.metrics) | {name: cost[name] for name in COSTS}
     if cell.method == FIXED and cell.order != params.main:
-        test = asdict(against_mean(cell, [main_cell(params, systems)], **params.test))
+        test = asdict(against_mean(cell, [fixed(systems, params.main)], **params.test))
         found |= {name: test[name] for name in TESTED}
     return found
 

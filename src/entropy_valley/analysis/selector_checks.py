@@ -10,7 +10,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.params import Params, ScoredCell
-from entropy_valley.analysis.scores import RUN, collect
+from entropy_valley.analysis.scores import RUN
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.canvas.lengths import candidate_length
@@ -96,7 +96,7 @@ def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
 
 def _scores(params: SelectorParams) -> Iterator[tuple[object, ...]]:
     cells = [cell for cell in params.cells if cell.method in (METHOD, *ALTERNATIVES)]
-    summary = summarise(collect(cells, [params.metric]), [params.metric])
+    summary = summarise(cells, [params.metric])
     for row in summary.itertuples(index=False):
         place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
         yield from _rows(place, "score", row.method, numbers)

@@ -1,11 +1,11 @@
 """Means over runs: the numbers of the tables and figures, as one tidy frame."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from entropy_valley.analysis.gap_closure import gap_closure, mean, sample_std
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
@@ -13,13 +13,8 @@ from entropy_valley.scoring.metrics import Metric
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 
-def summary_of(params: Params) -> pd.DataFrame:
-    """The scores of all cells of some params, over runs: see :func:`summarise`."""
-    return summarise(collect(params.cells, params.metrics), params.metrics)
-
-
-def summarise(scores: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Aggregate :func:`scores.collect` over seeds: one row per setting, method and metric.
+def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """The system scores of cells over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
@@ -27,7 +22,7 @@ def summarise(scores: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
-    for key, group in scores.groupby([*SETTING, "metric"], sort=False):
+    for key, group in collect(cells, metrics).groupby([*SETTING, "metric"], sort=False):
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")
         _check_complete(setting, runs)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.summary import summary_of
+from entropy_valley.analysis.summary import summarise
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
@@ -67,7 +67,7 @@ class Report:
 
     def numbers(self, params: Any) -> pd.DataFrame:
         """The tidy frame that its CSV holds; unless said otherwise, means over runs."""
-        return summary_of(params)
+        return summarise(params.cells, params.metrics)
 
     def write(self, params: Any, **paths: Path) -> None:
         """Make it and write its files, one path for each ending, each file whole."""
@@ -105,7 +105,7 @@ class FigureReport(Report):
 
     def numbers(self, params: Any) -> pd.DataFrame:
         """What is plotted; unless said otherwise, means over runs in the main metric."""
-        summary = summary_of(params)
+        summary = summarise(params.cells, params.metrics)
         return summary[summary["metric"] == params.metric.name]
 
     def panels(self, params: Any, numbers: pd.DataFrame) -> list[Panel]:
