@@ -13,6 +13,11 @@ from entropy_valley.scoring.metrics import Metric
 Record = TypeVar("Record")
 
 
+def _file(name: str, up: int = 0) -> property:
+    """The path of a file beside a cell's ``scores.json``, or so many folders above it."""
+    return property(lambda cell: Path(cell.path).parents[up] / name)
+
+
 @dataclass(frozen=True)
 class ScoredCell:
     """One cell of the experiment matrix with the path of its ``scores.json``.
@@ -34,35 +39,12 @@ class ScoredCell:
         """Whether it was written from left to right, not denoised."""
         return self.steps == 0
 
-    @property
-    def hypotheses(self) -> Path:
-        """``hypotheses.jsonl``, the outputs beside their scores."""
-        return Path(self.path).with_name("hypotheses.jsonl")
-
-    @property
-    def segments(self) -> Path:
-        """``scores.jsonl``, the segment scores beside the system scores."""
-        return Path(self.path).with_name("scores.jsonl")
-
-    @property
-    def decoding(self) -> Path:
-        """``decoding.json``, the decoder's signature and ledger beside the system scores."""
-        return Path(self.path).with_name("decoding.json")
-
-    @property
-    def canvas(self) -> Path:
-        """``canvas.jsonl``, the method's canvases, above its orders and step budgets."""
-        return Path(self.path).parents[1] / "canvas.jsonl"
-
-    @property
-    def valley(self) -> Path:
-        """``valley.json``, the all-mask canvases of its run and test set, above its methods."""
-        return Path(self.path).parents[2] / "valley.json"
-
-    @property
-    def latency(self) -> Path:
-        """``latency.json``, how long the system took, where that was measured."""
-        return Path(self.path).with_name("latency.json")
+    hypotheses = _file("hypotheses.jsonl")
+    segments = _file("scores.jsonl")
+    decoding = _file("decoding.json")
+    latency = _file("latency.json")
+    canvas = _file("canvas.jsonl", up=1)  # the method's, above its orders and step budgets
+    valley = _file("valley.json", up=2)  # the test set's, above its methods
 
 
 @dataclass(frozen=True)

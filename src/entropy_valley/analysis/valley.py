@@ -31,8 +31,7 @@ def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
         for axis, points in _axes(path).items()
         for point in points
     ]
-    frame = pd.DataFrame(rows)
-    return frame.astype({"standard_error": float})
+    return pd.DataFrame(rows).astype({"standard_error": float})
 
 
 def _axes(path: Path) -> dict[str, list[dict[str, float]]]:
@@ -57,12 +56,5 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
     centre, several = mean(group["mean"]), len(group) > 1
     reach = sample_std(group["mean"]) if several else NORMAL * float(group["standard_error"].iloc[0])
     averages = {name: group[name].mean() for name in ("sentences", "mean_length", "lowest") if name in group}
-    spread = OVER_RUNS if several else OVER_SENTENCES
-    return {
-        "mean": centre,
-        "low": centre - reach,
-        "high": centre + reach,
-        "spread": spread,
-        "runs": len(group),
-        **averages,
-    }
+    band = {"low": centre - reach, "high": centre + reach, "spread": OVER_RUNS if several else OVER_SENTENCES}
+    return {"mean": centre, **band, "runs": len(group), **averages}

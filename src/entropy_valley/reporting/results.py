@@ -101,7 +101,3 @@ class Results:
             return Cell({"oracle": "100%", "ratio": "0%"}[name], shaded=shaded)
         text = formats.closure(row.gap_closure_mean, row.gap_closure_std, row.gap_closure_runs, row.runs)
         return Cell(text, row.gap_closure_runs > 0 and self.is_best(place, name, metric), shaded)
-
-    def delta(self, place: Place, name: str, metric: Metric) -> Cell:
-        """The method's lead over Fixed Ratio, signed."""
-        return Cell(formats.signed(self.row(place, name, metric).delta_ratio, metric.decimals))

@@ -98,9 +98,7 @@ def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: boo
         axes.set_ylabel(params.metric.label)
         axes.set_title(params.place(place.direction, place.testset))
         if last:  # beside the panels: within one it would lie over a line
-            handles, labels = axes.get_legend_handles_labels()
-            axes.legend(
-                handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5)
-            )  # the highest line first
+            handles, labels = (listed[::-1] for listed in axes.get_legend_handles_labels())  # the highest line first
+            axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5))
 
     return panel

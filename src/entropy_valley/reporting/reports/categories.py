@@ -13,8 +13,17 @@ from entropy_valley.experiment.studies import Study
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label
 from entropy_valley.reporting.report import run_files, testset_file
-from entropy_valley.reporting.reports.orders import Orders, run_heading
+from entropy_valley.reporting.reports.orders import DELTA, Orders, run_heading
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+NOTES = (
+    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
+    DELTA,
+    Note(
+        "SIG-Concentration: share of the total SIG of the all-mask canvas that the top 20 % of its slots have; our "
+        "definition."
+    ),
+)
 
 
 class Categories(Orders):
@@ -60,16 +69,12 @@ class Categories(Orders):
                 found.setdefault(row.category, {})[row.metric] = row.value
             heading = run_heading(params, key, found[OVERALL]["sentences"])
             rows = tuple(_category(params, name, found[name]) for name in found if name != OVERALL)
-            sections += [Section(rows, heading)]
-            sections += [Section((_category(params, OVERALL, found[OVERALL]),))]
+            sections += [Section(rows, heading), Section((_category(params, OVERALL, found[OVERALL]),))]
             correlations.append(_correlation(f"{other} − {main}", heading, found[OVERALL]))
         titles = (params.metric.label + " " + name for name in (other, main))
-        columns = (
-            Column("Category", align="l"),
-            Column("N", align="r"),
-            *map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p")),
-        )
-        return Table(columns, tuple(sections), (*_notes(), *correlations))
+        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
+        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
+        return Table(columns, tuple(sections), (*NOTES, *correlations))
 
 
 def _category(params: ChallengeParams, name: str, found: Mapping[str, float]) -> Group:
@@ -83,22 +88,7 @@ def _category(params: ChallengeParams, name: str, found: Mapping[str, float]) ->
 
 
 def _correlation(difference: str, heading: str, found: Mapping[str, float]) -> Note:
-    rho = found["spearman_rho"]
-    what = f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}"
-    values = (
-        formats.NOT_AVAILABLE
-        if pd.isna(rho)
-        else f"{formats.signed(rho, 4)}, two-sided p = {found['spearman_p']:.4f}, N = {found['sentences']:.0f}"
-    )
-    return Note(f"{what}: {values} ({heading}).")
-
-
-def _notes() -> tuple[Note, ...]:
-    return (
-        Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
-        Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided."),
-        Note(
-            "SIG-Concentration: share of the total SIG of the all-mask canvas that the top 20 % of its slots have; our "
-            "definition."
-        ),
-    )
+    values = formats.signed(found["spearman_rho"], 4)
+    if values != formats.NOT_AVAILABLE:
+        values += f", two-sided p = {found['spearman_p']:.4f}, N = {found['sentences']:.0f}"
+    return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")

@@ -170,9 +170,8 @@ def _panel(params: SelectorParams, line: pd.DataFrame, first: bool) -> Panel:
     def panel(axes: Axes) -> None:
         label = params.label("backbones", line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-        axes.axvline(
-            params.ratios["ratio"][direction], color=METHOD_COLOURS["ratio"], zorder=1, label=method("ratio").short
-        )
+        ratio, look = params.ratios["ratio"][direction], {"color": METHOD_COLOURS["ratio"], "zorder": 1}
+        axes.axvline(ratio, label=method("ratio").short, **look)
         _draw_grid(axes, params.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
         axes.set_title(params.place(direction, testset))
@@ -187,9 +186,8 @@ def _panel(params: SelectorParams, line: pd.DataFrame, first: bool) -> Panel:
 
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
-    foot = axes.get_xaxis_transform()
-    colour = METHOD_COLOURS["ev"]
-    axes.plot(ratios, [0.0] * len(ratios), "|", color=colour, transform=foot, markersize=12, label="EV's grid")
+    look = {"color": METHOD_COLOURS["ev"], "markersize": 12, "label": "EV's grid"}
+    axes.plot(ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), **look)
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:

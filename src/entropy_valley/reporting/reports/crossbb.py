@@ -85,8 +85,9 @@ def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ..
 
 def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
     scores = [results.score(place, name, metric, shaded=name == "ev") for name in METHODS]
-    delta, closure = results.delta(place, "ev", metric), results.closure(place, "ev", metric, shaded=True)
-    return Row((Cell(params.place(place.direction, place.testset)), *scores, delta, closure))
+    delta = formats.signed(results.row(place, "ev", metric).delta_ratio, metric.decimals)
+    closure = results.closure(place, "ev", metric, shaded=True)
+    return Row((Cell(params.place(place.direction, place.testset)), *scores, Cell(delta), closure))
 
 
 def _bars(axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, **look: str) -> None:

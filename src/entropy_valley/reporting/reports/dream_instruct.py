@@ -125,6 +125,7 @@ def _outputs(values: Mapping[str, float], metric: Metric) -> tuple[str, str, str
 def _notes(params: InstructParams, numbers: pd.DataFrame) -> tuple[Note, ...]:
     """The setting, and how to read the columns."""
     cell, reference = params.cells[0], _numbers(numbers, "", REFERENCE)
+    trained = all(variant.adapter for variant in params.variants.values())
     place, sentences = params.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     return (
         Note(f"{place}, {sentences}; reveal order {cell.order}, T = {cell.steps}; training seed {cell.seed}."),
@@ -134,11 +135,7 @@ def _notes(params: InstructParams, numbers: pd.DataFrame) -> tuple[Note, ...]:
             f"the references have {reference['mean_characters']:.2f}."
         ),
         Note("Oracle knows the reference's length: an upper bound."),
-        *(
-            []
-            if all(variant.adapter for variant in params.variants.values())
-            else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]
-        ),
+        *([] if trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
     )
 
 

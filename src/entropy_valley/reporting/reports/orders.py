@@ -1,5 +1,6 @@
 """The table of reveal orders on the same canvases: scores, lead over the main order, cost; then how far they span."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Sect
 from entropy_valley.scoring.metrics import Metric
 
 DASH = formats.NONE
+DELTA = Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided.")
 Numbers = Mapping[str, float]
 
 
@@ -60,11 +62,8 @@ class Orders(OfStudy, TableReport):
 
     def table(self, params: OrderParams, numbers: pd.DataFrame) -> Table:
         """For each run the main order and those guided by the source, the controls, and the spans."""
-        sections = [
-            section
-            for key, group in numbers.groupby(list(RUN), sort=False)
-            for section in _sections(params, key, group)
-        ]
+        runs = numbers.groupby(list(RUN), sort=False)
+        sections = itertools.chain.from_iterable(_sections(params, key, group) for key, group in runs)
         return Table(_columns(params), tuple(sections), _notes(params))
 
 
@@ -78,10 +77,8 @@ def _described(experiment: Experiment, name: str) -> dict[str, Any]:
 def run_heading(params: OrderParams, key: Sequence[str | int], sentences: float) -> str:
     """Backbone, direction, T, seed and number of sentences of a run."""
     backbone, direction, testset, steps, seed = key
-    place = params.place(str(direction), str(testset))
-    return (
-        f"{params.label('backbones', str(backbone))}, {place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
-    )
+    place = f"{params.label('backbones', str(backbone))}, {params.place(str(direction), str(testset))}"
+    return f"{place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
 
 
 def _columns(params: OrderParams) -> tuple[Column, ...]:
@@ -136,7 +133,7 @@ def _notes(params: OrderParams) -> tuple[Note, ...]:
     main = order_label(params.main, params.orders[params.main])
     return (
         Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step."),
-        Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided."),
+        DELTA,
         Note(f"Span: over {main} and the schedules guided by the source (those with SIG)."),
         Note(
             "Calls and slots: forward passes a sentence as the paper counts them, and the canvas slots in these; a "

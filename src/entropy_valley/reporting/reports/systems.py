@@ -61,9 +61,8 @@ class System:
             interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], decimals)
             return f"{interval}, {formats.p_statement(run['p_two_sided'], self.params.resamples)}"
         above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
-        return (
-            f"{formats.signed(self.mean['lead'], decimals)} ({above} above, {below} below 0 of {len(self.runs)} runs)"
-        )
+        lead = formats.signed(self.mean["lead"], decimals)
+        return f"{lead} ({above} above, {below} below 0 of {len(self.runs)} runs)"
 
     def cost(self) -> str:
         text = self.number("cost", 2)
@@ -72,6 +71,9 @@ class System:
     def closure(self) -> str:
         counted = sum(not pd.isna(run["closure"]) for run in self.runs)
         return formats.closure(self.mean["closure"], self.std["closure"], counted, len(self.runs))
+
+    def untouched(self) -> str:
+        return formats.percent(self.mean["untouched"], self.std["untouched"])
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
@@ -85,7 +87,6 @@ class System:
 
 Cells = Callable[[System], str]
 
-
 COLUMNS: dict[str, tuple[Column, Cells]] = {
     "order": (Column("Order"), lambda system: system.key["order"]),
     "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
@@ -98,10 +99,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
-    "untouched": (
-        Column("Untouched", align="r"),
-        lambda system: formats.percent(system.mean["untouched"], system.std["untouched"]),
-    ),
+    "untouched": (Column("Untouched", align="r"), System.untouched),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
 }

@@ -120,18 +120,10 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
     heights = spread([(point.row.mean - low) / (high - low) for point in points], gap)
     for (name, look, row), height in zip(points, heights, strict=True):
         line = {"arrowstyle": "-", "color": faint(look["color"]), "linewidth": 0.6, "relpos": (0, 0.5)}
-        axes.annotate(
-            name,
-            (right if row.method == "oracle" else row.passes, row.mean),
-            (1.1, height),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=7,
-            fontweight="bold" if row.method in METHOD_COLOURS else "normal",
-            arrowprops={**line, "shrinkA": 12, "shrinkB": 2},
-            annotation_clip=False,
-            zorder=1,
-        )
+        point = (right if row.method == "oracle" else row.passes, row.mean)
+        font = {"va": "center", "fontsize": 7, "fontweight": "bold" if row.method in METHOD_COLOURS else "normal"}
+        beside = {"textcoords": "axes fraction", "annotation_clip": False, "zorder": 1}
+        axes.annotate(name, point, (1.1, height), arrowprops={**line, "shrinkA": 12, "shrinkB": 2}, **font, **beside)
         places = [1.05, 1.09] if row.method == "oracle" else [1.07]
         axes.plot(places, [height] * len(places), transform=axes.transAxes, clip_on=False, markersize=SIZE, **look)
 
