@@ -53,7 +53,6 @@ include: "workflow/rules/canvas.smk"
 include: "workflow/rules/decoding.smk"
 include: "workflow/rules/scoring.smk"
 include: "workflow/rules/reports.smk"
-include: "workflow/rules/audit.smk"
 
 
 rule all:

@@ -80,10 +80,8 @@ rule sig_concentration:
 rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
-        **CHECKPOINT,
+        **METHOD_FILES,
         testset=rules.testset.output,
-        statistics=statistics_of,
-        length_head=length_head_of,
     output:
         update(f"{TESTED}/{{method}}/canvas.jsonl"),
     log:
@@ -96,12 +94,8 @@ rule canvas:
     resources:
         gpu=canvas_gpu,
     params:
+        **METHOD_PARAMS,
         spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        statistics=statistics_option,
-        length_head=length_head_option,
-        options=DEVICE_OPTIONS,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
         " {params.statistics} {params.length_head}"

@@ -92,6 +92,9 @@ def backbone_ready(wildcards):
 # The checkpoint as inputs of a job that loads it, and the params with which MODEL_OPTIONS names it.
 CHECKPOINT = dict(adapter=adapter_of, backbone=backbone_ready)
 MODEL_PARAMS = dict(backbone=backbone_folder, adapter=adapter_option, options=DEVICE_OPTIONS)
+# The same of a job that runs a length method: some read a file of their run.
+METHOD_FILES = dict(**CHECKPOINT, statistics=statistics_of, length_head=length_head_of)
+METHOD_PARAMS = dict(**MODEL_PARAMS, statistics=statistics_option, length_head=length_head_option)
 
 
 def by_direction(wildcards, paths):

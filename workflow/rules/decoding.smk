@@ -36,10 +36,8 @@ rule latency:
     It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
-        **CHECKPOINT,
+        **METHOD_FILES,
         testset=rules.testset.output,
-        statistics=statistics_of,
-        length_head=length_head_of,
     output:
         update(f"{CELL}/latency.json"),
     log:
@@ -52,12 +50,8 @@ rule latency:
     resources:
         gpu=GPU,
     params:
+        **METHOD_PARAMS | dict(options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store")),
         spec=lambda w: jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps)),
-        backbone=backbone_folder,
-        adapter=adapter_option,
-        statistics=statistics_option,
-        length_head=length_head_option,
-        options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store"),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
         f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"

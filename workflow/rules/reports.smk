@@ -79,3 +79,15 @@ rule figure:
     shell:
         "python workflow/scripts/report.py {params.report} {params.params:q}"
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+
+
+localrules:
+    audit,
+
+
+rule audit:
+    """List every cell, done or missing. Always runs: it inspects files that are no inputs."""
+    log:
+        f"{R}/logs/audit.log",
+    run:
+        audit.report(EXPERIMENT, f"{R}/audit/matrix.tsv", log[0])

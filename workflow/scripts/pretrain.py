@@ -10,12 +10,9 @@ from entropy_valley import errors
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
-    parser.add_argument(
-        "--corpus", type=_named_path, nargs="+", required=True, metavar="DIRECTION=PATH", help="train.jsonl files"
-    )
-    parser.add_argument(
-        "--dev", type=_named_path, nargs="+", required=True, metavar="DIRECTION=PATH", help="dev.jsonl files"
-    )
+    named = {"type": _named_path, "nargs": "+", "required": True, "metavar": "DIRECTION=PATH"}
+    parser.add_argument("--corpus", help="train.jsonl files", **named)
+    parser.add_argument("--dev", help="dev.jsonl files", **named)
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder, written whole")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files")

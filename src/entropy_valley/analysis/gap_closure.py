@@ -1,21 +1,10 @@
 """Gap closure: which share of Oracle's lead over Fixed Ratio a method recovers, run by run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
-
-
-@dataclass(frozen=True)
-class GapClosure:
-    """Mean and sample standard deviation over the runs that have a gap; NaN where too few of them do."""
-
-    mean: float
-    std: float
-    counted: int
-    runs: int
 
 
 def gap_closures(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> np.ndarray:
@@ -29,11 +18,15 @@ def gap_closures(method: Sequence[float], ratio: Sequence[float], oracle: Sequen
     return np.divide(method - ratio, gap, out=np.full(gap.shape, np.nan), where=open_gap)
 
 
-def gap_closure(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> GapClosure:
-    """The closures of the runs, aggregated; seeds are runs, never more sentences of one run."""
+def gap_closure(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> dict[str, float]:
+    """``gap_closure_mean`` and ``gap_closure_std`` (sample) over the runs that have a gap; NaN where too few have one.
+
+    ``gap_closure_runs`` is their number. Seeds are runs, never more sentences of one run.
+    """
     closures = gap_closures(method, ratio, oracle)
     counted = closures[~np.isnan(closures)]
-    return GapClosure(mean(counted), sample_std(counted), len(counted), len(closures))
+    aggregated = {"mean": mean(counted), "std": sample_std(counted), "runs": len(counted)}
+    return {f"gap_closure_{name}": value for name, value in aggregated.items()}
 
 
 def mean(values: Sequence[float]) -> float:

@@ -44,9 +44,8 @@ def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> Figure:
     """
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width * len(panels), height))
-        for letter, axes, panel in zip(
-            "ABCDEFGH", figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=False
-        ):
+        row = figure.subplots(1, len(panels), squeeze=False)[0]
+        for letter, axes, panel in zip("ABCDEFGH", row, panels, strict=False):
             panel(axes)
             if len(panels) > 1:
                 axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")

@@ -10,19 +10,11 @@ from matplotlib.axes import Axes
 
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.reporting import formats
+from entropy_valley.reporting import formats, style
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import FigureReport
 from entropy_valley.reporting.results import Place, Results, by_kind, require_one_backbone
-from entropy_valley.reporting.style import (
-    BACKBONE_COLOURS,
-    BACKBONE_MARKERS,
-    BAND,
-    METHOD_COLOURS,
-    METHOD_MARKERS,
-    Panel,
-    faint,
-)
+from entropy_valley.reporting.style import Panel
 
 SPAN = 0.72  # of the unit between two directions that the points of one fill
 
@@ -101,19 +93,19 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
 
 def _method(params: Params, results: Results, name: str) -> Series:
     rows = [results.row(place, name, params.metric) for place in results.places]
-    return Series(method(name).short, METHOD_COLOURS[name], METHOD_MARKERS[name], rows)
+    return Series(method(name).short, style.METHOD_COLOURS[name], style.METHOD_MARKERS[name], rows)
 
 
 def _behind(series: Series) -> Series:
     """Points that another panel is about: pale, and named there."""
-    return series._replace(label=None, colour=faint(series.colour))
+    return series._replace(label=None, colour=style.faint(series.colour))
 
 
 def _backbone(params: Params, results: Results, beams: Results, backbone: str) -> Series:
     """An autoregressive system on the places of the others."""
     index = beams.backbones.index(backbone)
     rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], params.metric) for place in results.places]
-    colour, marker = (those[index % len(those)] for those in (BACKBONE_COLOURS, BACKBONE_MARKERS))
+    colour, marker = (those[index % len(those)] for those in (style.BACKBONE_COLOURS, style.BACKBONE_MARKERS))
     return Series(params.label("backbones", backbone), colour, marker, rows)
 
 
@@ -132,7 +124,7 @@ def _points(axes: Axes, series: Sequence[Series]) -> None:
 def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:
     """What the number above the points measures, behind them."""
     edges, known = (position - SPAN / 2, position + SPAN / 2), axes.get_legend_handles_labels()[1]
-    axes.fill_between(edges, low, high, color=BAND, linewidth=0, label="" if label in known else label)
+    axes.fill_between(edges, low, high, color=style.BAND, linewidth=0, label="" if label in known else label)
 
 
 def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
