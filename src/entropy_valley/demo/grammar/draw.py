@@ -4,50 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
-from entropy_valley.demo.grammar.inflection import Verb
-from entropy_valley.demo.grammar.meaning import (
-    ME,
-    SUBJECTS,
-    US,
-    Action,
-    Change,
-    Clause,
-    Command,
-    Conditional,
-    NounPhrase,
-    ObjectPronoun,
-    Pronoun,
-    Question,
-    Reason,
-    State,
-    Statement,
-    Tap,
-    Utterance,
-)
-from entropy_valley.demo.grammar.modifiers import (
-    ADJECTIVES,
-    CLOCK,
-    COMPANY,
-    CONJUNCTIONS,
-    HABITS,
-    LABELS,
-    LONG_OPENERS,
-    MANNERS,
-    MEASURES,
-    OPENERS,
-    PAST,
-    QUESTIONS,
-    TIMES,
-    Adjective,
-    Opener,
-)
+from entropy_valley.demo.grammar import meaning, modifiers
+from entropy_valley.demo.grammar.meaning import Action, NounPhrase, Pronoun
 from entropy_valley.demo.grammar.nouns import CITIES, NOUNS, PEOPLE, PLACES, PRODUCT, Noun, Words
-from entropy_valley.demo.grammar.verbs import DITRANSITIVE, VERBS
+from entropy_valley.demo.grammar.verbs import DITRANSITIVE, INVOLUNTARY, VERBS, Verb
 
-_YOU = SUBJECTS[-1]
+_YOU = meaning.SUBJECTS[-1]
 _PERSONS = tuple(noun for noun in NOUNS if "p" in noun.kinds)
 _OBJECTS = {verb: tuple(noun for noun in NOUNS if set(noun.kinds) & set(verb.objects)) for verb in VERBS + DITRANSITIVE}
-_ATTRIBUTES = {noun: tuple(adj for adj in ADJECTIVES if set(adj.kinds) & set(noun.kinds)) for noun in NOUNS}
+_ATTRIBUTES = {noun: tuple(adj for adj in modifiers.ADJECTIVES if set(adj.kinds) & set(noun.kinds)) for noun in NOUNS}
 _PREDICATES = {noun: tuple(adj for adj in adjectives if adj.predicate) for noun, adjectives in _ATTRIBUTES.items()}
 _DESCRIBED = tuple(noun for noun, adjectives in _PREDICATES.items() if adjectives)
 _DETERMINERS = {"the": 8, "a": 3, "this": 2, "my": 2, "our": 1, "your": 2, "number": 2}
@@ -55,69 +20,71 @@ _MOODS = {"present": 8, "perfect": 3, "can": 2, "cannot": 2, "must": 2, "should"
 _HEADINGS = ("#PRS_ORG#", "#PRODUCT#")
 
 
-def utterance(rng: Random) -> Utterance:
+def utterance(rng: Random) -> meaning.Utterance:
     """One sentence's meaning."""
     kind = rng.random()
     if kind < 0.32:
         return _command(rng)
     if kind < 0.35:
-        return Tap(rng.choice(LABELS), rng.choice(("", *_HEADINGS)), rng.random() < 0.5)
+        return meaning.Tap(rng.choice(modifiers.LABELS), rng.choice(("", *_HEADINGS)), rng.random() < 0.5)
     if kind < 0.75:
-        return Statement(_clause(rng), _opener(rng))
+        return meaning.Statement(_clause(rng), _opener(rng))
     if kind < 0.9:
         return _question(rng)
     if kind < 0.97:
         return _conditional(rng)
-    return Reason(_action(rng, brief=True), _action(rng, brief=True))
+    return meaning.Reason(_action(rng, brief=True), _action(rng, brief=True))
 
 
-def _command(rng: Random, brief: bool = False) -> Command:
+def _command(rng: Random, brief: bool = False) -> meaning.Command:
     negative = rng.random() < 0.12
     action = _action(rng, subject=_YOU, moods=("imperative",), brief=brief, negative=negative)
-    return Command(action, polite=rng.random() < 0.35, negative=negative)
+    return meaning.Command(action, polite=rng.random() < 0.35, negative=negative)
 
 
-def _question(rng: Random) -> Question:
+def _question(rng: Random) -> meaning.Question:
     if rng.random() < 0.5:
         clause = _clause(rng)
-        return Question(clause) if getattr(clause, "mood", "") != "cannot" else Question(_state(rng))
-    word = rng.choice(QUESTIONS)
-    return Question(_action(rng, moods=("present", "must", "want", "will"), timed=False), word)
+        return meaning.Question(clause) if getattr(clause, "mood", "") != "cannot" else meaning.Question(_state(rng))
+    word = rng.choice(modifiers.QUESTIONS)
+    return meaning.Question(_action(rng, moods=("present", "must", "want", "will"), timed=False), word)
 
 
-def _conditional(rng: Random) -> Conditional:
+def _conditional(rng: Random) -> meaning.Conditional:
     kind = rng.random()
     if kind < 0.25:
-        main = Tap(rng.choice(LABELS), rng.choice(("", "", *_HEADINGS)), rng.random() < 0.3)
+        main = meaning.Tap(rng.choice(modifiers.LABELS), rng.choice(("", "", *_HEADINGS)), rng.random() < 0.3)
     else:
         main = _command(rng, brief=True) if kind < 0.6 else _action(rng, moods=("can", "must", "will"), brief=True)
-    return Conditional(rng.choice(CONJUNCTIONS), _action(rng, moods=("present", "want"), brief=True), main)
+    conjunction = rng.choice(modifiers.CONJUNCTIONS)
+    return meaning.Conditional(conjunction, _action(rng, moods=("present", "want"), brief=True), main)
 
 
-def _clause(rng: Random) -> Clause:
+def _clause(rng: Random) -> meaning.Clause:
     kind = rng.random()
     if kind < 0.8:
         return _action(rng)
     return _state(rng) if kind < 0.88 else _change(rng)
 
 
-def _opener(rng: Random) -> Opener | None:
+def _opener(rng: Random) -> modifiers.Opener | None:
     """Rarely one whose length differs much between languages: the outliers of the corpus."""
     kind = rng.random()
     if kind < 0.06:
-        return rng.choice(LONG_OPENERS)
-    return rng.choice(OPENERS) if kind < 0.22 else None
+        return rng.choice(modifiers.LONG_OPENERS)
+    return rng.choice(modifiers.OPENERS) if kind < 0.22 else None
 
 
-def _state(rng: Random) -> State:
+def _state(rng: Random) -> meaning.State:
     noun = rng.choice(_DESCRIBED)
-    return State(NounPhrase(noun, rng.choice(("the", "this", "my", "our", "your"))), rng.choice(_PREDICATES[noun]))
+    subject = NounPhrase(noun, rng.choice(("the", "this", "my", "our", "your")))
+    return meaning.State(subject, rng.choice(_PREDICATES[noun]))
 
 
-def _change(rng: Random) -> Change:
+def _change(rng: Random) -> meaning.Change:
     city = rng.choice(CITIES) if rng.random() < 0.4 else None
     mood = rng.choice(("present", "perfect", "will"))
-    return Change(rng.choice(MEASURES), city, rng.random() < 0.5, rng.randint(2, 99), mood)
+    return meaning.Change(rng.choice(modifiers.MEASURES), city, rng.random() < 0.5, rng.randint(2, 99), mood)
 
 
 def _action(
@@ -137,7 +104,8 @@ def _action(
     recipient = _recipient(rng, spoken) if verb in DITRANSITIVE else None
     target = _object(rng, verb, negative or mood == "cannot")
     place, manner = (None, None) if brief else _circumstance(rng)
-    action = Action(spoken, verb, target, mood, recipient, _time(rng, mood, brief) if timed else None, place, manner)
+    time = _time(rng, mood, brief) if timed else None
+    action = Action(spoken, verb, target, mood, recipient, time, place, manner)
     return action if _distinct(action) else _action(rng, subject, moods, brief, timed, negative)
 
 
@@ -150,22 +118,24 @@ def _distinct(action: Action) -> bool:
 
 def _possible(verb: Verb, mood: str) -> bool:
     """Whether a verb has this mood: only voluntary ones have modals, and the perfect needs a 了 in the template."""
-    return (verb.voluntary or mood in ("present", "perfect")) and (mood != "perfect" or "{le}" in verb.zh)
+    if mood == "perfect":
+        return "{le}" in verb.zh
+    return mood == "present" or verb.en.base not in INVOLUNTARY
 
 
 def _subject(rng: Random) -> Pronoun | NounPhrase | Words:
     kind = rng.random()
     if kind < 0.45:
-        return rng.choice(SUBJECTS)
+        return rng.choice(meaning.SUBJECTS)
     if kind < 0.75:
         return rng.choice(PEOPLE)
     return NounPhrase(rng.choice(_PERSONS), rng.choice(("the", "the", "my", "our")))
 
 
-def _recipient(rng: Random, subject: Pronoun | NounPhrase | Words) -> NounPhrase | Words | ObjectPronoun:
+def _recipient(rng: Random, subject: Pronoun | NounPhrase | Words) -> NounPhrase | Words | meaning.ObjectPronoun:
     kind = rng.random()
     if kind < 0.4 and not (isinstance(subject, Pronoun) and subject.person in (0, 2)):
-        return rng.choice((ME, US))
+        return rng.choice((meaning.ME, meaning.US))
     return rng.choice(PEOPLE) if kind < 0.7 else NounPhrase(rng.choice(_PERSONS), rng.choice(("the", "my", "your")))
 
 
@@ -186,7 +156,7 @@ def _determiner(rng: Random, noun: Noun, negative: bool) -> str:
     return str(rng.randint(2, 30)) if determiner == "number" else determiner
 
 
-def _attribute(rng: Random, noun: Noun) -> Adjective | None:
+def _attribute(rng: Random, noun: Noun) -> modifiers.Adjective | None:
     adjectives = _ATTRIBUTES[noun]
     return rng.choice(adjectives) if adjectives and rng.random() < 0.18 else None
 
@@ -195,10 +165,10 @@ def _time(rng: Random, mood: str, brief: bool) -> Words | None:
     if rng.random() > (0.15 if brief else 0.4):
         return None
     if mood == "perfect":
-        return rng.choice(PAST)
+        return rng.choice(modifiers.PAST)
     if mood == "present":
-        return rng.choice(HABITS)
-    return rng.choice(TIMES if rng.random() < 0.75 else CLOCK)
+        return rng.choice(modifiers.HABITS)
+    return rng.choice(modifiers.TIMES if rng.random() < 0.75 else modifiers.CLOCK)
 
 
 def _circumstance(rng: Random) -> tuple[Words | None, Words | None]:
@@ -206,8 +176,8 @@ def _circumstance(rng: Random) -> tuple[Words | None, Words | None]:
     if kind < 0.12:
         return rng.choice(PLACES), None
     if kind < 0.15:
-        return None, rng.choice(COMPANY)
-    return None, rng.choice(MANNERS) if kind < 0.18 else None
+        return None, rng.choice(modifiers.COMPANY)
+    return None, rng.choice(modifiers.MANNERS) if kind < 0.18 else None
 
 
 def _weighted(rng: Random, weights: dict[str, int]) -> str:

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 import re
 
-from entropy_valley.demo.grammar.meaning import (
-    Action,
-    Change,
-    Clause,
-    Command,
-    Conditional,
-    NounPhrase,
-    ObjectPronoun,
-    Participant,
-    Question,
-    Reason,
-    State,
-    Statement,
-    Tap,
-    Utterance,
-    capitalised,
-    join,
-)
+from entropy_valley.demo.grammar import meaning
+from entropy_valley.demo.grammar.meaning import capitalised, join
 from entropy_valley.demo.grammar.modifiers import MODALS
 
 _ELISION = re.compile(r"\b([jnmld]|qu)[ea] (?=[aeiouéèêàâhAEIOUÉ])")
@@ -38,29 +22,29 @@ _VOWELS = tuple("aeiouéèêhAEIOUÉ")
 _AVOIR = ("ai", "a", "avons", "avez")
 
 
-def sentence(utterance: Utterance) -> str:
+def sentence(utterance: meaning.Utterance) -> str:
     """The French sentence with elisions, a capital letter and a full stop or question mark."""
     text = _ELISION.sub(r"\1'", _text(utterance)).replace("à le ", "au ").replace("si il ", "s'il ")
-    return capitalised(text) + (" ?" if isinstance(utterance, Question) else ".")
+    return capitalised(text) + (" ?" if isinstance(utterance, meaning.Question) else ".")
 
 
-def _text(utterance: Utterance) -> str:
+def _text(utterance: meaning.Utterance) -> str:
     match utterance:
-        case Command() | Tap():
+        case meaning.Command() | meaning.Tap():
             return _order(utterance)
-        case Statement(clause, opener):
+        case meaning.Statement(clause, opener):
             return join(opener.fr if opener else "", _clause(clause))
-        case Question(clause, word):
+        case meaning.Question(clause, word):
             return join(word.fr if word else "", "est-ce que", _clause(clause))
-        case Conditional(conjunction, condition, main):
-            rest = _clause(main) if isinstance(main, Action) else _order(main)
+        case meaning.Conditional(conjunction, condition, main):
+            rest = _clause(main) if isinstance(main, meaning.Action) else _order(main)
             return f"{conjunction.fr.lower()} {_clause(condition)}, {rest}"
-        case Reason(clause, reason):
+        case meaning.Reason(clause, reason):
             return f"{_clause(clause)} parce que {_clause(reason)}"
 
 
-def _order(order: Command | Tap) -> str:
-    if isinstance(order, Tap):
+def _order(order: meaning.Command | meaning.Tap) -> str:
+    if isinstance(order, meaning.Tap):
         verb = "veuillez appuyer" if order.polite else "appuyez"
         return join(f"sous {order.heading}," if order.heading else "", verb, "sur", order.label.fr)
     action, verb = order.action, order.action.verb.fr
@@ -74,17 +58,17 @@ def _order(order: Command | Tap) -> str:
     return join(*words, verb.particle, _rest(action))
 
 
-def _clause(clause: Clause) -> str:
+def _clause(clause: meaning.Clause) -> str:
     match clause:
-        case State(subject, adjective):
+        case meaning.State(subject, adjective):
             return f"{_noun_phrase(subject)} est {_agreeing(adjective.fr, subject)}"
-        case Change():
+        case meaning.Change():
             return _change(clause)
-        case Action():
+        case meaning.Action():
             return join(_any(clause.subject), _predicate(clause), clause.verb.fr.particle, _rest(clause))
 
 
-def _predicate(action: Action) -> str:
+def _predicate(action: meaning.Action) -> str:
     """The verb with its auxiliary, clitic and negation."""
     verb, clitic = action.verb.fr, _clitic(action)
     if action.mood == "present":
@@ -96,7 +80,7 @@ def _predicate(action: Action) -> str:
     return join(f"ne {finite} pas" if modal.negative else finite, clitic, verb.infinitive)
 
 
-def _change(clause: Change) -> str:
+def _change(clause: meaning.Change) -> str:
     present, participle, infinitive = (
         ("augmente", "augmenté", "augmenter") if clause.rises else ("diminue", "diminué", "diminuer")
     )
@@ -109,26 +93,26 @@ def _change(clause: Change) -> str:
     return f"{subject} {verb} de {clause.percent}%"
 
 
-def _clitic(action: Action) -> str:
-    return action.recipient.fr if isinstance(action.recipient, ObjectPronoun) else ""
+def _clitic(action: meaning.Action) -> str:
+    return action.recipient.fr if isinstance(action.recipient, meaning.ObjectPronoun) else ""
 
 
-def _rest(action: Action) -> str:
-    spoken = action.recipient and not isinstance(action.recipient, ObjectPronoun)
+def _rest(action: meaning.Action) -> str:
+    spoken = action.recipient and not isinstance(action.recipient, meaning.ObjectPronoun)
     recipient = f"à {_any(action.recipient)}" if spoken else ""
     adverbials = (words.fr for words in (action.manner, action.place, action.time) if words)
     return join(_any(action.object), recipient, *adverbials)
 
 
-def _any(phrase: Participant) -> str:
-    return _noun_phrase(phrase) if isinstance(phrase, NounPhrase) else phrase.fr
+def _any(phrase: meaning.Participant) -> str:
+    return _noun_phrase(phrase) if isinstance(phrase, meaning.NounPhrase) else phrase.fr
 
 
-def _agreeing(forms: tuple[str, str, str, str], phrase: NounPhrase) -> str:
+def _agreeing(forms: tuple[str, str, str, str], phrase: meaning.NounPhrase) -> str:
     return forms[(phrase.noun.fr_gender == "f") + 2 * phrase.plural]
 
 
-def _noun_phrase(phrase: NounPhrase) -> str:
+def _noun_phrase(phrase: meaning.NounPhrase) -> str:
     noun = phrase.noun.fr_plural if phrase.plural else phrase.noun.fr
     words = noun
     if phrase.adjective:
@@ -137,7 +121,7 @@ def _noun_phrase(phrase: NounPhrase) -> str:
     return f"{_determiner(phrase, words)} {words}"
 
 
-def _determiner(phrase: NounPhrase, following: str) -> str:
+def _determiner(phrase: meaning.NounPhrase, following: str) -> str:
     if phrase.plural:
         return phrase.determiner
     determiner = _DETERMINERS[phrase.determiner][phrase.noun.fr_gender == "f"]

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from entropy_valley.demo.grammar.meaning import (
-    Action,
-    Change,
-    Clause,
-    Command,
-    Conditional,
-    NounPhrase,
-    ObjectPronoun,
-    Participant,
-    Question,
-    Reason,
-    State,
-    Statement,
-    Tap,
-    Utterance,
-    capitalised,
-    join,
-)
+from entropy_valley.demo.grammar import meaning
+from entropy_valley.demo.grammar.meaning import capitalised, join
 from entropy_valley.demo.grammar.modifiers import MODALS
 
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
@@ -33,71 +17,72 @@ _EIN_WORDS = {"a": "ein", "my": "mein", "our": "unser", "your": "Ihr"}
 _HABEN = ("habe", "hat", "haben")
 
 
-def sentence(utterance: Utterance) -> str:
+def sentence(utterance: meaning.Utterance) -> str:
     """The German sentence with a capital letter and a full stop or question mark."""
-    end = "?" if isinstance(utterance, Question) else "."
+    end = "?" if isinstance(utterance, meaning.Question) else "."
     return capitalised(_text(utterance)) + end
 
 
-def _text(utterance: Utterance) -> str:
+def _text(utterance: meaning.Utterance) -> str:
     match utterance:
-        case Command() | Tap():
+        case meaning.Command() | meaning.Tap():
             return _order(utterance)
-        case Statement(clause, None):
+        case meaning.Statement(clause, None):
             return _clause(clause, "main")
-        case Statement(clause, opener):
+        case meaning.Statement(clause, opener):
             text = _clause(clause, opener.order)
             return f"{opener.de} {capitalised(text) if opener.order == 'main' else text}"
-        case Question(clause, word):
+        case meaning.Question(clause, word):
             return join(word.de if word else "", _clause(clause, "inverted"))
-        case Conditional(conjunction, condition, main):
-            rest = _clause(main, "inverted") if isinstance(main, Action) else _order(main, first=False)
+        case meaning.Conditional(conjunction, condition, main):
+            rest = _clause(main, "inverted") if isinstance(main, meaning.Action) else _order(main, first=False)
             return f"{conjunction.de} {_clause(condition, 'final')}, {rest}"
-        case Reason(clause, reason):
+        case meaning.Reason(clause, reason):
             return f"{_clause(clause, 'main')}, weil {_clause(reason, 'final')}"
 
 
-def _order(order: Command | Tap, first: bool = True) -> str:
+def _order(order: meaning.Command | meaning.Tap, first: bool = True) -> str:
     """An imperative; *bitte* begins a sentence, else it follows the verb."""
     before, after = ("bitte", "") if first else ("", "bitte")
     if not order.polite:
         before = after = ""
-    if isinstance(order, Tap):
+    if isinstance(order, meaning.Tap):
         heading = f"unter {order.heading}" if order.heading else ""
         return join(before, "tippen Sie", after, heading, "auf", order.label.de)
     verb = order.action.verb.de
     return join(before, verb.base, "Sie", _middle(order.action, order.negative, after), verb.particle)
 
 
-def _clause(clause: Clause, order: str) -> str:
+def _clause(clause: meaning.Clause, order: str) -> str:
     """The clause with its finite verb second (``main``), first (``inverted``) or last (``final``)."""
     subject, finite, middle, tail = _parts(clause)
     if order == "main":
         return join(subject, finite, middle, tail)
     if order == "inverted":
         return join(finite, subject, middle, tail)
-    if isinstance(clause, Action) and clause.mood == "present":
+    if isinstance(clause, meaning.Action) and clause.mood == "present":
         return join(subject, middle, _attached(tail, finite))
     return join(subject, middle, tail, finite)
 
 
-def _parts(clause: Clause) -> tuple[str, str, str, str]:
+def _parts(clause: meaning.Clause) -> tuple[str, str, str, str]:
     """Subject, finite verb, the words between them and the end of the clause, and its last words."""
     match clause:
-        case State(subject, adjective):
+        case meaning.State(subject, adjective):
             return _noun_phrase(subject, NOMINATIVE), "ist", "", adjective.de
-        case Change():
+        case meaning.Change():
             return _change(clause)
-        case Action(mood="present"):
+        case meaning.Action(mood="present"):
             return _subject(clause), _present(clause), _middle(clause), clause.verb.de.particle
-        case Action(mood="perfect"):
-            return _subject(clause), _form(_HABEN, clause), _middle(clause), clause.verb.de.participle
-        case Action(mood=mood):
+        case meaning.Action(mood="perfect", verb=verb):
+            participle = _attached(verb.de.particle, verb.de.participle)
+            return _subject(clause), _form(_HABEN, clause), _middle(clause), participle
+        case meaning.Action(mood=mood):
             modal = MODALS[mood]
             return _subject(clause), _form(modal.de, clause), _middle(clause, modal.negative), _infinitive(clause)
 
 
-def _change(clause: Change) -> tuple[str, str, str, str]:
+def _change(clause: meaning.Change) -> tuple[str, str, str, str]:
     present, participle, infinitive = (
         ("steigt", "gestiegen", "steigen") if clause.rises else ("sinkt", "gesunken", "sinken")
     )
@@ -111,20 +96,20 @@ def _change(clause: Change) -> tuple[str, str, str, str]:
     return subject, finite, middle, tail
 
 
-def _subject(action: Action) -> str:
+def _subject(action: meaning.Action) -> str:
     return _any(action.subject, NOMINATIVE)
 
 
-def _form(forms: tuple[str, str, str], action: Action) -> str:
+def _form(forms: tuple[str, str, str], action: meaning.Action) -> str:
     return forms[min(action.person, 2)]
 
 
-def _present(action: Action) -> str:
+def _present(action: meaning.Action) -> str:
     verb = action.verb.de
     return _form((verb.first, verb.third, verb.base), action)
 
 
-def _infinitive(action: Action) -> str:
+def _infinitive(action: meaning.Action) -> str:
     return _attached(action.verb.de.particle, action.verb.de.base)
 
 
@@ -133,24 +118,24 @@ def _attached(particle: str, verb: str) -> str:
     return join(particle, verb) if " " in particle else particle + verb
 
 
-def _middle(action: Action, negative: bool = False, please: str = "") -> str:
+def _middle(action: meaning.Action, negative: bool = False, please: str = "") -> str:
     """Weak pronoun, *bitte*, time, recipient, object, negation, place or manner, in this order."""
     recipient = _any(action.recipient, DATIVE) if action.recipient else ""
-    preposition = action.verb.de.preposition
+    preposition = action.verb.de_preposition
     target = join(preposition, _any(action.object, ACCUSATIVE))
     no = "nicht" if negative else ""
     time, place, manner = (words.de if words else "" for words in (action.time, action.place, action.manner))
     already = "schon" if action.mood == "perfect" else ""
-    weak, full = (recipient, "") if isinstance(action.recipient, ObjectPronoun) else ("", recipient)
+    weak, full = (recipient, "") if isinstance(action.recipient, meaning.ObjectPronoun) else ("", recipient)
     patient = (no, target) if preposition else (target, no)
     return join(weak, please, time, already, full, *patient, place, manner)
 
 
-def _any(phrase: Participant, case: int) -> str:
-    return _noun_phrase(phrase, case) if isinstance(phrase, NounPhrase) else phrase.de
+def _any(phrase: meaning.Participant, case: int) -> str:
+    return _noun_phrase(phrase, case) if isinstance(phrase, meaning.NounPhrase) else phrase.de
 
 
-def _noun_phrase(phrase: NounPhrase, case: int) -> str:
+def _noun_phrase(phrase: meaning.NounPhrase, case: int) -> str:
     noun, gender = phrase.noun, phrase.noun.de_gender
     if phrase.plural:
         adjective = phrase.adjective.de + _STRONG_PLURAL[case] if phrase.adjective else ""

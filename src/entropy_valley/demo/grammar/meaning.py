@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from entropy_valley.demo.grammar.inflection import Verb
-from entropy_valley.demo.grammar.modifiers import Adjective, Measure, Opener
+from entropy_valley.demo.grammar.modifiers import Adjective, Opener
 from entropy_valley.demo.grammar.nouns import Noun, Words
+from entropy_valley.demo.grammar.verbs import Verb
 
 
 class Pronoun(NamedTuple):
@@ -91,7 +91,7 @@ class State:
 class Change:
     """A quantity rises or falls by a percentage; ``mood`` is present, perfect or will."""
 
-    measure: Measure
+    measure: Words
     city: Words | None
     rises: bool
     percent: int

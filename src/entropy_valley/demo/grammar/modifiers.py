@@ -42,15 +42,6 @@ class Opener(NamedTuple):
     order: str
 
 
-class Measure(NamedTuple):
-    """Something that rises and falls, always with the definite article."""
-
-    en: str
-    zh: str
-    de: str
-    fr: str
-
-
 def _regular(stem: str, feminine: str = "e") -> tuple[str, str, str, str]:
     return stem, stem + feminine, stem + "s", stem + feminine + "s"
 
@@ -73,8 +64,6 @@ ADJECTIVES = (
     Adjective("mp", "reliable", "可靠", "zuverlässig", _regular("fiable", ""), False, "reliable"),
 )
 
-PRESENT = "present"
-PERFECT = "perfect"
 MODALS = {
     "can": Modal("can", "可以", ("kann", "kann", "können"), ("peux", "peut", "pouvons", "pouvez")),
     "cannot": Modal("cannot", "不能", ("kann", "kann", "können"), ("peux", "peut", "pouvons", "pouvez"), True),
@@ -147,7 +136,7 @@ LONG_OPENERS = (
 )
 
 MEASURES = (
-    Measure("price", "价格", "der Preis", "le prix"),
-    Measure("rent", "租金", "die Miete", "le loyer"),
-    Measure("demand", "需求", "die Nachfrage", "la demande"),
+    Words("price", "价格", "der Preis", "le prix"),
+    Words("rent", "租金", "die Miete", "le loyer"),
+    Words("demand", "需求", "die Nachfrage", "la demande"),
 )

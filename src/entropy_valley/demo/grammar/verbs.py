@@ -2,209 +2,107 @@
 
 from __future__ import annotations
 
-from entropy_valley.demo.grammar.inflection import English, French, German, Verb
+from typing import NamedTuple
 
 
-def _weak(stem: str, participle: str, particle: str = "") -> German:
-    return German(stem + "en", stem + "e", stem + ("et" if stem[-1] in "td" else "t"), participle, particle)
+class English(NamedTuple):
+    """Infinitive, third person and participle; ``particle`` follows the verb (``switch`` … ``on``)."""
+
+    base: str
+    third: str
+    participle: str
+    particle: str
 
 
-def _er(stem: str, particle: str = "") -> French:
-    return French(stem + "er", stem + "e", stem + "e", stem + "ons", stem + "ez", stem + "é", particle)
+class German(NamedTuple):
+    """Infinitive, first and third person singular and participle, all without their particle.
+
+    ``particle`` closes the clause: one word is a separable prefix, several are a fixed phrase.
+    """
+
+    base: str
+    first: str
+    third: str
+    participle: str
+    particle: str
 
 
-_METTRE = ("mettre", "mets", "met", "mettons", "mettez", "mis")
+class French(NamedTuple):
+    """Infinitive, je, il, nous, vous and participle; ``particle`` follows the verb (``mettre`` … ``à jour``)."""
 
-VERBS = (
-    Verb(
-        "ox",
-        English("open", "opens", "opened"),
-        "打开{le}{o}",
-        German("öffnen", "öffne", "öffnet", "geöffnet"),
-        French("ouvrir", "ouvre", "ouvre", "ouvrons", "ouvrez", "ouvert"),
-    ),
-    Verb("o", English("close", "closes", "closed"), "关上{le}{o}", _weak("mach", "zugemacht", "zu"), _er("ferm")),
-    Verb(
-        "d",
-        English("read", "reads", "read"),
-        "读{le}{o}",
-        German("lesen", "lese", "liest", "gelesen"),
-        French("lire", "lis", "lit", "lisons", "lisez", "lu"),
-    ),
-    Verb(
-        "d",
-        English("sign", "signs", "signed"),
-        "签署{le}{o}",
-        German("unterschreiben", "unterschreibe", "unterschreibt", "unterschrieben"),
-        _er("sign"),
-    ),
-    Verb(
-        "d", English("print", "prints", "printed"), "打印{le}{o}", _weak("druck", "ausgedruckt", "aus"), _er("imprim")
-    ),
-    Verb("x", English("delete", "deletes", "deleted"), "删除{le}{o}", _weak("lösch", "gelöscht"), _er("supprim")),
-    Verb("dmo", English("check", "checks", "checked"), "检查{le}{o}", _weak("überprüf", "überprüft"), _er("vérifi")),
-    Verb(
-        "x",
-        English("update", "updates", "updated"),
-        "更新{le}{o}",
-        German("bringen", "bringe", "bringt", "auf den neuesten Stand gebracht", "auf den neuesten Stand"),
-        French(*_METTRE, "à jour"),
-    ),
-    Verb("dtmp", English("look", "looks", "looked", "for"), "寻找{le}{o}", _weak("such", "gesucht"), _er("cherch")),
-    Verb(
-        "dtmp",
-        English("find", "finds", "found"),
-        "找到{le}{o}",
-        German("finden", "finde", "findet", "gefunden"),
-        _er("trouv"),
-    ),
-    Verb(
-        "tm",
-        English("buy", "buys", "bought"),
-        "买{le}{o}",
-        _weak("kauf", "gekauft"),
-        French("acheter", "achète", "achète", "achetons", "achetez", "acheté"),
-    ),
-    Verb(
-        "tm",
-        English("sell", "sells", "sold"),
-        "卖掉{le}{o}",
-        _weak("verkauf", "verkauft"),
-        French("vendre", "vends", "vend", "vendons", "vendez", "vendu"),
-    ),
-    Verb("tm", English("order", "orders", "ordered"), "订购{le}{o}", _weak("bestell", "bestellt"), _er("command")),
-    Verb("mo", English("repair", "repairs", "repaired"), "修理{le}{o}", _weak("reparier", "repariert"), _er("répar")),
-    Verb(
-        "m",
-        English("switch", "switches", "switched", "off"),
-        "关掉{le}{o}",
-        _weak("schalt", "ausgeschaltet", "aus"),
-        French("éteindre", "éteins", "éteint", "éteignons", "éteignez", "éteint"),
-    ),
-    Verb(
-        "m",
-        English("start", "starts", "started", "up"),
-        "把{o}投入使用{le}",
-        German("nehmen", "nehme", "nimmt", "in Betrieb genommen", "in Betrieb"),
-        French(*_METTRE, "en service"),
-    ),
-    Verb(
-        "mo",
-        English("clean", "cleans", "cleaned"),
-        "把{o}擦干净{le}",
-        _weak("reinig", "gereinigt"),
-        French("nettoyer", "nettoie", "nettoie", "nettoyons", "nettoyez", "nettoyé"),
-    ),
-    Verb(
-        "dt",
-        English("forget", "forgets", "forgotten"),
-        "忘记{le}{o}",
-        German("vergessen", "vergesse", "vergisst", "vergessen"),
-        _er("oubli"),
-        voluntary=False,
-    ),
-    Verb(
-        "t",
-        English("lose", "loses", "lost"),
-        "弄丢{le}{o}",
-        German("verlieren", "verliere", "verliert", "verloren"),
-        French("perdre", "perds", "perd", "perdons", "perdez", "perdu"),
-        voluntary=False,
-    ),
-    Verb(
-        "t",
-        English("pick", "picks", "picked", "up"),
-        "取{le}{o}",
-        _weak("hol", "abgeholt", "ab"),
-        French("récupérer", "récupère", "récupère", "récupérons", "récupérez", "récupéré"),
-    ),
-    Verb("mx", English("use", "uses", "used"), "使用{le}{o}", _weak("benutz", "benutzt"), _er("utilis")),
-    Verb(
-        "dm",
-        English("inspect", "inspects", "inspected"),
-        "仔细查看{le}{o}",
-        German("nehmen", "nehme", "nimmt", "unter die Lupe genommen", "unter die Lupe"),
-        _er("examin", "de près"),
-    ),
-    Verb(
-        "dtm",
-        English("send", "sends", "sent", "back"),
-        "退回{le}{o}",
-        _weak("schick", "zurückgeschickt", "zurück"),
-        French("renvoyer", "renvoie", "renvoie", "renvoyons", "renvoyez", "renvoyé"),
-    ),
-    Verb(
-        "d",
-        English("translate", "translates", "translated"),
-        "翻译{le}{o}",
-        _weak("übersetz", "übersetzt"),
-        French("traduire", "traduis", "traduit", "traduisons", "traduisez", "traduit"),
-    ),
-    Verb(
-        "dt",
-        English("throw", "throws", "thrown", "away"),
-        "扔掉{le}{o}",
-        German("werfen", "werfe", "wirft", "weggeworfen", "weg"),
-        French("jeter", "jette", "jette", "jetons", "jetez", "jeté"),
-    ),
-    Verb(
-        "p",
-        English("call", "calls", "called"),
-        "给{o}打{le}电话",
-        German("rufen", "rufe", "ruft", "angerufen", "an"),
-        French("appeler", "appelle", "appelle", "appelons", "appelez", "appelé"),
-    ),
-    Verb(
-        "p",
-        English("visit", "visits", "visited"),
-        "拜访{le}{o}",
-        _weak("besuch", "besucht"),
-        French("rendre", "rends", "rend", "rendons", "rendez", "rendu", "visite à"),
-    ),
-    Verb(
-        "p",
-        English("invite", "invites", "invited"),
-        "邀请{le}{o}",
-        German("laden", "lade", "lädt", "eingeladen", "ein"),
-        _er("invit"),
-    ),
-    Verb(
-        "p",
-        English("inform", "informs", "informed"),
-        "通知{le}{o}",
-        _weak("benachrichtig", "benachrichtigt"),
-        French("prévenir", "préviens", "prévient", "prévenons", "prévenez", "prévenu"),
-    ),
-    Verb(
-        "p",
-        English("wait", "waits", "waited", "for"),
-        "等{o}",
-        _weak("wart", "gewartet")._replace(preposition="auf"),
-        French("attendre", "attends", "attend", "attendons", "attendez", "attendu"),
-    ),
-)
+    infinitive: str
+    je: str
+    il: str
+    nous: str
+    vous: str
+    participle: str
+    particle: str
 
-DITRANSITIVE = (
-    Verb(
-        "dt",
-        English("send", "sends", "sent"),
-        "把{o}寄给{le}{p}",
-        _weak("schick", "geschickt"),
-        French("envoyer", "envoie", "envoie", "envoyons", "envoyez", "envoyé"),
-    ),
-    Verb("dtmx", English("show", "shows", "shown"), "给{p}看{le}{o}", _weak("zeig", "gezeigt"), _er("montr")),
-    Verb(
-        "dtm",
-        English("give", "gives", "given"),
-        "把{o}交给{le}{p}",
-        German("geben", "gebe", "gibt", "gegeben"),
-        _er("donn"),
-    ),
-    Verb(
-        "dmx",
-        English("explain", "explains", "explained"),
-        "向{p}说明{le}{o}",
-        _weak("erklär", "erklärt"),
-        _er("expliqu"),
-    ),
-)
+
+class Verb(NamedTuple):
+    """A transitive verb; ``objects`` are the kinds of noun it takes (see :class:`.nouns.Noun`).
+
+    ``zh`` is a template of ``{o}`` (object), ``{p}`` (recipient, of ditransitive verbs only) and ``{le}`` (了).
+    ``de_preposition`` governs an accusative object.
+    """
+
+    objects: str
+    en: English
+    zh: str
+    de: German
+    fr: French
+    de_preposition: str
+
+
+# Kinds of object, English, Chinese, German, French, a German preposition. A particle stands behind "…".
+_TABLE = """
+ox|open opens opened|打开{le}{o}|öffnen öffne öffnet geöffnet|ouvrir ouvre ouvre ouvrons ouvrez ouvert
+o|close closes closed|关上{le}{o}|machen mache macht gemacht … zu|fermer ferme ferme fermons fermez fermé
+d|read reads read|读{le}{o}|lesen lese liest gelesen|lire lis lit lisons lisez lu
+d|sign signs signed|签署{le}{o}|unterschreiben unterschreibe unterschreibt unterschrieben|signer signe signe signons signez signé
+d|print prints printed|打印{le}{o}|drucken drucke druckt gedruckt … aus|imprimer imprime imprime imprimons imprimez imprimé
+x|delete deletes deleted|删除{le}{o}|löschen lösche löscht gelöscht|supprimer supprime supprime supprimons supprimez supprimé
+dmo|check checks checked|检查{le}{o}|überprüfen überprüfe überprüft überprüft|vérifier vérifie vérifie vérifions vérifiez vérifié
+x|update updates updated|更新{le}{o}|bringen bringe bringt gebracht … auf den neuesten Stand|mettre mets met mettons mettez mis … à jour
+dtmp|look looks looked … for|寻找{le}{o}|suchen suche sucht gesucht|chercher cherche cherche cherchons cherchez cherché
+dtmp|find finds found|找到{le}{o}|finden finde findet gefunden|trouver trouve trouve trouvons trouvez trouvé
+tm|buy buys bought|买{le}{o}|kaufen kaufe kauft gekauft|acheter achète achète achetons achetez acheté
+tm|sell sells sold|卖掉{le}{o}|verkaufen verkaufe verkauft verkauft|vendre vends vend vendons vendez vendu
+tm|order orders ordered|订购{le}{o}|bestellen bestelle bestellt bestellt|commander commande commande commandons commandez commandé
+mo|repair repairs repaired|修理{le}{o}|reparieren repariere repariert repariert|réparer répare répare réparons réparez réparé
+m|switch switches switched … off|关掉{le}{o}|schalten schalte schaltet geschaltet … aus|éteindre éteins éteint éteignons éteignez éteint
+m|start starts started … up|把{o}投入使用{le}|nehmen nehme nimmt genommen … in Betrieb|mettre mets met mettons mettez mis … en service
+mo|clean cleans cleaned|把{o}擦干净{le}|reinigen reinige reinigt gereinigt|nettoyer nettoie nettoie nettoyons nettoyez nettoyé
+dt|forget forgets forgotten|忘记{le}{o}|vergessen vergesse vergisst vergessen|oublier oublie oublie oublions oubliez oublié
+t|lose loses lost|弄丢{le}{o}|verlieren verliere verliert verloren|perdre perds perd perdons perdez perdu
+t|pick picks picked … up|取{le}{o}|holen hole holt geholt … ab|récupérer récupère récupère récupérons récupérez récupéré
+mx|use uses used|使用{le}{o}|benutzen benutze benutzt benutzt|utiliser utilise utilise utilisons utilisez utilisé
+dm|inspect inspects inspected|仔细查看{le}{o}|nehmen nehme nimmt genommen … unter die Lupe|examiner examine examine examinons examinez examiné … de près
+dtm|send sends sent … back|退回{le}{o}|schicken schicke schickt geschickt … zurück|renvoyer renvoie renvoie renvoyons renvoyez renvoyé
+d|translate translates translated|翻译{le}{o}|übersetzen übersetze übersetzt übersetzt|traduire traduis traduit traduisons traduisez traduit
+dt|throw throws thrown … away|扔掉{le}{o}|werfen werfe wirft geworfen … weg|jeter jette jette jetons jetez jeté
+p|call calls called|给{o}打{le}电话|rufen rufe ruft gerufen … an|appeler appelle appelle appelons appelez appelé
+p|visit visits visited|拜访{le}{o}|besuchen besuche besucht besucht|rendre rends rend rendons rendez rendu … visite à
+p|invite invites invited|邀请{le}{o}|laden lade lädt geladen … ein|inviter invite invite invitons invitez invité
+p|inform informs informed|通知{le}{o}|benachrichtigen benachrichtige benachrichtigt benachrichtigt|prévenir préviens prévient prévenons prévenez prévenu
+p|wait waits waited … for|等{o}|warten warte wartet gewartet|attendre attends attend attendons attendez attendu|auf
+dt|send sends sent|把{o}寄给{le}{p}|schicken schicke schickt geschickt|envoyer envoie envoie envoyons envoyez envoyé
+dtmx|show shows shown|给{p}看{le}{o}|zeigen zeige zeigt gezeigt|montrer montre montre montrons montrez montré
+dtm|give gives given|把{o}交给{le}{p}|geben gebe gibt gegeben|donner donne donne donnons donnez donné
+dmx|explain explains explained|向{p}说明{le}{o}|erklären erkläre erklärt erklärt|expliquer explique explique expliquons expliquez expliqué
+"""  # noqa: E501 - a table
+
+
+def _verb(objects: str, en: str, zh: str, de: str, fr: str, de_preposition: str = "") -> Verb:
+    return Verb(objects, English(*_forms(en)), zh, German(*_forms(de)), French(*_forms(fr)), de_preposition)
+
+
+def _forms(cell: str) -> list[str]:
+    forms, _, particle = cell.partition(" … ")
+    return [*forms.split(), particle]
+
+
+_ALL = tuple(_verb(*line.split("|")) for line in _TABLE.strip().splitlines())
+VERBS = tuple(verb for verb in _ALL if "{p}" not in verb.zh)
+DITRANSITIVE = tuple(verb for verb in _ALL if "{p}" in verb.zh)
+INVOLUNTARY = ("forget", "lose")
