@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.matrix import COMPARED, DEV
 from entropy_valley.experiment.orders import order_problems
-from entropy_valley.experiment.scoring import metric_problems
+from entropy_valley.scoring.comet import RELEASED, TOY
+from entropy_valley.scoring.metrics import METRICS, make_metric
 
+RESERVED = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of their folders
 Problem = tuple[tuple[str | int, ...], str]  # the path of a key, and what would be right
 
 
@@ -19,7 +22,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_undefined_sources(merged),
         *_without_ratios(merged),
         *order_problems(_section(merged, "reveal_orders"), _list(_section(merged, "matrix").get("orders"))),
-        *metric_problems(merged),
+        *_bad_metrics(merged),
         *_without_compared_methods(merged),
         *_outside_the_matrix(merged),
         *_without_filters(merged),
@@ -114,6 +117,33 @@ def _outside_the_instruct_table(merged: Mapping[str, Any]) -> Iterator[Problem]:
         yield ("instruct", "direction"), "is not defined under `directions`"
     if instruct.get("testset") not in _section(merged, "sources"):
         yield ("instruct", "testset"), "is not defined under `sources`"
+
+
+def _bad_metrics(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    """Further metrics that are none or whose name is taken, and unknown ones in ``tables.metrics``."""
+    scoring = _section(merged, "scoring")
+    comet, further = _section(scoring, "comet"), _section(scoring, "metrics")
+    known = [comet.get("name") or (TOY if comet.get("training") else RELEASED), "bleu", "chrf"]
+    for name, section in further.items():
+        if name in (*known, *RESERVED):
+            yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
+        if problem := _refused(section):
+            yield ("scoring", "metrics", name), problem
+    for name in _list(_section(merged, "tables").get("metrics")):
+        if name not in (*known, *further):
+            yield ("tables", "metrics"), f"{name!r} is no metric; there is {', '.join((*known, *further))}"
+
+
+def _refused(section: Any) -> str | None:
+    """What is wrong with a user's own metric; of ours the schema says it."""
+    named = section.get("metric") if isinstance(section, Mapping) else None
+    if not isinstance(named, str) or named in METRICS:
+        return None
+    try:
+        make_metric(named, {key: value for key, value in section.items() if key not in ("metric", "label")})
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _section(merged: Mapping[str, Any], key: str) -> Mapping[str, Any]:

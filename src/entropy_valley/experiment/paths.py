@@ -1,4 +1,4 @@
-"""Where things are: what changes no number, and must repeat no job when it changes."""
+"""Where things are. A change of these paths changes no number and never triggers re-runs."""
 
 from __future__ import annotations
 

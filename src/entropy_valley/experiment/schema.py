@@ -28,7 +28,7 @@ from entropy_valley.settings import (
     Section,
     Template,
 )
-from entropy_valley.training.settings import Training
+from entropy_valley.training.settings import EosPadding, Training
 
 
 class Matrix(Section):
@@ -92,7 +92,7 @@ class BackboneSection(Section):
     variant_of: Name | None = Field(
         None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
     )
-    eos_padding: Annotated[int, Field(ge=0)] | Literal["batch"] | None = Field(
+    eos_padding: EosPadding | None = Field(
         None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
     )
     chat: bool = Field(False, description="put prompts into the chat template of the family")
@@ -193,9 +193,6 @@ class Tables(Section):
     backbone: Name = Field(description="the main backbone, one of `matrix.backbones`")
     order: Name = Field(description="the reveal order of the main tables, one of `matrix.orders`")
     steps: PositiveInt = Field(description="the step budget T of the main tables, one of `matrix.steps`")
-    metrics: Names | None = Field(
-        None, description="of the main table, by their keys in files; null: the main one and BLEU"
-    )
     studies: AnyNames = Field([], description="keys of `studies`; the others are not looked at")
     metrics: Names | None = Field(None, description="of the main table, by name; null: the main COMET and BLEU")
 

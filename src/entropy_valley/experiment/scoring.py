@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Union
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, PositiveInt, Tag, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, create_model, model_validator
 
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.errors import InputError
+from entropy_valley.experiment.blocks import one_of
 from entropy_valley.scoring.bleu import Bleu, Chrf
-from entropy_valley.scoring.comet import RELEASED, TOY, Comet, MainComet
+from entropy_valley.scoring.comet import Comet, MainComet
 from entropy_valley.scoring.metrics import METRICS, Metric, Scorer, describe, make_metric
 from entropy_valley.settings import Name, Plugin, Section
 
-OWN = "module:Class"
 LABEL = Field(description="as tables print it")
-RESERVED = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of their folders
 
 
 class CometSection(MainComet):
@@ -40,9 +37,6 @@ class OwnMetric(BaseModel):
     metric: Plugin = Field(description="module:Class")
     label: str = LABEL
 
-    def scorer(self) -> Scorer:
-        return make_metric(self.metric, self.model_extra or {})
-
 
 def _section(name: str, settings: type[Section]) -> Any:
     """The block of a further metric of ours: its class's settings, its name and its label."""
@@ -50,16 +44,7 @@ def _section(name: str, settings: type[Section]) -> Any:
     return create_model(f"Further{settings.__name__}", __base__=settings, __doc__=settings.__doc__, **fields)
 
 
-def _kind(value: Any) -> str:
-    named = value.get("metric") if isinstance(value, Mapping) else getattr(value, "metric", None)
-    return named if named in METRICS else OWN
-
-
-_sections = {**{name: _section(name, settings) for name, settings in METRICS.items()}, OWN: OwnMetric}
-Further = Annotated[
-    Union[tuple(Annotated[section, Tag(name)] for name, section in _sections.items())],  # noqa: UP007 - of a registry
-    Discriminator(_kind),
-]
+Further = one_of("metric", {name: _section(name, settings) for name, settings in METRICS.items()}, OwnMetric)
 
 
 class Scoring(Section):
@@ -101,38 +86,5 @@ def checkpoints(scoring: Scoring) -> dict[str, Comet]:
     return {"comet": scoring.comet} | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
 
 
-def metric_problems(merged: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """(path, message) of each further metric that is none or whose name is taken, and of each unknown one in
-    ``tables.metrics``."""
-    scoring = _mapping(merged.get("scoring"))
-    comet, further = _mapping(scoring.get("comet")), _mapping(scoring.get("metrics"))
-    known = [comet.get("name") or (TOY if comet.get("training") else RELEASED), "bleu", "chrf"]
-    for name, section in further.items():
-        if name in (*known, *RESERVED):
-            yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
-        if problem := _refused(_mapping(section)):
-            yield ("scoring", "metrics", name), problem
-    asked = _mapping(merged.get("tables")).get("metrics")
-    for name in asked if isinstance(asked, list) else ():
-        if name not in (*known, *further):
-            yield ("tables", "metrics"), f"{name!r} is no metric; there is {', '.join((*known, *further))}"
-
-
-def _refused(section: Mapping[str, Any]) -> str | None:
-    """What is wrong with a user's own metric; of ours the schema says it."""
-    named = section.get("metric")
-    if not isinstance(named, str) or named in METRICS:
-        return None
-    try:
-        make_metric(named, {key: value for key, value in section.items() if key not in ("metric", "label")})
-    except InputError as error:
-        return str(error)
-    return None
-
-
 def _scorer(section: Any) -> Scorer:
-    return section.scorer() if isinstance(section, OwnMetric) else section
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return make_metric(section.metric, section.model_extra or {}) if isinstance(section, OwnMetric) else section

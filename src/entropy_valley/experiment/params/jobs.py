@@ -7,8 +7,7 @@ from typing import Any
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
-from entropy_valley.experiment.params.methods import order_settings, selector_settings
-from entropy_valley.experiment.params.parts import dump, model, numerics, prompt
+from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings
 from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
@@ -18,28 +17,24 @@ from entropy_valley.files import canonical
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus
     languages = direction.split("-")
-    return canonical(
-        {
-            "direction": direction,
-            "revision": revisions.CORPUS,
-            "seed": settings.seed,
-            "source": _source(experiment, experiment.directions[direction].train),
-            "train": settings.train,
-            "dev": settings.dev,
-            "filters": {code: dump(settings.filters[code]) for code in languages},
-        }
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=settings.seed,
+        source=_source(experiment, experiment.directions[direction].train),
+        train=settings.train,
+        dev=settings.dev,
+        filters={code: dump(settings.filters[code]) for code in languages},
     )
 
 
 def testset(experiment: Experiment, direction: str, name: str) -> str:
-    return canonical(
-        {
-            "direction": direction,
-            "revision": revisions.CORPUS,
-            "seed": experiment.corpus.seed,
-            "source": _source(experiment, name),
-            **_sizes(experiment, name),
-        }
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=experiment.corpus.seed,
+        source=_source(experiment, name),
+        **_sizes(experiment, name),
     )
 
 
@@ -60,18 +55,16 @@ def _source(experiment: Experiment, name: str) -> dict[str, Any]:
 def pretraining(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
-    return canonical(
-        {
-            "revision": revisions.PRETRAINING,
-            "family": section.family,
-            "bos": section.bos,
-            "seed": section.pretraining.seed,
-            "pretraining": settings,
-            "prompts": {
-                direction: prompt(experiment, backbone, direction)
-                for direction in pretraining_directions(experiment, backbone)
-            },
-        }
+    return _slice(
+        revision=revisions.PRETRAINING,
+        family=section.family,
+        bos=section.bos,
+        seed=section.pretraining.seed,
+        pretraining=settings,
+        prompts={
+            direction: _prompt(experiment, backbone, direction)
+            for direction in pretraining_directions(experiment, backbone)
+        },
     )
 
 
@@ -84,16 +77,14 @@ def hub(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
     known = {"backbone": backbone, "family": section.family}
     if section.hub is None:
-        return canonical(known)
+        return _slice(**known)
     repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)
-    return canonical(
-        {
-            **known,
-            "repository": repository,
-            "revision": section.hub.revision or (released and released.revision),
-            "licence": section.hub.licence or (released and released.licence),
-            "gated": bool(released and released.gated),
-        }
+    return _slice(
+        **known,
+        repository=repository,
+        revision=section.hub.revision or (released and released.revision),
+        licence=section.hub.licence or (released and released.licence),
+        gated=bool(released and released.gated),
     )
 
 
@@ -106,15 +97,13 @@ def training(experiment: Experiment, run: Run) -> str:
         settings["loss"]["eos_padding"] = section.eos_padding
     if find_family(section.family).causal:
         settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
-    return canonical(
-        {
-            **model(experiment, run),
-            "revision": revisions.TRAINING,
-            "seed": run.seed,
-            "precision": experiment.training.precision,
-            "processes": experiment.training.processes,
-            "training": settings,
-        }
+    return _slice(
+        **_model(experiment, run),
+        revision=revisions.TRAINING,
+        seed=run.seed,
+        precision=experiment.training.precision,
+        processes=experiment.training.processes,
+        training=settings,
     )
 
 
@@ -122,126 +111,135 @@ def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
     given = released_adapter(experiment, run)
     section = experiment.backbones[run.backbone]
-    return canonical(
-        {
-            "backbone": run.backbone,
-            "family": section.family,
-            "direction": run.direction,
-            "seed": run.seed,
-            "revision": revisions.ADOPTION,
-            "source": given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
-        }
+    return _slice(
+        backbone=run.backbone,
+        family=section.family,
+        direction=run.direction,
+        seed=run.seed,
+        revision=revisions.ADOPTION,
+        source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
     )
 
 
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
-    return canonical(
-        {
-            **_passes(experiment, run, revisions.DECODING),
-            "method": method,
-            "selector": selector_settings(experiment, method, run.direction),
-        }
+    return _slice(
+        **_passes(experiment, run, revisions.DECODING),
+        method=method,
+        selector=selector_settings(experiment, method, run.direction),
     )
 
 
 def length_statistics(experiment: Experiment, run: Run) -> str:
-    return canonical(
-        {
-            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
-            **dump(experiment.length_statistics),
-        }
+    return _slice(
+        **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
+        **dump(experiment.length_statistics),
     )
 
 
 def valley(experiment: Experiment, run: Run) -> str:
     """For the diagnostic of all-mask canvases; the seed draws its sentences as it draws a test set's."""
     settings = experiment.valley
-    return canonical(
-        {
-            **_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
-            "offset": settings.offset,
-            "ratios": settings.ratios_of.get(run.direction, settings.ratios),
-            "sentences": settings.sentences,
-            "seed": experiment.corpus.seed,
-        }
+    return _slice(
+        **_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
+        offset=settings.offset,
+        ratios=settings.ratios_of.get(run.direction, settings.ratios),
+        sentences=settings.sentences,
+        seed=experiment.corpus.seed,
     )
 
 
 def length_head(experiment: Experiment, run: Run) -> str:
-    return canonical(
-        {
-            **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
-            "seed": run.seed,
-            "training": dump(experiment.length_head_training),
-        }
+    return _slice(
+        **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
+        seed=run.seed,
+        training=dump(experiment.length_head_training),
     )
 
 
 def sig_concentration(experiment: Experiment, run: Run) -> str:
-    return canonical(
-        {
-            **_passes(experiment, run, [revisions.DECODING, revisions.SIG_CONCENTRATION]),
-        }
-    )
+    return _slice(**_passes(experiment, run, [revisions.DECODING, revisions.SIG_CONCENTRATION]))
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     settings = experiment.decoding
-    return canonical(
-        {
-            **_passes(experiment, run, revisions.DECODING),
-            "schedule": settings.schedule,
-            **order_settings(experiment, order),
-            "steps": steps,
-        }
+    return _slice(
+        **_passes(experiment, run, revisions.DECODING),
+        schedule=settings.schedule,
+        **order_settings(experiment, order),
+        steps=steps,
     )
 
 
 def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
     """A benchmark: the same spec twice gives other seconds."""
-    return canonical(
-        {
-            **_passes(experiment, run, revisions.DECODING),
-            "method": method,
-            "selector": selector_settings(experiment, method, run.direction),
-            "schedule": experiment.decoding.schedule,
-            **order_settings(experiment, order),
-            "steps": steps,
-            "seed": experiment.corpus.seed,
-            **dump(experiment.latency),
-        }
+    return _slice(
+        **_passes(experiment, run, revisions.DECODING),
+        method=method,
+        selector=selector_settings(experiment, method, run.direction),
+        schedule=experiment.decoding.schedule,
+        **order_settings(experiment, order),
+        steps=steps,
+        seed=experiment.corpus.seed,
+        **dump(experiment.latency),
     )
 
 
 def generation(experiment: Experiment, run: Run) -> str:
     settings = experiment.autoregressive
-    return canonical(
-        {
-            **_passes(experiment, run, revisions.GENERATION),
-            "beams": settings.beams,
-            "length_penalty": settings.length_penalty,
-            "max_new_tokens": settings.max_new_tokens,
-        }
+    return _slice(
+        **_passes(experiment, run, revisions.GENERATION),
+        beams=settings.beams,
+        length_penalty=settings.length_penalty,
+        max_new_tokens=settings.max_new_tokens,
     )
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
     target = direction.split("-")[1]
-    return canonical(
-        {
-            "direction": direction,
-            "target_language": target,
-            "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
-            "label": experiment.scoring.comet.label,
-            **scoring_params(experiment.scoring),
-        }
+    return _slice(
+        direction=direction,
+        target_language=target,
+        revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
+        label=experiment.scoring.comet.label,
+        **scoring_params(experiment.scoring),
     )
 
 
 def comet_training(experiment: Experiment) -> str:
-    return canonical({"revision": revisions.SCORING, **dump(experiment.scoring.comet.training)})
+    return _slice(revision=revisions.SCORING, **dump(experiment.scoring.comet.training))
+
+
+def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """Which model a run is of, and how it reads a sentence."""
+    section = experiment.backbones[run.backbone]
+    return {
+        "backbone": run.backbone,
+        "family": section.family,
+        "bos": section.bos,
+        "shifted": shifted(experiment, run.backbone),
+        "direction": run.direction,
+        "prompt": _prompt(experiment, run.backbone, run.direction),
+    }
+
+
+def _prompt(experiment: Experiment, backbone: str, direction: str) -> str:
+    """The template of a direction as a backbone gets it: in the chat template where it wants one."""
+    section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
+    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
+
+
+def shifted(experiment: Experiment, backbone: str) -> bool:
+    """Whether slot i is read from row i - 1: as the config says, else as the family was trained."""
+    section = experiment.backbones[backbone]
+    return find_family(section.family).shifted if section.shifted is None else section.shifted
 
 
 def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
-    """What every job has that runs a run's model."""
-    return {**model(experiment, run), "revision": revision, **numerics(experiment)}
+    """What every job has that runs a run's model; a merged adapter is left out so that old results stay valid."""
+    settings = experiment.decoding
+    adapter = {} if settings.merge_adapter else {"merge_adapter": False}
+    return {**_model(experiment, run), "revision": revision, "precision": settings.precision, **adapter}
+
+
+def _slice(**settings: Any) -> str:
+    return canonical(settings)

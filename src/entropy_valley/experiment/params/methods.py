@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley.canvas.length_methods import find_method
-from entropy_valley.experiment.params.parts import dump
 from entropy_valley.experiment.schema import Experiment
 
 
@@ -54,3 +53,8 @@ def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
     block = experiment.reveal_orders.get(name)
     settings = {"order": name} if block is None else dump(block)
     return {"order": settings.pop("order"), "order_settings": settings}
+
+
+def dump(section: Any) -> dict[str, Any]:
+    """A section of the config as plain values, without those that are null."""
+    return section.model_dump(mode="json", exclude_none=True)

@@ -10,8 +10,8 @@ from entropy_valley.analysis.study import MAIN
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
+from entropy_valley.experiment.feasibility import undefined
 from entropy_valley.experiment.matrix import study_cells
-from entropy_valley.experiment.study_checks import undefined
 from entropy_valley.reporting.report import OfStudy, Report
 from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
