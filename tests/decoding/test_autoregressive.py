@@ -10,9 +10,9 @@ from bench import Bench, killed_at_the_sixth_result, run, run_without_torch
 
 from entropy_valley import files
 from entropy_valley.backbone.attention import using_attention
-from entropy_valley.decoding.beam_search import BeamSearch
+from entropy_valley.decoding.autoregressive import Search
+from entropy_valley.decoding.beam_search import BeamSearch, Task
 from entropy_valley.decoding.reference import EAGER
-from entropy_valley.decoding.search import Search, Task
 
 SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
 

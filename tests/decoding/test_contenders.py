@@ -13,8 +13,8 @@ from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.contenders import winner
 from entropy_valley.decoding.decode_job import read_canvases
+from entropy_valley.decoding.pipeline import winner
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.queue import Decoded
 from entropy_valley.errors import InputError

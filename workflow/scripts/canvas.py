@@ -1,8 +1,7 @@
 """Choose the canvas length of every sentence of a test set; Oracle and Ratio load no model."""
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.predicting import needed_head, predict
-from entropy_valley.canvas.selection import read_method, sentences_of
+from entropy_valley.canvas.selection import needed_head, predict, read_method, sentences_of
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.job import Job, method_arguments
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from entropy_valley import errors, files
-from entropy_valley.decoding.autoregressive import signature, summary, translate
-from entropy_valley.decoding.search import Search
+from entropy_valley.decoding.autoregressive import Search, signature, summary, translate
 from entropy_valley.engine.job import Job, arguments
 
 

@@ -3,8 +3,7 @@
 import sys
 
 from entropy_valley import errors, files
-from entropy_valley.canvas.predicting import needed_head
-from entropy_valley.canvas.selection import read_method
+from entropy_valley.canvas.selection import needed_head, read_method
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
 from entropy_valley.decoding.denoising import Denoising

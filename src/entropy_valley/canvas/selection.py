@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
 from entropy_valley.errors import InputError
+from entropy_valley.revisions import DECODING, LENGTH_HEAD
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.job import Job
 
 
 def choosing(
@@ -83,3 +88,34 @@ def read_method(name: str, settings: Mapping[str, Any], statistics: Path | None)
     if statistics is None:
         raise InputError(f"length method {name!r}", "needs length statistics", "Give them as --statistics.")
     return make_method(name, settings, LengthStatistics.read(statistics))
+
+
+def needed_head(name: str, method: LengthMethod, path: Path | None) -> Path | None:
+    """The file of the run's length head where the method uses it, else None.
+
+    Raises InputError where it is needed and not given.
+    """
+    if not getattr(method, "uses_length_head", False):
+        return None
+    if path is None:
+        raise InputError(f"length method {name!r}", "needs a length head", "Give it as --length-head.")
+    return path
+
+
+def predict(job: Job, path: Path) -> list[dict[int, float]]:
+    """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
+
+    ``path`` is the head's ``.safetensors``. The model is loaded at a miss; a row costs one pass over its prompt.
+    """
+    head_digest = files.file_digest(path)
+    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    keys = [files.digest([*stage, list(prompt), head_digest]) for prompt in job.inputs.prompts]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.canvas.length_head import LengthHead, predictions
+
+        head, prompts = LengthHead.read(path, job.backbone.device), [job.inputs.prompts[place] for place in missing]
+        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget):
+            yield missing[index], [[length, logprob] for length, logprob in found.items()]
+
+    return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

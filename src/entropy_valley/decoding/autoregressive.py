@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.decoding.search import Search, Task
-from entropy_valley.engine.keys import beam_key
+from entropy_valley import files
+from entropy_valley.revisions import GENERATION
 
 if TYPE_CHECKING:
     from entropy_valley.engine.job import Job
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
+
+
+@dataclass(frozen=True)
+class Search:
+    """How translations are searched for.
+
+    A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
+    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens.
+    """
+
+    beams: int
+    length_penalty: float
+    max_new_tokens: int
 
 
 def translate(job: Job, search: Search) -> list[dict[str, Any]]:
@@ -45,17 +59,18 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
+    stage = ["beam", GENERATION, job.identity.digest, f"{job.numerics}|{LIBRARY}"]
     keys = [
-        beam_key(job.identity.digest, f"{job.numerics}|{LIBRARY}", prompt, search.beams, search.length_penalty, limit)
+        files.digest([*stage, list(prompt), search.beams, search.length_penalty, limit])
         for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
     ]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.decoding.beam_search import BeamSearch
+        from entropy_valley.decoding.beam_search import BeamSearch, Task
 
         tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
         for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
-            yield missing[done], found.to_json()
+            yield missing[done], vars(found)
 
     return job.recall("generate", keys, compute)
 

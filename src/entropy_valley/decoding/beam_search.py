@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,13 +18,30 @@ from transformers import GenerationConfig
 
 from entropy_valley.backbone.attention import using_attention
 from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.decoding.search import Found, Search, Task
 from entropy_valley.engine.ledger import Ledger
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.decoding.autoregressive import Search
 
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A prompt to go on from, by at most ``limit`` tokens."""
+
+    prompt: Sequence[int]
+    limit: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best hypothesis: its tokens before the EOS, whether there was one, and the mean log-probability of all."""
+
+    tokens: list[int]
+    finished: bool
+    logprob: float
 
 
 class BeamSearch:

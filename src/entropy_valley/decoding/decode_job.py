@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
-from entropy_valley.decoding.contenders import contenders, winner
 from entropy_valley.decoding.costs import COUNTS, sentence_costs
-from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING
 

@@ -41,7 +41,7 @@ class Denoising:
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
         """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two."""
         made = make_denoiser(name, settings)
-        if changes_length(name):
+        if hasattr(made, "advance"):
             return cls(name, settings or {}, variable_length=made)
         return cls(name, settings or {}, made, steps, schedule)
 
@@ -86,9 +86,5 @@ class Denoising:
 
 def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
     """The reveal order or variable-length decoder that ``name`` says; raises InputError where it is neither."""
-    return make_variable_length(name, settings) if changes_length(name) else make_order(name, settings)
-
-
-def changes_length(name: str) -> bool:
-    """Whether a name stands for a variable-length decoder; raises InputError where it stands for nothing."""
-    return hasattr(plugins.find("reveal order", KNOWN, name), "advance")
+    changes_length = hasattr(plugins.find("reveal order", KNOWN, name), "advance")
+    return make_variable_length(name, settings) if changes_length else make_order(name, settings)

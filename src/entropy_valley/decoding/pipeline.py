@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.canvas.selection import choosing
-from entropy_valley.decoding.contenders import contenders
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Runner
 
@@ -83,6 +82,19 @@ class Pipeline:
         room = self.inputs.room(place)
         decoded = yield [denoising.request(prompt, sourceless, length, room, probes.get(length)) for length in lengths]
         return dict(zip(lengths, decoded, strict=True))
+
+
+def contenders(canvas: Mapping[str, Any]) -> list[int]:
+    """The lengths that are decoded for a canvas row: its own, unless it names several."""
+    return canvas.get("contenders") or [canvas["length"]]
+
+
+def winner(decoded: Mapping[int, Decoded]) -> Decoded:
+    """Of canvases decoded from so many masks the one of the largest mean log-probability at reveal time.
+
+    The shorter one on a tie in four decimals; an empty text, which has no log-probability, comes last.
+    """
+    return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]
 
 
 def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from entropy_valley.decoding.orders.random_order import priorities
+from entropy_valley.decoding.orders import priorities
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from entropy_valley import files
 from entropy_valley.decoding.variable_length.base import Guess
-from entropy_valley.engine.keys import decode_key, variable_length_key
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.queue import Canvas, Decoded
+from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 class FixedLength:
     """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order."""
 
+    result: ClassVar[type] = Decoded
+
     canvas: Canvas
     order: str
     settings: Mapping[str, Any]
 
     def key(self, checkpoint: str, numerics: str) -> str:
-        return decode_key(checkpoint, numerics, self.canvas, self.order, self.settings)
-
-    def from_json(self, value: dict[str, Any]) -> Decoded:
-        return Decoded.from_json(value)
+        """The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode."""
+        it = self.canvas
+        canvas = [list(it.prompt), it.sourceless and list(it.sourceless), it.length, list(it.counts)]
+        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
         start = self.canvas.start or known(Probe(self.canvas.prompt, self.canvas.length))
@@ -55,6 +58,8 @@ class VariableLength:
     ``start`` is the known reading of these masks: the first pass is then not run again.
     """
 
+    result: ClassVar[type] = DecodedVariableLength
+
     decoder: VariableLengthDecoder
     prompt: Sequence[int]
     length: int
@@ -64,10 +69,8 @@ class VariableLength:
     start: Reading | None = None
 
     def key(self, checkpoint: str, numerics: str) -> str:
-        return variable_length_key(checkpoint, numerics, self.prompt, self.length, self.name, self.settings)
-
-    def from_json(self, value: dict[str, Any]) -> DecodedVariableLength:
-        return DecodedVariableLength.from_json(value)
+        parts = [list(self.prompt), self.length, self.name, dict(self.settings)]
+        return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
         slots: Slots = [None] * self.length

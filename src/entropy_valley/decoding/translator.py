@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.length_methods import LengthMethod
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.decoding.contenders import winner
 from entropy_valley.decoding.decode_job import text_tokens
 from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.pipeline import Pipeline, winner
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.identity import turn_end_id

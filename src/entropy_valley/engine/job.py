@@ -148,7 +148,8 @@ class Job:
         ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
         """
         values = {key: value for key in keys if (value := self.store.get(key)) is not None}
-        missing = [place for key, place in _first_places(keys).items() if key not in values]
+        first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
+        missing = [place for key, place in first_places.items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
@@ -167,7 +168,3 @@ class Job:
             files.write_json(
                 self._options.store / "runs" / f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json", entry
             )
-
-
-def _first_places(keys: Sequence[str]) -> dict[str, int]:
-    return {key: place for place, key in reversed(list(enumerate(keys)))}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from entropy_valley.engine.keys import probe_key, sig_key
+from entropy_valley import files
 from entropy_valley.engine.queue import Canvas
 from entropy_valley.engine.reading import Reading
+from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -23,17 +24,15 @@ class Probe:
     With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence.
     """
 
+    result: ClassVar[type] = Reading
+
     prompt: Sequence[int]
     length: int
     sourceless: Sequence[int] | None = None
 
     def key(self, checkpoint: str, numerics: str) -> str:
-        if self.sourceless is None:
-            return probe_key(checkpoint, numerics, self.prompt, self.length)
-        return sig_key(checkpoint, numerics, self.prompt, self.sourceless, self.length)
-
-    def from_json(self, value: dict[str, Any]) -> Reading:
-        return Reading.from_json(value)
+        kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
+        return files.digest([kind, DECODING, checkpoint, numerics, list(self.prompt), *sourceless, self.length])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless))

@@ -14,7 +14,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import Reading
@@ -32,14 +32,13 @@ Work = Generator[Sequence["Request"], list[Any], Any]
 
 
 class Request(Protocol):
-    """What is asked of the model about one canvas: to read it or to denoise it."""
+    """What is asked of the model about one canvas: to read it or to denoise it. ``result`` is the class of the answer,
+    which has ``to_json`` and ``from_json`` for the store."""
+
+    result: ClassVar[type]
 
     def key(self, checkpoint: str, numerics: str) -> str:
         """The name of the result in the store."""
-        ...
-
-    def from_json(self, value: Any) -> Any:
-        """The result from what the store has: the other way round than the result's own ``to_json``."""
         ...
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
@@ -64,7 +63,7 @@ class Memo:
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
         value = self.store.get(self.key(request))
-        return None if value is None else request.from_json(value)
+        return None if value is None else request.result.from_json(value)
 
 
 @dataclass(frozen=True)
@@ -130,16 +129,12 @@ class _Run:
         if not self._new:
             return
         engine = self._runner.engine()
-        with self._progress() as self._bar:
+        bar, total = self._runner.bar, len(self._new)
+        with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
             yield from self._go_on(engine.backbone)
             for computation, result in engine.run(self._queue, order):
                 self._compute(computation, result)
                 yield from self._go_on(engine.backbone)
-
-    def _progress(self) -> Any:
-        if self._runner.bar is None:
-            return contextlib.nullcontext()
-        return progress(total=len(self._new), description=self._runner.bar, unit="result")
 
     def _go_on(self, backbone: Backbone | None = None) -> Iterator[tuple[Any, Any]]:
         """Go on with all work as far as results are there, and start what must be computed, if there is a model."""
@@ -164,11 +159,11 @@ class _Run:
             self._ready.append(piece)
 
     def _ask(self, request: Request, piece: _Piece, place: int) -> None:
-        key = self._memo and self._memo.key(request)
         self._ledger.count(asked=1)
-        if self._memo and (value := self._memo.store.get(key)) is not None:
-            self._answer(piece, place, request.from_json(value))
+        if (known := self._known(request)) is not None:
+            self._answer(piece, place, known)
             return
+        key = self._memo and self._memo.key(request)
         computation = self._pending.get(key)
         if computation is None:
             computation = _Computation(request, key)
