@@ -84,11 +84,8 @@ def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> 
 def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> None:
     different = set(found) ^ set(ids)
     if different:
-        raise InputError(
-            path,
-            f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}",
-            "Remove the file and run the rule that makes it again.",
-        )
+        problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
+        raise InputError(path, problem, "Remove the file and run the rule that makes it again.")
 
 
 def _compared(params: ChallengeParams, frame: pd.DataFrame) -> dict[str, float]:

@@ -109,8 +109,6 @@ def _test(first: ScoredCell, second: ScoredCell, metric: Metric, resamples: int,
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:
     different = scores.index.symmetric_difference(others.index)
     if len(different):
-        raise InputError(
-            second.segments,
-            f"not the sentences of {first.segments}: {len(different)} ids are in one only, such as {different[0]!r}",
-            "Score both on the same test set again.",
-        )
+        lonely = f"{len(different)} ids are in one only, such as {different[0]!r}"
+        problem = f"not the sentences of {first.segments}: {lonely}"
+        raise InputError(second.segments, problem, "Score both on the same test set again.")

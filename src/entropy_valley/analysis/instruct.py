@@ -54,9 +54,8 @@ class InstructParams(Params):
         }
         settings = {tuple(getattr(cell, key) for key in SETTING) for cell in params.cells}
         if len(settings) > 1:
-            raise InputError(
-                "PARAMS", f"cells of several settings: {sorted(settings)}", f"Give one {', '.join(SETTING)}."
-            )
+            problem = f"cells of several settings: {sorted(settings)}"
+            raise InputError("PARAMS", problem, f"Give one {', '.join(SETTING)}.")
         return dataclasses.replace(params, variants=variants)
 
 

@@ -112,9 +112,8 @@ def _loads(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            "PARAMS", f"not JSON ({error.msg})", "Give JSON text, or @ and the path of a JSON file."
-        ) from None
+        remedy = "Give JSON text, or @ and the path of a JSON file."
+        raise InputError("PARAMS", f"not JSON ({error.msg})", remedy) from None
 
 
 def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:

@@ -49,7 +49,6 @@ def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
 
 def _number(place: object, metric: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(
-            place, f"{metric} is {value!r}, not a finite number", "Remove the file and score the cell again."
-        )
+        problem = f"{metric} is {value!r}, not a finite number"
+        raise InputError(place, problem, "Remove the file and score the cell again.")
     return float(value)

@@ -40,14 +40,13 @@ def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[
     """
     systems = [(cell.path, files.read_json(cell.path)) for cell in cells]
     decoders = [(cell.decoding, files.read_json(cell.decoding)) for cell in cells]
-    facts: list[Fact] = []
+    facts, made = [], {}
     for metric in metrics:
         values = [_metric_signature(*system, metric) for system in systems]
         _check(cells, f"the signature of {metric.label}", values, ("direction",) if metric.by_direction else TABLE)
         facts += _facts(metric.label, cells, values)
-    made = {}
     for key, scope in DECODING_SCOPE.items():
-        made[key] = [_value(*decoder, "signature", key) for decoder in decoders]
+        made[key] = [_value(*decoder, key) for decoder in decoders]
         _check(cells, f"signature.{key}", made[key], scope)
     return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
 
@@ -87,11 +86,9 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
     for cell, value in zip(cells, values, strict=True):
         other, expected = first.setdefault(tuple(getattr(cell, key) for key in scope), (cell, value))
         if value != expected:
-            raise InputError(
-                cell.path,
-                f"{what} is {value}, but that of {other.path} is {expected}",
-                "They do not belong in one table: remove the outdated file and run again.",
-            )
+            problem = f"{what} is {value}, but that of {other.path} is {expected}"
+            remedy = "They do not belong in one table: remove the outdated file and run again."
+            raise InputError(cell.path, problem, remedy)
 
 
 def _metric_signature(path: object, system: Any, metric: Metric) -> str:
@@ -105,9 +102,9 @@ def _missing(path: object, what: str) -> InputError:
     return InputError(path, f"no {what}", "Remove the file and run the rule that makes it again.")
 
 
-def _value(path: object, content: Any, block: str, key: str) -> str:
-    """A value of one of the file's blocks as text; null is a value too, see BARE."""
-    if not isinstance(content, dict) or key not in (content.get(block) or {}):
-        raise _missing(path, f"{block}.{key}")
-    value = content[block][key]
+def _value(path: object, content: Any, key: str) -> str:
+    """A value of a file's signature as text; null is a value too, see BARE."""
+    if not isinstance(content, dict) or key not in (content.get("signature") or {}):
+        raise _missing(path, f"signature.{key}")
+    value = content["signature"][key]
     return value if isinstance(value, str) else files.canonical(value)

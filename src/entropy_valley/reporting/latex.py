@@ -36,6 +36,5 @@ def _character(character: str, text: str) -> str:
         return _SPECIAL[character]
     if character.isprintable() and ord(character) < 0x180:  # ASCII and the Latin supplements
         return character
-    raise InputError(
-        f"{text!r}", f"pdflatex cannot set {character!r}", "Use Latin letters in the labels of config.yaml."
-    )
+    remedy = "Use Latin letters in the labels of config.yaml."
+    raise InputError(repr(text), f"pdflatex cannot set {character!r}", remedy)

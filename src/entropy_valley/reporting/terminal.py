@@ -20,7 +20,11 @@ WIDEST = 1000  # characters of a line in a log
 def show(path: str | Path) -> None:
     """Print a ``.md`` or ``.csv`` table as a rich table, the footnote of a ``.md`` below it."""
     lines = files.read_lines(path)
-    print_table(*(_csv(lines) if Path(path).suffix == ".csv" else _markdown(lines)))
+    if Path(path).suffix == ".csv":
+        header, *rows = csv.reader(lines)
+        print_table(header, rows)
+    else:
+        print_table(*_markdown(lines))
 
 
 def print_table(header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
@@ -45,11 +49,6 @@ def _folded(header: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [
         textwrap.fill(title, max(9, *(len(text.replace("**", "")) for text in column))) for title, *column in columns
     ]
-
-
-def _csv(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
-    header, *rows = csv.reader(lines)
-    return header, rows, []
 
 
 def _markdown(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:

@@ -45,11 +45,8 @@ def add_up(results: Path) -> dict[Kind, Counter[str]]:
         entry = _entry(path)
         sums[_kind(path.parents[1], entry["job"])].update({name: entry[name] for name in COUNTS if name in entry})
     if not sums:
-        raise InputError(
-            results / "store",
-            "no ledger of any job",
-            "Name a results folder, such as results/demo, whose jobs have run with `store: true`.",
-        )
+        remedy = "Name a results folder, such as results/demo, whose jobs have run with `store: true`."
+        raise InputError(results / "store", "no ledger of any job", remedy)
     for path in sorted(results.glob("*/*/seed*/**/decoding.json")):
         info = files.read_json(path)
         run = results.joinpath(*path.relative_to(results).parts[:3])

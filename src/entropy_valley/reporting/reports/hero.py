@@ -109,13 +109,10 @@ def _backbone(params: Params, results: Results, beams: Results, backbone: str) -
     return Series(params.label("backbones", backbone), colour, marker, rows)
 
 
-def _offsets(count: int) -> np.ndarray:
-    """Where the points of a direction stand around its tick, in as many equal slots."""
-    return (np.arange(count) - (count - 1) / 2) * SPAN / count
-
-
 def _points(axes: Axes, series: Sequence[Series]) -> None:
-    for offset, one in zip(_offsets(len(series)), series, strict=True):
+    """The points of a direction stand around its tick, in as many equal slots."""
+    offsets = (np.arange(len(series)) - (len(series) - 1) / 2) * SPAN / len(series)
+    for offset, one in zip(offsets, series, strict=True):
         means, stds = [row.mean for row in one.rows], [row.std for row in one.rows]
         look = {"fmt": one.marker, "color": one.colour, "markersize": 5, "label": one.label}
         axes.errorbar(np.arange(len(means)) + offset, means, yerr=stds, **look)
