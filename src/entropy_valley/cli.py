@@ -1,4 +1,4 @@
-"""``entropy-valley``: inspect an experiment and its results."""
+"""Inspect an experiment and its results, or export an adapter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _add_audit(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="config files, each laid over those before it; below them all, this folder's config.yaml",
+        help="config files; each overrides those before it, and all override config/studies.yaml and config.yaml of this folder",
     )
     parser.set_defaults(command=_audit)
 
@@ -50,7 +50,7 @@ def _add_show(commands: Any) -> None:
 
 
 def _add_ledger(commands: Any) -> None:
-    parser = commands.add_parser("ledger", help="sum up what the jobs requested, shared and computed")
+    parser = commands.add_parser("ledger", help="add up what the jobs requested, took from the store, and computed")
     parser.add_argument("results", type=Path, nargs="?", default="results", help="a results folder (default: results)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the sums of each run as CSV")
     parser.set_defaults(command=_ledger)

@@ -37,7 +37,7 @@ def summary(jobs: Sequence[Job]) -> str:
     reasons = {rule: _reasons(group) for rule, group in groups.items()}
     name, longest = max(map(len, groups)), max(map(len, reasons.values()))
     room = min(max(CELLS[0], WIDTH - name - 11 - longest), CELLS[1])
-    rows = [["rule", "jobs", "cells (×: every combination)", "why"]]
+    rows = [["rule", "jobs", "cells (a × b: all combinations; a, b: some of them)", "why"]]
     rows += [
         [rule, str(len(group)), cells([job.wildcards for job in group], room), reasons[rule]]
         for rule, group in groups.items()
