@@ -33,7 +33,7 @@ def _add_audit(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="config files; each overrides those before it, and all override config/studies.yaml and config.yaml of this folder",
+        help="config files; each overrides those before it, and all override the config.yaml of this folder",
     )
     parser.set_defaults(command=_audit)
 
