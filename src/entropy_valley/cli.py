@@ -40,20 +40,20 @@ def _add_audit(commands: Any) -> None:
 
 def _add_schema(commands: Any) -> None:
     parser = commands.add_parser("schema", help="print the JSON schema of config.yaml")
-    parser.set_defaults(command=_schema)
+    parser.set_defaults(command=lambda arguments: print(json_schema(reports.known()), end=""))
 
 
 def _add_show(commands: Any) -> None:
     parser = commands.add_parser("show", help="print a table")
     parser.add_argument("table", help="its .csv or .md file")
-    parser.set_defaults(command=_show)
+    parser.set_defaults(command=lambda arguments: terminal.show(arguments.table))
 
 
 def _add_ledger(commands: Any) -> None:
     parser = commands.add_parser("ledger", help="add up what the jobs requested, took from the store, and computed")
     parser.add_argument("results", type=Path, nargs="?", default="results", help="a results folder (default: results)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the sums of each run as CSV")
-    parser.set_defaults(command=_ledger)
+    parser.set_defaults(command=lambda arguments: work_report.report(arguments.results, arguments.csv))
 
 
 def _add_export(commands: Any) -> None:
@@ -73,18 +73,6 @@ def _add_export(commands: Any) -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     base = [path for path in base_files() if path.exists()]
     audit.report(load_files(dict.fromkeys([*base, *map(Path, arguments.configfile)]), reports.problems), arguments.out)
-
-
-def _schema(arguments: argparse.Namespace) -> None:
-    print(json_schema(reports.known()), end="")
-
-
-def _show(arguments: argparse.Namespace) -> None:
-    terminal.show(arguments.table)
-
-
-def _ledger(arguments: argparse.Namespace) -> None:
-    work_report.report(arguments.results, arguments.csv)
 
 
 def _export(arguments: argparse.Namespace) -> None:

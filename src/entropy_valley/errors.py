@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class InputError(Exception):
@@ -12,6 +13,15 @@ class InputError(Exception):
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
         super().__init__(f"{place}: {problem}. {remedy}")
+
+
+def refusal(make: Callable[..., Any], *arguments: Any) -> str | None:
+    """Problem and remedy of the InputError that ``make(*arguments)`` raises; None if it raises none."""
+    try:
+        make(*arguments)
+    except InputError as error:
+        return f"{error.problem}. {error.remedy.rstrip('.')}"
+    return None
 
 
 def listed(names: Sequence[str], most: int = 40) -> str:
@@ -26,19 +36,11 @@ def run(main: Callable[[], None]) -> None:
     The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk.
     """
     try:
-        main()
+        return main()
     except InputError as error:
-        sys.exit(_report(str(error), 2))
+        message, status = str(error), 2
     except OSError as error:
-        sys.exit(
-            _report(
-                f"{error.filename or 'file system'}: {error.strerror or error}. "
-                "Free space or correct the permissions, then run the same command again.",
-                1,
-            )
-        )
-
-
-def _report(message: str, status: int) -> int:
+        remedy = "Free space or correct the permissions, then run the same command again."
+        message, status = f"{error.filename or 'file system'}: {error.strerror or error}. {remedy}", 1
     print(f"error: {message}", file=sys.stderr, flush=True)
-    return status
+    sys.exit(status)

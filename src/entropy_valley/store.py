@@ -10,7 +10,6 @@ import json
 import os
 import uuid
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from entropy_valley import files
@@ -46,9 +45,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: Any) -> None:
         if self._shard is not None:
             self._shard.close()
 

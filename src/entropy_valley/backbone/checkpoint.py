@@ -17,14 +17,9 @@ from entropy_valley.errors import InputError
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
 CONTENT = (
-    "*.safetensors",
-    "config.json",
-    "tokenizer*",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
+    "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "merges.txt",
-)
+)  # fmt: skip
 # The first match counts: trainers leave other ``.bin`` files beside the weights.
 PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
 # Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.

@@ -32,12 +32,7 @@ class Pretraining(Section):
 
 
 class Estimator(Section):
-    """Size and training of the toy COMET estimator.
-
-    A step sees ``pairs`` sentence pairs, each reference with ``corruptions`` corrupted copies; the learning rate warms
-    up and falls as a half cosine. Below ``minimum_spearman`` on held-out drops, repeats or replacements the estimator
-    is refused.
-    """
+    """Size and training of the toy COMET estimator."""
 
     seed: int = Field(description="of weights, pairs and corruptions")
     steps: PositiveInt = Field(description="optimiser steps")
@@ -49,7 +44,7 @@ class Estimator(Section):
     pairs: PositiveInt = Field(16, description="sentence pairs per step")
     corruptions: PositiveInt = Field(6, description="corrupted copies of each reference")
     learning_rate: PositiveFloat = Field(3e-3, description="of AdamW, at its highest")
-    warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps")
+    warmup: Annotated[int, Field(ge=0)] = Field(20, description="steps; after them the rate falls as a half cosine")
     minimum_spearman: float = Field(
         0.75, ge=-1, le=1, description="below it, on held-out drops, repeats or replacements, the estimator is refused"
     )

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, WrapV
 from pydantic.fields import FieldInfo
 
 from entropy_valley import plugins
-from entropy_valley.errors import InputError
+from entropy_valley.errors import refusal
 from entropy_valley.settings import ByDirection, Direction, Section
 
 OTHER = "user"
@@ -54,10 +54,8 @@ def users(kind: str, key: str, known: Mapping[str, type]) -> tuple[AfterValidato
     def named(name: str) -> str:
         if not re.fullmatch(r"[\w.]+:\w+", name):
             raise ValueError(f"give module:Class, or one of {', '.join(known)}")
-        try:
-            plugins.find(kind, known, name)
-        except InputError as error:
-            raise ValueError(f"{error.problem}. {error.remedy.rstrip('.')}") from None
+        if problem := refusal(plugins.find, kind, known, name):
+            raise ValueError(problem)
         return name
 
     def checked(value: Any, check: Callable[[Any], BaseModel]) -> BaseModel:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.errors import InputError
+from entropy_valley.errors import refusal
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.matrix import DEV, Cell, all_cells, methods, runs, study_cells
 from entropy_valley.experiment.orders import order_problems
@@ -29,11 +29,10 @@ def infeasible(experiment: Experiment, further: Further) -> list[Problem]:
 
 def _families(experiment: Experiment) -> Iterator[Problem]:
     for name, section in experiment.backbones.items():
-        try:
-            family = find_family(section.family)
-        except InputError as error:
-            yield ("backbones", name, "family"), f"{error.problem}. {error.remedy.rstrip('.')}"
+        if unknown := refusal(find_family, section.family):
+            yield ("backbones", name, "family"), unknown
             continue
+        family = find_family(section.family)
         if section.hub and (owner := _owner(section.hub.repository)) not in (None, family.name):
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         if section.chat and family.chat is None:
@@ -76,10 +75,8 @@ def _refused(experiment: Experiment, method: str, directions: Sequence[str]) -> 
     """Why a method cannot be made, once for all directions that have the same reason."""
     reasons: dict[str, list[str]] = {}
     for direction in directions:
-        try:
-            make_method(method, selector_settings(experiment, method, direction))
-        except InputError as error:
-            reasons.setdefault(f"{error.problem}. {error.remedy.rstrip('.')}", []).append(direction)
+        if reason := refusal(make_method, method, selector_settings(experiment, method, direction)):
+            reasons.setdefault(reason, []).append(direction)
     for reason, concerned in reasons.items():
         yield reason if len(concerned) == len(directions) else f"for {', '.join(concerned)}: {reason}"
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 
 from entropy_valley.decoding.denoising import KNOWN, make_denoiser
-from entropy_valley.errors import InputError
+from entropy_valley.errors import refusal
 from entropy_valley.experiment.blocks import block, one_of, users
 
 NAMED, CHECKED = users("reveal order", "order", KNOWN)
@@ -25,7 +25,7 @@ def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> Use
     """The checked block as the config has it, without defaults: the store identifies results by these settings."""
     check(value)
     settings = {key: setting for key, setting in value.items() if key != "order"}
-    if problem := _refused(value["order"], settings):
+    if problem := refusal(make_denoiser, value["order"], settings):
         raise ValueError(problem)
     return UserOrder.model_construct(**value)
 
@@ -43,13 +43,5 @@ def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[
         if name not in KNOWN and name not in blocks:
             there = ", ".join(dict.fromkeys([*KNOWN, *blocks]))
             yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {there}"
-        elif name not in blocks and (problem := _refused(name, {})):
+        elif name not in blocks and (problem := refusal(make_denoiser, name, {})):
             yield ("matrix", "orders"), f"{name}: {problem}. Name a block of `reveal_orders` that has its settings"
-
-
-def _refused(order: str, settings: Mapping[str, Any]) -> str | None:
-    try:
-        make_denoiser(order, settings)
-    except InputError as error:
-        return f"{error.problem}. {error.remedy.rstrip('.')}"
-    return None

@@ -7,8 +7,7 @@ import dataclasses
 from entropy_valley import plugins
 from entropy_valley.backbone.families.base import LORA_TARGETS, Family, Release
 from entropy_valley.backbone.families.diffullama import DIFFULLAMA
-from entropy_valley.backbone.families.dream import DREAM
-from entropy_valley.backbone.families.dream_instruct import DREAM_INSTRUCT
+from entropy_valley.backbone.families.dream import DREAM, DREAM_INSTRUCT
 from entropy_valley.backbone.families.llada import LLADA
 from entropy_valley.backbone.families.llama3 import LLAMA3
 from entropy_valley.errors import InputError

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from entropy_valley.backbone.families.base import LLAMA_FIXED, Family, Release, stock_config, with_architecture
 
+CONFIG = {
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 1e4,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
 DIFFULLAMA = Family(
     name="diffullama",
     architecture="LlamaForCausalLM",
@@ -26,17 +32,7 @@ DIFFULLAMA = Family(
             repository="diffusionfamily/diffullama",
             licence="Apache-2.0; of its base model: Llama 2 Community License",
             revision="b20cd6d3e7b2c1016203bcd986e886fe885b6061",  # the weights of 01ea216, with the licence on the card
-            config={
-                "vocab_size": 32000,
-                "hidden_size": 4096,
-                "intermediate_size": 11008,
-                "num_hidden_layers": 32,
-                "num_attention_heads": 32,
-                "num_key_value_heads": 32,
-                "max_position_embeddings": 4096,
-                "rope_theta": 1e4,
-                "rms_norm_eps": 1e-5,
-            },
+            config=CONFIG,
             ids={"mask": 811, "eos": 2, "pad": None, "bos": 1},
         ),
     ),

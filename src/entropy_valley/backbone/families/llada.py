@@ -35,34 +35,17 @@ FIELDS = {  # stock: released
 
 # What the stock class assumes. A checkpoint with another value computes another function.
 FIXED = {
-    "activation_type": "silu",
-    "alibi": False,
-    "attention_dropout": 0.0,
-    "attention_layer_norm": False,
-    "block_type": "llama",
-    "embedding_dropout": 0.0,
-    "include_bias": False,
-    "include_qkv_bias": False,
-    "input_emb_norm": False,
-    "layer_norm_type": "rms",
-    "residual_dropout": 0.0,
-    "rope": True,
-    "rope_full_precision": True,
-    "scale_logits": False,
-    "weight_tying": False,
-}
+    "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
+    "block_type": "llama", "embedding_dropout": 0.0, "include_bias": False, "include_qkv_bias": False,
+    "input_emb_norm": False, "layer_norm_type": "rms", "residual_dropout": 0.0, "rope": True,
+    "rope_full_precision": True, "scale_logits": False, "weight_tying": False,
+}  # fmt: skip
 
 # What the authors' configuration_llada.py (OLMo's) assumes for a field that config.json leaves out.
 DEFAULTS = {
-    "activation_type": "swiglu",
-    "attention_dropout": 0.1,
-    "block_type": "sequential",
-    "embedding_dropout": 0.1,
-    "layer_norm_type": "default",
-    "residual_dropout": 0.1,
-    "rope": False,
-    "weight_tying": True,
-}
+    "activation_type": "swiglu", "attention_dropout": 0.1, "block_type": "sequential", "embedding_dropout": 0.1,
+    "layer_norm_type": "default", "residual_dropout": 0.1, "rope": False, "weight_tying": True,
+}  # fmt: skip
 
 
 def to_stock(released: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +56,12 @@ def to_released(config: Any) -> dict[str, Any]:
     fields = {field: getattr(config, stock) for stock, field in FIELDS.items()}
     return {"architectures": ["LLaDAModelLM"], "vocab_size": config.vocab_size, **fields, **FIXED}
 
+
+CONFIG = {
+    "vocab_size": 126464, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 5e5,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
 
 LLADA = Family(
     name="llada",
@@ -94,17 +83,7 @@ LLADA = Family(
             repository="GSAI-ML/LLaDA-8B-Base",
             licence="MIT",
             revision="0f2787f2d87eac5eed8a087d5ecd24277e6255b2",
-            config={
-                "vocab_size": 126464,
-                "hidden_size": 4096,
-                "intermediate_size": 12288,
-                "num_hidden_layers": 32,
-                "num_attention_heads": 32,
-                "num_key_value_heads": 32,
-                "max_position_embeddings": 4096,
-                "rope_theta": 5e5,
-                "rms_norm_eps": 1e-5,
-            },
+            config=CONFIG,
             ids={"mask": 126336, "eos": 126081, "pad": 126081, "bos": 126080},
         ),
     ),

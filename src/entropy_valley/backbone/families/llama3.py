@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from entropy_valley.backbone.families.base import LLAMA_FIXED, Family, Release, stock_config, with_architecture
 
+CONFIG = {
+    "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192, "rope_theta": 5e5,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
 LLAMA3 = Family(
     name="llama3",
     architecture="LlamaForCausalLM",
@@ -23,17 +29,7 @@ LLAMA3 = Family(
             licence="Meta Llama 3 Community License",
             gated=True,
             revision="8cde5ca8380496c9a6cc7ef3a8b46a0372a1d920",
-            config={
-                "vocab_size": 128256,
-                "hidden_size": 4096,
-                "intermediate_size": 14336,
-                "num_hidden_layers": 32,
-                "num_attention_heads": 32,
-                "num_key_value_heads": 8,
-                "max_position_embeddings": 8192,
-                "rope_theta": 5e5,
-                "rms_norm_eps": 1e-5,
-            },
+            config=CONFIG,
             ids={"mask": None, "eos": 128001, "pad": None, "bos": 128000},
         ),
     ),

@@ -23,8 +23,7 @@ class Source(Section, ABC):
 
     limit: PositiveInt | None = Field(None, description="as a test set: draw so many of its sentences by a keyed hash")
     challenge: PositiveInt | None = Field(
-        None,
-        description="as a test set: draw so many sentences that have dates, lists, names or numbers, stratified",
+        None, description="as a test set: draw so many sentences that have dates, lists, names or numbers, stratified"
     )
 
     @abstractmethod

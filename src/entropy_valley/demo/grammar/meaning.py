@@ -6,7 +6,6 @@ determines the translation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from entropy_valley.demo.grammar.modifiers import Adjective, Opener
@@ -45,8 +44,7 @@ ME = ObjectPronoun("me", "我", "mir", "me", "moi")
 US = ObjectPronoun("us", "我们", "uns", "nous", "nous")
 
 
-@dataclass(frozen=True, slots=True)
-class NounPhrase:
+class NounPhrase(NamedTuple):
     """``determiner`` is one of the, a, this, my, our, your, or digits (then the noun is plural)."""
 
     noun: Noun
@@ -61,8 +59,7 @@ class NounPhrase:
 Participant = NounPhrase | Words | Pronoun | ObjectPronoun
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """Someone does something, optionally to someone, at a time, a place or in a manner; ``mood``: tense or modal."""
 
     subject: Pronoun | NounPhrase | Words
@@ -79,16 +76,14 @@ class Action:
         return self.subject.person if isinstance(self.subject, Pronoun) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """Something has a property."""
 
     subject: NounPhrase
     adjective: Adjective
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A quantity rises or falls by a percentage; ``mood`` is present, perfect or will."""
 
     measure: Words
@@ -101,8 +96,7 @@ class Change:
 Clause = Action | State | Change
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """An imperative; the subject of its action is left out."""
 
     action: Action
@@ -110,8 +104,7 @@ class Command:
     negative: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tap:
+class Tap(NamedTuple):
     """An instruction to tap a label, optionally under a heading that is a placeholder."""
 
     label: Words
@@ -119,24 +112,21 @@ class Tap:
     polite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """A main clause, optionally after an opener."""
 
     clause: Clause
     opener: Opener | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question; without a ``word`` a yes-no question."""
 
     clause: Clause
     word: Words | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(NamedTuple):
     """A subordinate clause before a command or a statement."""
 
     conjunction: Words
@@ -144,8 +134,7 @@ class Conditional:
     main: Command | Tap | Action
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """A main clause and a clause with *because*."""
 
     clause: Action

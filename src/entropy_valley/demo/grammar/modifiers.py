@@ -46,10 +46,6 @@ def _regular(stem: str, feminine: str = "e") -> tuple[str, str, str, str]:
     return stem, stem + feminine, stem + "s", stem + feminine + "s"
 
 
-def _invariable(form: str) -> tuple[str, str, str, str]:
-    return form, form, form, form
-
-
 ADJECTIVES = (
     Adjective("tmo", "large", "大", "groß", _regular("grand"), True, "large"),
     Adjective("tmo", "small", "小", "klein", _regular("petit"), True, "small"),
@@ -59,7 +55,7 @@ ADJECTIVES = (
     Adjective("to", "red", "红色", "rot", _regular("rouge", "")),
     Adjective("to", "black", "黑色", "schwarz", _regular("noir")),
     Adjective("tm", "brand-new", "全新", "nagelneu", ("tout neuf", "toute neuve", "tout neufs", "toutes neuves")),
-    Adjective("tm", "cheap", "便宜", "günstig", _invariable("bon marché"), False, "cheap"),
+    Adjective("tm", "cheap", "便宜", "günstig", ("bon marché",) * 4, False, "cheap"),
     Adjective("dx", "outdated", "过时", "veraltet", _regular("dépassé"), False, "outdated"),
     Adjective("mp", "reliable", "可靠", "zuverlässig", _regular("fiable", ""), False, "reliable"),
 )
@@ -93,10 +89,7 @@ HABITS = (
     Words("from time to time", "时不时", "ab und zu", "de temps en temps"),
     Words("in the afternoon", "下午", "am Nachmittag", "l'après-midi"),
 )
-PAST = (
-    Words("today", "今天", "heute", "aujourd'hui"),
-    Words("this morning", "今天早上", "heute Morgen", "ce matin"),
-)
+PAST = (Words("today", "今天", "heute", "aujourd'hui"), Words("this morning", "今天早上", "heute Morgen", "ce matin"))
 MANNERS = (Words("in person", "亲自", "persönlich", "en personne"),)
 COMPANY = tuple(
     Words(f"together with {one.en}", f"和{one.zh}一起", f"zusammen mit {one.de}", f"avec {one.fr}") for one in PEOPLE
@@ -119,10 +112,7 @@ CONJUNCTIONS = (
     Words("As soon as", "一旦{}，", "Sobald", "Dès que"),
 )
 
-QUESTIONS = (
-    Words("Why", "为什么", "Warum", "Pourquoi"),
-    Words("When", "什么时候", "Wann", "Quand"),
-)
+QUESTIONS = (Words("Why", "为什么", "Warum", "Pourquoi"), Words("When", "什么时候", "Wann", "Quand"))
 
 OPENERS = (
     Opener("I think that", "我认为", "Ich glaube, dass", "Je pense que", "final"),
