@@ -30,9 +30,9 @@ from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_length
 from entropy_valley.backbone.attention import using_attention
 from entropy_valley.training import data, lora
 from entropy_valley.training.canvases import Canvases
-from entropy_valley.training.kernels import fast_kernels
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.passes import Passes
+from entropy_valley.training.processes import fast_kernels
 from entropy_valley.training.settings import Lora, Loss
 
 FOUR = 4  # sequences of a padded micro-batch, as in the paper

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.training import canvases, continuations, data
+from entropy_valley.training import canvases, data
 from entropy_valley.training.passes import ONE_PASS
 from entropy_valley.training.settings import Loss
 
@@ -50,7 +50,7 @@ def canvases_of(backbone, *, pairs=None, batch=8, seed=1, passes=ONE_PASS, **los
 
 def continuations_of(backbone, *, batch=8, seed=1, passes=ONE_PASS, normaliser="token"):
     pairs = pairs_of(backbone)
-    return continuations.Continuations(pairs, data.Batches(pairs.lengths, batch, seed), normaliser, seed, passes)
+    return canvases.Continuations(pairs, data.Batches(pairs.lengths, batch, seed), normaliser, seed, passes)
 
 
 def batches_of(backbone, **options):

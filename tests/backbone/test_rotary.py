@@ -11,7 +11,7 @@ from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.backbone.rotary import exact
 from entropy_valley.decoding import reference
-from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.processes import fast_kernels
 
 
 def test_only_llada_asks_for_it(made, family):

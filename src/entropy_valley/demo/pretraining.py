@@ -18,10 +18,9 @@ from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.training import data
-from entropy_valley.training.canvases import Canvases
-from entropy_valley.training.continuations import Continuations
-from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.processes import fast_kernels
 from entropy_valley.training.reports import reports
 from entropy_valley.training.settings import Loss
 

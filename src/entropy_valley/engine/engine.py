@@ -13,7 +13,7 @@ here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ class Engine:
                 batch, waiting = batch.cat(waiting).within(self.budget)
             batch, settled = self._enter(batch, queue, order)
             yield from settled
-            if batch and (seen := self.attempt(batch, lambda batch: self._read(batch, order))):
+            if batch and (seen := self._attempt(batch, order)):
                 batch, readings = batch.advance(seen, order)
                 yield from readings
                 batch, settled = batch.release(self.backbone.eos_id)
@@ -81,11 +81,10 @@ class Engine:
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
         return Batch.of(named, self.backbone.mask_id, self.backbone.device)
 
-    def attempt(self, batch: Any, read: Callable[[Any], Any]) -> Any | None:
-        """What ``read`` makes of a batch, which has a ``cost``; nothing, and a smaller budget, where the memory did not
-        suffice."""
+    def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
+        """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
         try:
-            return read(batch)
+            return self._read(batch, order)
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise

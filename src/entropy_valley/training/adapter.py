@@ -77,7 +77,7 @@ def save(
         files.write_text(new / LOSSES, history_csv(history))
         check_modules(change, lora.targets(backbone.model, backbone.family))
         check_values(change)
-        check_effect(*_logits_before_and_after(adapted, backbone, checkpoint, new))
+        check_effect(adapted, backbone, checkpoint, new)
 
 
 def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
@@ -110,23 +110,17 @@ def check_values(adapter: Adapter) -> None:
         raise AdapterError("every lora_B is zero, or its lora_A: the adapter is not trained")
 
 
-def check_effect(before: torch.Tensor, after: torch.Tensor) -> None:
-    """Third check: loaded as decoding loads it, the adapter changes the logits."""
-    if torch.equal(before, after):
-        raise AdapterError("the adapter does not change the logits")
-
-
 @torch.inference_mode()
 def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
     """The logits of four tokens, (4, vocabulary)."""
     return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
 
 
-def _logits_before_and_after(
-    adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path
-) -> tuple[torch.Tensor, torch.Tensor]:
+def check_effect(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path) -> None:
+    """Third check: loaded as decoding loads it, the adapter changes the logits."""
     dtype = str(next(backbone.model.get_input_embeddings().parameters()).dtype).removeprefix("torch.")
     with adapted.disable_adapter():
         before = probe_logits(adapted.get_base_model(), backbone.eos_id)
     reloaded = load_backbone(checkpoint, backbone.family.name, device=str(backbone.device), dtype=dtype, adapter=folder)
-    return before, probe_logits(reloaded.model, backbone.eos_id)
+    if torch.equal(before, probe_logits(reloaded.model, backbone.eos_id)):
+        raise AdapterError("the adapter does not change the logits")

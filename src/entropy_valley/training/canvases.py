@@ -1,4 +1,4 @@
-"""From tokenised pairs to masked micro-batches, step by step."""
+"""From tokenised pairs to micro-batches, step by step: masked canvases, or continuations for causal families."""
 
 from __future__ import annotations
 
@@ -50,3 +50,30 @@ class Canvases:
         if self.settings.time == "sequence":
             return masking.draw_times(sum(sizes), random, **options)
         return masking.draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """The micro-batches of each step, a pure function of (seed, step): next-token prediction of target and EOS.
+
+    The counterpart of :class:`Canvases` for causal families. Both give the same pairs in each step of fine-tuning if
+    both tokenizers drop the same pairs as too long. The prompt is not predicted. Of ``training.loss`` only
+    ``normaliser`` applies ("token" and "masked" agree): nothing is masked, so there is no ``time``, ``eps`` or
+    ``weight``; and ``eos_padding`` would teach nothing, since decoding stops at the first EOS.
+    """
+
+    pairs: data.Pairs
+    order: data.Batches
+    normaliser: str
+    seed: int
+    passes: Passes = ONE_PASS
+
+    def __getitem__(self, step: int) -> list[loss.MicroBatch]:
+        indices = self.order[step]
+        layout = data.lay_out(self.pairs, indices, torch.zeros_like(indices))
+        ones = torch.ones(len(indices))
+        weights = loss.slot_weights(
+            layout.is_target, layout.owner, ones, layout.targets, weight="none", normaliser=self.normaliser
+        )
+        sizes = self.passes.sizes(self.pairs.lengths[indices])
+        return loss.micro_batches(layout, layout.tokens, layout.is_target, weights, sizes)

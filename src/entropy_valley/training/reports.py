@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from entropy_valley.progress import progress
 
@@ -18,23 +17,6 @@ def history_csv(history: Sequence[Sequence[float]]) -> str:
     """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
     rows = ((str(step), *(f"{value:.6g}" for value in values)) for step, values in enumerate(history, 1))
     return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
-
-
-class _Reporter:
-    """Takes the scalars of each finished step."""
-
-    def __init__(self, board: Any, bar: Any, every: int) -> None:
-        self._board, self._bar, self._every = board, bar, every
-        self._last = time.perf_counter()
-
-    def __call__(self, scalars: dict[str, float]) -> None:
-        now = time.perf_counter()
-        rate, self._last = scalars.pop("tokens") / (now - self._last), now
-        self._bar.set_postfix(ce=round(scalars["cross_entropy"], 3), refresh=False)
-        self._bar.update()
-        if self._bar.n % self._every == 0:
-            for name, value in (scalars | {"tokens_per_second": rate}).items():
-                self._board.add_scalar(name, value, self._bar.n)
 
 
 @contextlib.contextmanager
@@ -51,4 +33,16 @@ def reports(logs: Path, start: int, steps: int, description: str, every: int = 1
         progress(total=steps, description=description, unit="step") as bar,
     ):
         bar.update(start)
-        yield _Reporter(board, bar, every)
+        last = time.perf_counter()
+
+        def report(scalars: dict[str, float]) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            rate, last = scalars.pop("tokens") / (now - last), now
+            bar.set_postfix(ce=round(scalars["cross_entropy"], 3), refresh=False)
+            bar.update()
+            if bar.n % every == 0:
+                for name, value in (scalars | {"tokens_per_second": rate}).items():
+                    board.add_scalar(name, value, bar.n)
+
+        yield report

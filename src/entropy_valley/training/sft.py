@@ -19,9 +19,7 @@ from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, data, lora, processes
 from entropy_valley.training import deepspeed_engine as engine
-from entropy_valley.training.canvases import Canvases
-from entropy_valley.training.continuations import Continuations
-from entropy_valley.training.kernels import fast_kernels
+from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
@@ -82,7 +80,7 @@ def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) ->
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
     checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
-    with fast_kernels(job.device):
+    with processes.fast_kernels(job.device):
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
     if rank == 0:
         counts = {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
@@ -158,7 +156,7 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
-    shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(_silent)
+    shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(lambda scalars: None)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
@@ -168,10 +166,6 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 checkpoints.save(trainer.model, done)
     return done
-
-
-def _silent(scalars: dict[str, float]) -> None:
-    """Ranks other than 0 report nothing."""
 
 
 def _run(device: str, seconds: float) -> dict[str, Any]:
