@@ -79,7 +79,7 @@ def timing(
 
 
 def conditions(job: Job) -> dict[str, Any]:
-    """What a number of seconds is worth nothing without."""
+    """Conditions of the timing."""
     device = job.backbone.device.type
     return {
         "device": device_name(device),
@@ -103,13 +103,9 @@ def device_name(device: str) -> str:
 
 def _seconds(task: Callable[[], object], device: str) -> float:
     """Wall-clock seconds of a task, its kernels included."""
-    _synchronise(device)
+    synchronise = torch.cuda.synchronize if device == "cuda" else lambda: None
+    synchronise()
     start = time.perf_counter()
     task()
-    _synchronise(device)
+    synchronise()
     return time.perf_counter() - start
-
-
-def _synchronise(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
