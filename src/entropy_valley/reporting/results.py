@@ -1,7 +1,5 @@
 """A summary of scores, looked up number by number, as the cells of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
@@ -27,17 +25,6 @@ def by_kind(params: Params, summary: pd.DataFrame) -> tuple[pd.DataFrame, pd.Dat
     """The summary's rows of masked-diffusion backbones, and those of autoregressive ones."""
     autoregressive = summary["backbone"].isin({cell.backbone for cell in params.cells if cell.autoregressive})
     return summary[~autoregressive], summary[autoregressive]
-
-
-def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
-    """The results of a sweep at each of its step budgets, ascending; of one reveal order and one backbone."""
-    found = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
-    for results in found.values():
-        require_one_backbone(results.backbones)
-    orders = sorted({results.order for results in found.values()})
-    if len(orders) > 1:
-        raise InputError("PARAMS", f"cells of several orders: {', '.join(orders)}", "Give one order.")
-    return found
 
 
 def require_one_backbone(names: Collection[str]) -> None:
@@ -101,3 +88,14 @@ class Results:
             return Cell({"oracle": "100%", "ratio": "0%"}[name], shaded=shaded)
         text = formats.closure(row.gap_closure_mean, row.gap_closure_std, row.gap_closure_runs, row.runs)
         return Cell(text, row.gap_closure_runs > 0 and self.is_best(place, name, metric), shaded)
+
+
+def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
+    """The results of a sweep at each of its step budgets, ascending; of one reveal order and one backbone."""
+    found = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
+    for results in found.values():
+        require_one_backbone(results.backbones)
+    orders = sorted({results.order for results in found.values()})
+    if len(orders) > 1:
+        raise InputError("PARAMS", f"cells of several orders: {', '.join(orders)}", "Give one order.")
+    return found
