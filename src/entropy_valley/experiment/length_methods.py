@@ -13,8 +13,6 @@ from entropy_valley.settings import Rate, Section
 
 ELSEWHERE = "in a block of another name: this length method, set up as the block says"
 BLOCKS = {name: block(cls, "selector", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
-
-
 NAMED, CHECKED = users("length method", "selector", LENGTH_METHODS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from entropy_valley import plugins
-from entropy_valley.backbone.families.base import LORA_TARGETS, Family, Release
+from entropy_valley.backbone.families.base import Family, Release
 from entropy_valley.backbone.families.diffullama import DIFFULLAMA
 from entropy_valley.backbone.families.dream import DREAM, DREAM_INSTRUCT
 from entropy_valley.backbone.families.llada import LLADA
@@ -14,7 +14,7 @@ from entropy_valley.errors import InputError
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, LLAMA3)}
 
-__all__ = ["FAMILIES", "LORA_TARGETS", "Family", "Release", "find_family"]
+__all__ = ["FAMILIES", "Family", "Release", "find_family"]
 
 
 def find_family(name: str) -> Family:

@@ -10,13 +10,9 @@ from entropy_valley.demo.grammar.modifiers import MODALS
 
 _ELISION = re.compile(r"\b([jnmld]|qu)[ea] (?=[aeiouéèêàâhAEIOUÉ])")
 _DETERMINERS = {
-    "the": ("le", "la"),
-    "a": ("un", "une"),
-    "this": ("ce", "cette"),
-    "my": ("mon", "ma"),
-    "our": ("notre", "notre"),
-    "your": ("votre", "votre"),
-}
+    "the": ("le", "la"), "a": ("un", "une"), "this": ("ce", "cette"),
+    "my": ("mon", "ma"), "our": ("notre", "notre"), "your": ("votre", "votre"),
+}  # fmt: skip
 _BEFORE_VOWEL = {"ce": "cet", "ma": "mon"}
 _VOWELS = tuple("aeiouéèêhAEIOUÉ")
 _AVOIR = ("ai", "a", "avons", "avez")

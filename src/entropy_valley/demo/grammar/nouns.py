@@ -77,18 +77,11 @@ p|guest|guests|客人|位|m|Gast|Gäste|m|invité|invités
 """  # noqa: E501 - a table
 NOUNS = tuple(Noun(*line.split("|")) for line in _TABLE.strip().splitlines())
 
-PEOPLE = (
-    Words("Anna", "安娜", "Anna", "Anna"),
-    Words("Peter", "彼得", "Peter", "Peter"),
-    Words("Maria", "玛丽亚", "Maria", "Maria"),
-    Words("Thomas", "托马斯", "Thomas", "Thomas"),
-    Words("Julia", "朱莉娅", "Julia", "Julia"),
-    Words("Paul", "保罗", "Paul", "Paul"),
-    Words("Li Wei", "李伟", "Li Wei", "Li Wei"),
-    Words("Wang Fang", "王芳", "Wang Fang", "Wang Fang"),
-    Words("#NAME#", "#NAME#", "#NAME#", "#NAME#"),
-    Words("#PRS_ORG#", "#PRS_ORG#", "#PRS_ORG#", "#PRS_ORG#"),
-)
+_NAMES = {
+    "Anna": "安娜", "Peter": "彼得", "Maria": "玛丽亚", "Thomas": "托马斯", "Julia": "朱莉娅", "Paul": "保罗",
+    "Li Wei": "李伟", "Wang Fang": "王芳", "#NAME#": "#NAME#", "#PRS_ORG#": "#PRS_ORG#",
+}  # fmt: skip
+PEOPLE = tuple(Words(name, zh, name, name) for name, zh in _NAMES.items())
 
 PRODUCT = Words("#PRODUCT#", "#PRODUCT#", "#PRODUCT#", "#PRODUCT#")
 

@@ -185,13 +185,8 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
 
 
 def generation(experiment: Experiment, run: Run) -> str:
-    settings = experiment.autoregressive
-    return _slice(
-        **_passes(experiment, run, revisions.GENERATION),
-        beams=settings.beams,
-        length_penalty=settings.length_penalty,
-        max_new_tokens=settings.max_new_tokens,
-    )
+    settings = experiment.autoregressive.model_dump(exclude={"backbones"})
+    return _slice(**_passes(experiment, run, revisions.GENERATION), **settings)
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
