@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,17 @@ def run_script(monkeypatch, scripts):
 def pytest_collection_modifyitems(items):
     """The longest files first, whole workflows before all: at the end the workers then share short ones."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line on what was skipped, and why."""
+    reasons = Counter(skipped_for(report) for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        named = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
+        terminalreporter.write_line(f"skipped: {named}")
+
+
+def skipped_for(report):
+    """The reason of a skipped test or file, as its author words it."""
+    _, _, reason = report.longrepr
+    return reason.removeprefix("Skipped: ")

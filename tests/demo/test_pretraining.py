@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from tiny_training import ROWS, TEMPLATE, finish, kill_after, start
+import torch
+from tiny_training import ROWS, TEMPLATE, kill_after, start
 
 from entropy_valley import files
 from entropy_valley.backbone.families import find_family
@@ -18,7 +19,7 @@ SPEC = {
     "prompts": {"en-de": "German: {src}\n", "de-en": "English: {src}\n"},
     "bos": False,
     "pretraining": {
-        "steps": 150,
+        "steps": 60,
         "batch": 8,
         "learning_rate": 0.01,
         "warmup": 0.05,
@@ -35,32 +36,68 @@ SPEC = {
 }
 
 
-def pretrain(family, corpora, root):
+@pytest.fixture
+def corpora(tmp_path):
+    paths = {direction: tmp_path / f"{direction}.jsonl" for direction in SPEC["prompts"]}
+    files.write_jsonl(paths["en-de"], ROWS)
+    files.write_jsonl(paths["de-en"], ({**row, "source": row["target"], "target": row["source"]} for row in ROWS))
+    return paths
+
+
+@pytest.fixture
+def pretrain(corpora, one_thread):
+    def run(family, root):
+        folders = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
+        pretraining.pretrain(
+            pretraining.Job(SPEC | {"family": family}, corpora, corpora, **folders, checkpoint_every=5)
+        )
+        return root / "out"
+
+    return run
+
+
+@pytest.fixture
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def killed(corpora, root):
     named = [f"{direction}={path}" for direction, path in corpora.items()]
-    flags = ["--corpus", *named, "--dev", *named]
     paths = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
-    return start("pretrain", SPEC | {"family": family}, *flags, **paths, checkpoint_every=5)
+    process = start("pretrain", SPEC, "--corpus", *named, "--dev", *named, **paths, checkpoint_every=5)
+    kill_after(process, root / "work" / "state.pt")
+
+
+def assert_it_goes_on(pretrain, family, begun, views):
+    """To the same bytes as from nothing."""
+    assert (begun / "work" / "state.pt").exists() and not (begun / "out").exists()
+    whole, resumed = pretrain(family, begun.parent / "whole"), pretrain(family, begun)
+    for path in sorted(whole.iterdir()):
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    dev = files.read_json(whole / "checkpoint.json")["dev"]
+    assert load_backbone(whole, family).context == 96
+    assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
+    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "views"), [("dream", {"all_mask", "random_t"}), ("llama3", {"next_token"})])
-def test_killed_and_resumed_gives_the_same_bytes(tmp_path, family, views):
-    corpora = {direction: tmp_path / f"{direction}.jsonl" for direction in SPEC["prompts"]}
-    files.write_jsonl(corpora["en-de"], ROWS)
-    files.write_jsonl(corpora["de-en"], ({**row, "source": row["target"], "target": row["source"]} for row in ROWS))
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    uninterrupted = pretrain(family, corpora, whole)
-    kill_after(pretrain(family, corpora, killed), killed / "work" / "state.pt")
-    assert not (killed / "out").exists()
-    finish(pretrain(family, corpora, killed))
-    finish(uninterrupted)
-    for path in sorted((whole / "out").iterdir()):
-        assert path.read_bytes() == (killed / "out" / path.name).read_bytes(), path.name
-    backbone = load_backbone(whole / "out", family)
-    dev = files.read_json(whole / "out" / "checkpoint.json")["dev"]
-    assert backbone.context == 96
-    assert dev.keys() == corpora.keys() and all(report.keys() == views for report in dev.values())
-    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
+def test_killed_and_resumed_gives_the_same_bytes(pretrain, corpora, tmp_path):
+    killed(corpora, tmp_path / "killed")
+    assert_it_goes_on(pretrain, "dream", tmp_path / "killed", {"all_mask", "random_t"})
+
+
+def test_an_autoregressive_backbone_goes_on_too(pretrain, tmp_path, monkeypatch):
+    step, left = pretraining._step, iter(range(7))
+
+    def ending(*arguments):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return step(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(pretraining, "_step", ending)
+        pretrain("llama3", tmp_path / "begun")
+    assert_it_goes_on(pretrain, "llama3", tmp_path / "begun", {"next_token"})
 
 
 @pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])

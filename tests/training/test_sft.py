@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny_training import SETTINGS, batches_of, canvases_of, finish, kill_after, spec, start
 from transformers import get_cosine_schedule_with_warmup
 
@@ -30,13 +31,29 @@ def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "join", lambda device, count: 0)
     monkeypatch.setattr(processes, "leave", lambda: None)
 
-    def run(job):
-        root = tmp_path / files.digest(job)
-        backbone = checkpoints / job["family"]
-        sft.finetune(
-            sft.Job(job, corpus, backbone, root / "adapter", root / "work", root / "logs", checkpoint_every=200)
-        )
+    def run(job, root=None, **options):
+        root = root or tmp_path / files.digest(job)
+        folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
+        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, checkpoint_every=2, **options))
         return root / "adapter"
+
+    return run
+
+
+@pytest.fixture
+def broken_off(finetune, monkeypatch):
+    """A training in this process that ends at its eighth step, after its third checkpoint."""
+    step = sft._Trainer.step
+
+    def ending(trainer, number):
+        if number == 7:
+            raise KeyboardInterrupt
+        return step(trainer, number)
+
+    def run(job, root):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(sft._Trainer, "step", ending)
+            finetune(job, root)
 
     return run
 
@@ -142,40 +159,43 @@ def train(checkpoints, corpus, root, job, *arguments):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["llada", "llama3"])
-def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, tmp_path, family):
-    """Even if it goes on in less memory."""
-    job = spec(family, dropout=0.3, max_steps=40)
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    uninterrupted = train(checkpoints, corpus, whole, job)  # side by side: no port is fought for
-    kill_after(train(checkpoints, corpus, killed, job), killed / "work" / "last.json")
-    assert not (killed / "adapter").exists()
-    assert files.read_json(killed / "work" / "last.json")["progress"]["step"] < 40
-    finish(train(checkpoints, corpus, killed, job, "--activation-checkpointing"))
-    finish(uninterrupted)
-    names = sorted(path.name for path in (whole / "adapter").iterdir())
+def assert_it_goes_on(finetune, job, begun):
+    """To the same bytes as from nothing, even in less memory."""
+    steps = job["training"]["max_steps"]
+    assert 0 < files.read_json(begun / "work" / "last.json")["progress"]["step"] < steps
+    assert not (begun / "adapter").exists()
+    whole, resumed = finetune(job), finetune(job, begun, activation_checkpointing=True)
+    names = sorted(path.name for path in whole.iterdir())
     assert names == ["adapter.json", "adapter_config.json", "adapter_model.safetensors", "losses.csv"]
     for name in names:
-        assert (whole / "adapter" / name).read_bytes() == (killed / "adapter" / name).read_bytes(), name
-    assert not (killed / "work").exists()
-    assert files.read_json(killed / "logs" / "run.json")["peak_memory_bytes"] > 0
+        assert (whole / name).read_bytes() == (resumed / name).read_bytes(), name
+    assert not (begun / "work").exists()
+    assert files.read_json(begun / "logs" / "run.json")["peak_memory_bytes"] > 0
 
 
 @pytest.mark.slow
-def test_two_processes_train_what_one_does(checkpoints, corpus, tmp_path):
-    from safetensors.torch import load_file
+def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, finetune, tmp_path):
+    job, killed = spec(dropout=0.3, max_steps=40), tmp_path / "killed"
+    kill_after(train(checkpoints, corpus, killed, job), killed / "work" / "last.json")
+    assert_it_goes_on(finetune, job, killed)
 
-    counts = {"one": 1, "two": 2}
-    one, two = (train(checkpoints, corpus, tmp_path / name, spec(processes=counts[name])) for name in counts)
-    finish(one), finish(two)
-    weights = [load_file(tmp_path / name / "adapter" / "adapter_model.safetensors") for name in ("one", "two")]
-    for name, tensor in weights[0].items():
-        torch.testing.assert_close(weights[1][name], tensor, atol=1e-4, rtol=1e-3)
+
+def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
+    job, begun = spec("llama3", dropout=0.3), tmp_path / "begun"
+    broken_off(job, begun)
+    assert_it_goes_on(finetune, job, begun)
 
 
 @pytest.mark.slow
-def test_another_job_starts_afresh(checkpoints, corpus, tmp_path):
-    kill_after(train(checkpoints, corpus, tmp_path, spec(max_steps=40)), tmp_path / "work" / "last.json")
-    finish(train(checkpoints, corpus, tmp_path, spec()))
+def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
+    finish(train(checkpoints, corpus, tmp_path, spec(processes=2), "--activation-checkpointing"))
+    one, two = (load_file(folder / "adapter_model.safetensors") for folder in (finetune(spec()), tmp_path / "adapter"))
+    assert one.keys() == two.keys()
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, atol=1e-4, rtol=1e-3)
+
+
+def test_another_job_starts_afresh(finetune, broken_off, tmp_path):
+    broken_off(spec(max_steps=40), tmp_path)
+    finetune(spec(), tmp_path)
     assert files.read_json(tmp_path / "adapter" / "adapter.json")["steps"] == 8
