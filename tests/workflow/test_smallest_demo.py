@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
 import sys
 
 import pytest
 from workspace import ROOT, Workspace
 
+from entropy_valley import cli
 from entropy_valley.experiment import base_files, load_files
 
 pytestmark = pytest.mark.slow
 
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 CELL = "en-zh.llada-tiny.seed1.grammar.ev"
+CELL_FOLDER = "en-zh/llada-tiny/seed1/grammar"
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +26,17 @@ def demo(tmp_path_factory):
     return workspace
 
 
-def entropy_valley(demo, *arguments):
-    command = [sys.executable, "-m", "entropy_valley", *arguments]
-    return subprocess.run(command, cwd=demo.folder, capture_output=True, text=True, check=True).stdout
+@pytest.fixture
+def entropy_valley(demo, monkeypatch, capsys):
+    """What the command of this name prints, run in this process in the demo's folder."""
+
+    def run(*arguments):
+        monkeypatch.chdir(demo.folder)
+        monkeypatch.setattr(sys, "argv", ["entropy-valley", *arguments])
+        cli.main()
+        return capsys.readouterr().out
+
+    return run
 
 
 def canvases(demo, stage):
@@ -51,11 +60,11 @@ def test_tables_and_figures_are_there(demo):
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ev"}
 
 
-def test_the_terminal_shows_the_main_table_and_the_audit(demo):
-    assert "Entropy-Valley" in entropy_valley(demo, "show", "results/smallest/tables/main.md")
-    audit = entropy_valley(demo, "audit", "--configfile", "config.yaml", *CONFIGS)
+def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
+    assert "Entropy-Valley" in entropy_valley("show", "results/smallest/tables/main.md")
+    audit = entropy_valley("audit", "--configfile", "config.yaml", *CONFIGS)
     assert "10 cells: 10 done, 0 missing" in audit
-    total = entropy_valley(demo, "ledger", "results/smallest").splitlines()[-1]
+    total = entropy_valley("ledger", "results/smallest").splitlines()[-1]
     assert re.match(r"19 jobs: \d+ results asked for, \d+ shared", total), total
 
 
@@ -64,13 +73,18 @@ def test_every_job_has_a_log(demo):
     assert len(logs) == sum(demo.planned("--forceall").values()) - 1  # `all` does nothing
 
 
+def test_the_report_has_captions(demo):
+    demo.run("--report", "report.html")
+    assert "main.md" in (demo.folder / "report.html").read_text()
+
+
 def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):
     assert not demo.planned()
     probed, _, _ = canvases(demo, "canvas")
     ratios = load_files([*base_files(ROOT), *(ROOT / name for name in CONFIGS)]).length_methods.ev.ratios["en-zh"]
     wider = {"length_methods": {"ev": {"ratios": {"en-zh": [*ratios, 1.5 * max(ratios)]}}}}
     done = {path: path.stat().st_mtime_ns for path in demo.folder.glob("results/smallest/en-zh/*/seed1/adapter/*")}
-    demo.run("--cores", "2", over=wider)
+    demo.run("--cores", "2", f"results/smallest/{CELL_FOLDER}/ev/med-T8/hypotheses.jsonl", over=wider)
     asked, shared, computed = canvases(demo, "canvas")
     assert (shared, computed) == (probed, asked - probed)
     assert 0 < computed <= 12  # one new length for each sentence
@@ -79,33 +93,24 @@ def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(dem
     assert done == {path: path.stat().st_mtime_ns for path in done}
 
 
-def test_from_given_adapters_the_same_translations_without_a_training(demo):
-    """Adapters in the released layout, a checkpoint of the user's own: nothing of the first run is looked at."""
-    given, results = {}, demo.folder / "results/smallest"
-    for name in ("llada-tiny", "llama3-tiny"):
-        entropy_valley(demo, "export", f"results/smallest/en-zh/{name}/seed1/adapter", f"given/{name}")
-        given[name] = {"en-zh": {1: {"folder": f"given/{name}"}}}
-    systems = ("llada-tiny/seed1/grammar/ratio/med-T8", "llama3-tiny/seed1/grammar/beam4")
+def test_from_a_given_adapter_the_same_translations_without_a_training(demo, entropy_valley):
+    """An adapter in the released layout, a checkpoint of the user's own: nothing of the first run is looked at."""
+    entropy_valley("export", "results/smallest/en-zh/llada-tiny/seed1/adapter", "given")
+    translations = f"{CELL_FOLDER}/ratio/med-T8/hypotheses.jsonl"
     over = {
         "results": "results/given",
         "adapters": "released",
-        "released": given,
+        "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-tiny", "llama3-tiny")},
         "backbones": {
             name: {"pretraining": None, "folder": f"results/smallest/backbones/{name}"}
-            for name in (*given, "dream-instruct")
+            for name in ("llada-tiny", "llama3-tiny", "dream-instruct")
         },
         "instruct": {"backbones": []},
     }
-    demo.run("--cores", "2", *(f"results/given/en-zh/{system}/hypotheses.jsonl" for system in systems), over=over)
-    for system in systems:
-        again = demo.folder / "results/given/en-zh" / system / "hypotheses.jsonl"
-        assert again.read_bytes() == (results / "en-zh" / system / "hypotheses.jsonl").read_bytes()
+    demo.run("--cores", "2", f"results/given/{translations}", over=over)
+    first, again = (demo.folder / "results" / run / translations for run in ("smallest", "given"))
+    assert again.read_bytes() == first.read_bytes()
     assert not (demo.folder / "results/given/logs/train").exists()
-
-
-def test_the_report_has_captions(demo):
-    demo.run("--report", "report.html")
-    assert "main.md" in (demo.folder / "report.html").read_text()
 
 
 def test_bad_input_is_one_clear_error_and_leaves_what_is_finished(demo):

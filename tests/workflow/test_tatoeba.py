@@ -35,7 +35,7 @@ SMALL = {
 
 
 def test_fifty_sentences_of_each_test_set(tmp_path):
-    Workspace(tmp_path, "config/tatoeba.yaml", SMALL, real=True).run("--cores", "2")
+    Workspace(tmp_path, "config/tatoeba.yaml", SMALL, real=True).run("--cores", "2", "results/tables/main.md")
     corpus = tmp_path / "results/corpus/en-de"
     sources = {row["source"] for row in files.read_jsonl(corpus / "train.jsonl")}
     assert not sources & {row["source"] for row in files.read_jsonl(corpus / "test/tatoeba.jsonl")}
