@@ -11,16 +11,17 @@ from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sent
 from entropy_valley.canvas.length_methods.cal import CalibratedConfidence
 from entropy_valley.canvas.length_methods.daedal import Daedal
 from entropy_valley.canvas.length_methods.ev import EntropyValley
-from entropy_valley.canvas.length_methods.ev_contenders import Neighbours, RerankedEntropyValley
-from entropy_valley.canvas.length_methods.ev_fitted import (
-    CalibratedEntropyValley,
-    LineEntropyValley,
-    PriorEntropyValley,
-)
+from entropy_valley.canvas.length_methods.ev_calibrated import CalibratedEntropyValley
+from entropy_valley.canvas.length_methods.ev_line import LineEntropyValley
+from entropy_valley.canvas.length_methods.ev_prior import PriorEntropyValley
+from entropy_valley.canvas.length_methods.ev_rerank import RerankedEntropyValley
 from entropy_valley.canvas.length_methods.length_head import LengthHead
+from entropy_valley.canvas.length_methods.length_line import LengthLine
 from entropy_valley.canvas.length_methods.lr_style import LengthRegularisedStyle
+from entropy_valley.canvas.length_methods.neighbours import Neighbours
+from entropy_valley.canvas.length_methods.oracle import Oracle
+from entropy_valley.canvas.length_methods.ratio import Ratio
 from entropy_valley.canvas.length_methods.smartcrop_style import SmartCropStyle
-from entropy_valley.canvas.length_methods.unprobed import LengthLine, Oracle, Ratio
 from entropy_valley.canvas.statistics import LengthStatistics
 
 LENGTH_METHODS: dict[str, type] = {

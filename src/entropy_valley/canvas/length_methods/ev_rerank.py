@@ -1,4 +1,4 @@
-"""Several canvases of EV, all decoded: the finished translations decide. It pays for whole decodes."""
+"""Reranked EV, ours: the finished translations decide between the candidates of lowest entropy."""
 
 from __future__ import annotations
 
@@ -9,25 +9,7 @@ from pydantic import Field, PositiveInt
 
 from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
 from entropy_valley.canvas.length_methods.ev import valley
-from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
-
-
-class Neighbours(OnGrid):
-    """EV's choice and its neighbours, all decoded.
-
-    The paper's multi-candidate control, L_EV - ``radius``, …, L_EV + ``radius``; the best mean log-probability at
-    reveal time is kept.
-
-    Lengths below the shortest canvas are left out. Lengths beyond the context are left out when the row is made.
-    """
-
-    radius: PositiveInt = Field(2, description="slots on either side")
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        choice = valley(probes)
-        lengths = range(max(SHORTEST, choice.length - self.radius), choice.length + self.radius + 1)
-        return dataclasses.replace(choice, contenders=lengths)
 
 
 class RerankedEntropyValley(OnGrid):
