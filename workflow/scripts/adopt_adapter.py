@@ -1,5 +1,7 @@
 """Adopt a given adapter instead of training: a folder or hub repository in PEFT's layout."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path

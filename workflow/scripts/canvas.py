@@ -1,5 +1,7 @@
 """Choose the canvas length of every sentence of a test set; Oracle and Ratio load no model."""
 
+from __future__ import annotations
+
 from entropy_valley import errors, files
 from entropy_valley.canvas.selection import needed_head, predict, read_method, sentences_of
 from entropy_valley.decoding.pipeline import Pipeline

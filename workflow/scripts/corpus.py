@@ -1,5 +1,7 @@
 """Write the training and dev pairs of one direction, and a report."""
 
+from __future__ import annotations
+
 import argparse
 import json
 

@@ -1,5 +1,7 @@
 """Translate a test set on its chosen canvases; what the store has is not decoded again."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Download a released checkpoint unless its folder exists, check it, and write its manifest."""
 
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import json

@@ -1,5 +1,7 @@
 """Download a metric's COMET checkpoint and the tokenizer of its encoder, unless they are there."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Translate a test set from left to right with an autoregressive backbone; what the store has is not searched again."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from entropy_valley import errors, files

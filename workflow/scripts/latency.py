@@ -1,5 +1,7 @@
 """Time one method on a few sentences of a test set, alone and without the store."""
 
+from __future__ import annotations
+
 import sys
 
 from entropy_valley import errors, files

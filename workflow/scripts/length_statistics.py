@@ -1,5 +1,7 @@
 """Measure on training pairs what calibrated length methods are fitted to; the pairs take the test set's place."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from entropy_valley import errors, files

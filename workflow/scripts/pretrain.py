@@ -1,5 +1,7 @@
 """Pre-train a tiny backbone on the train splits (demo only); a killed run resumes."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Deal the canvas ratios of another method to other sentences; no model is loaded."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from entropy_valley import errors, files

@@ -1,5 +1,7 @@
 """Make a table or a figure: report.py KEY PARAMS, then a path for each of its endings: --tex T --md M --csv C, …"""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 

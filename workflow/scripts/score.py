@@ -1,5 +1,7 @@
 """Score one system's hypotheses by every metric of the config: per sentence and of the system, with signatures."""
 
+from __future__ import annotations
+
 import argparse
 import json
 

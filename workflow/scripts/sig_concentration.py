@@ -1,5 +1,7 @@
 """Write how much each test sentence's all-mask canvas depends on the source, and how much of that sits in few slots."""
 
+from __future__ import annotations
+
 import statistics
 
 from entropy_valley import errors, files

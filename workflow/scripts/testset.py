@@ -1,5 +1,7 @@
 """Write the sentences of one test set for one direction."""
 
+from __future__ import annotations
+
 import argparse
 import json
 

@@ -1,5 +1,7 @@
 """Fine-tune one backbone on one direction with one seed; a killed run resumes."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path

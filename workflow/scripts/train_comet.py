@@ -1,5 +1,7 @@
 """Train the toy COMET on corrupted references, check it on held-out ones, and write it as COMET does."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Sequence

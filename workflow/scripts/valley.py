@@ -3,6 +3,8 @@
 A diagnostic that sees the reference. What a canvas job has probed comes from the store, and the other way round.
 """
 
+from __future__ import annotations
+
 from entropy_valley import errors, files
 from entropy_valley.canvas import valley
 from entropy_valley.canvas.length_methods.ev import mean_entropy

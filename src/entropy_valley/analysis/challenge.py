@@ -1,5 +1,7 @@
 """SIG-first against MED on a challenge subset, by category of the source, and where the SIG is concentrated."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,5 +1,7 @@
 """The paired tests of every run: EV against Ratio, Oracle against both, EV against autoregressive systems."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter

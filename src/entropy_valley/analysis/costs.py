@@ -1,5 +1,7 @@
 """What systems cost, from the totals that their ``decoding.json`` holds: means over sentences, then over runs."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 

@@ -1,5 +1,7 @@
 """Gap closure: which share of Oracle's lead over Fixed Ratio a method recovers, run by run."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

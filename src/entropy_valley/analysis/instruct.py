@@ -1,5 +1,7 @@
 """Does an instruction-tuned backbone translate under this protocol? Every variant of its use, measured."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """What the losses of a training run came to, and the cross-entropy of guessing uniformly over the vocabulary."""
 
+from __future__ import annotations
+
 import csv
 import math
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Reveal orders on the same canvases, run by run: each against the main one, and how far they lie apart."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,5 +1,7 @@
 """What a table or figure is made of: the scored cells and the names to print, as its rule hands them over."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

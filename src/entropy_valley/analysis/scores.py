@@ -1,5 +1,7 @@
 """Scores as tidy frames: system scores of many cells, and the sentence scores of one."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 

@@ -1,5 +1,7 @@
 """Is it the source that chooses EV's canvas? The paper's "Selector checks", as one tidy frame."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

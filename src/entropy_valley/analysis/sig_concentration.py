@@ -1,5 +1,7 @@
 """How much of a sentence's dependence on its source sits in a few slots."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

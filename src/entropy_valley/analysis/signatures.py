@@ -1,5 +1,7 @@
 """What the numbers of a table were made by: signatures and digests of its cells, checked to be comparable."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

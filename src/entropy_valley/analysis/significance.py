@@ -1,5 +1,7 @@
 """Paired tests of two systems on the same sentences: bootstrap, Wilcoxon signed-rank, Cohen's d."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The systems of a study: their scores and costs run by run, what they close of Oracle's lead, who leads whom."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter

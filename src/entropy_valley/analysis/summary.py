@@ -1,5 +1,7 @@
 """Means over runs: the numbers of the tables and figures, as one tidy frame."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """Curves of all-mask entropy, from the ``valley.json`` of runs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 

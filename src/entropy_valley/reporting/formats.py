@@ -1,5 +1,7 @@
 """Numbers as the paper prints them: scores with the decimals of their metric, gap closure in per cent with 1."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 

@@ -1,5 +1,7 @@
 """The names that tables and figures print: length methods in the paper's order, reveal orders, directions."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Plain text as LaTeX that pdflatex sets with its standard fonts."""
 
+from __future__ import annotations
+
 import re
 
 from entropy_valley.errors import InputError

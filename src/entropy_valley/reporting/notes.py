@@ -1,5 +1,7 @@
 """Footnotes: how to read a table, and what its numbers were made by."""
 
+from __future__ import annotations
+
 import pandas as pd
 
 from entropy_valley import files

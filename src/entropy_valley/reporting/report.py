@@ -4,6 +4,8 @@ A report is a class in :mod:`reporting.reports`. The workflow asks it for ``cell
 know the config; its script then makes it from the params alone, by ``numbers`` and ``table`` or ``panels``.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path

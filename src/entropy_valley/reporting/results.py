@@ -1,5 +1,7 @@
 """A summary of scores, looked up number by number, as the cells of a table."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 

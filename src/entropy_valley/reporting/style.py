@@ -1,5 +1,7 @@
 """The look of every figure: one colour per method, quiet axes, embedded fonts, the same bytes every time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,6 +3,8 @@
 Texts of a table are plain Unicode; each writer escapes them for its format.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A finished table on the terminal."""
 
+from __future__ import annotations
+
 import csv
 import re
 import textwrap

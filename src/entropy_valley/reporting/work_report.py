@@ -3,6 +3,8 @@
 A job with the store writes one when it ends; a job that was killed leaves none, and one that is run again adds another.
 """
 
+from __future__ import annotations
+
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -3,6 +3,8 @@
 A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

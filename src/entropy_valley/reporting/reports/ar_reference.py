@@ -1,5 +1,7 @@
 """The matched-data table: COMET of one backbone's length methods beside autoregressive systems of the same pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap

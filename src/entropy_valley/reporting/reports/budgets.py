@@ -1,5 +1,7 @@
 """A study of step budgets: scores of Oracle, EV and Ratio at each T, and how much of the gap EV closes there."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd

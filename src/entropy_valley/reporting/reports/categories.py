@@ -1,5 +1,7 @@
 """The table of two reveal orders on a challenge subset: a row for each category of the source, and all together."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure."""
 
+from __future__ import annotations
+
 import math
 
 import pandas as pd

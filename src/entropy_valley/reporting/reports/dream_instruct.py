@@ -1,5 +1,7 @@
 """The instruction-tuned backbone's table: what each variant of its use lost in training and what it put out."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

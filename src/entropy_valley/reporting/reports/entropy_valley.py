@@ -1,5 +1,7 @@
 """The entropy valley: mean entropy of all-mask canvases around the reference's length."""
 
+from __future__ import annotations
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator

@@ -1,5 +1,7 @@
 """The hero figure's panels: A, the length methods in each direction; B, the same beside autoregressive systems."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """The main table: COMET and BLEU of each length method of one backbone in each direction, with gap closures."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The table of reveal orders on the same canvases: scores, lead over the main order, cost; then how far they span."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

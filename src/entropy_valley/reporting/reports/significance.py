@@ -1,5 +1,7 @@
 """The paired tests of every run as a file: numbers, and p-values as they are to be printed."""
 
+from __future__ import annotations
+
 import pandas as pd
 
 from entropy_valley.analysis.comparisons import compare

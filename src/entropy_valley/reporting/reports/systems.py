@@ -1,5 +1,7 @@
 """The table of a study: a section for each backbone and direction, a row for each system, the columns it asks for."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The selectors' figure: a panel for each direction, each system a point, its score against the passes it takes."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
