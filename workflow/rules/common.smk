@@ -107,3 +107,37 @@ def own_files(name):
     source = EXPERIMENT.sources[name]
     paths = [source.source, source.target] if source.name == "files" else []
     return [path for path in paths if os.path.exists(path)]
+
+
+# The metrics that have a COMET checkpoint.
+CHECKPOINTS = scoring.checkpoints(EXPERIMENT.scoring)
+
+
+def comet_ready(wildcards):
+    """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
+    trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
+    hub = [
+        name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)
+    ]
+    return trained + expand(rules.fetch_comet.output, checkpoint=hub)
+
+
+def scoring_options():
+    """How score.py runs, and where the checkpoints of the further metrics are."""
+    folders = {name: paths.comet_folder(EXPERIMENT, name) for name in CHECKPOINTS if name != "comet"}
+    further = [f"--checkpoint {shlex.quote(f'{name}={folder}')}" for name, folder in folders.items()]
+    return paths.Unrecorded(" ".join([str(DEVICE_OPTIONS), *further]))
+
+
+def in_folder(folder, *endings):
+    """The reports of a folder that have these endings, by file."""
+    return {
+        path.split("/")[1]: report
+        for path, report in REPORTS.items()
+        if path.startswith(folder) and report.endings == endings
+    }
+
+
+TABLES = in_folder("tables", "tex", "md", "csv")
+NUMBERS = in_folder("tables", "csv")
+FIGURES = in_folder("figures", "pdf", "png", "csv")

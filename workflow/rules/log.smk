@@ -5,6 +5,8 @@ from snakemake.logging import DefaultFormatter, logger
 
 from entropy_valley.experiment import plan
 
+NOTHING_RUN = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
+
 
 class Brief(DefaultFormatter):
     """Snakemake's words, but for the plan and the lists of files. Errors stay whole."""
@@ -27,7 +29,7 @@ class Brief(DefaultFormatter):
         jobs = sorted(dag.needrun_jobs(), key=lambda job: (rules.index(job.rule.name), dag.jobid(job)))
         self.reasons = {dag.jobid(job): plan.why(dag.reason(job)) for job in jobs}
         text = plan.summary([self.planned(job) for job in jobs])
-        return f"{text}\nA dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p" if self.dry else text
+        return f"{text}\n{NOTHING_RUN}" if self.dry else text
 
     def format_job_info(self, msg):
         brief = {key: [plan.files(msg[key])] for key in ("input", "output") if msg[key]}

@@ -1,20 +1,6 @@
 # Tables, figures and files of numbers: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
-def in_folder(folder, *endings):
-    """The reports of a folder that have these endings, by file."""
-    return {
-        path.split("/")[1]: report
-        for path, report in REPORTS.items()
-        if path.startswith(folder) and report.endings == endings
-    }
-
-
-TABLES = in_folder("tables", "tex", "md", "csv")
-NUMBERS = in_folder("tables", "csv")
-FIGURES = in_folder("figures", "pdf", "png", "csv")
-
-
 rule table:
     """A table: LaTeX, Markdown and its numbers."""
     input:

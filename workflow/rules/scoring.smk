@@ -1,23 +1,5 @@
 # The metrics of each cell.
 
-CHECKPOINTS = scoring.checkpoints(EXPERIMENT.scoring)
-
-
-def comet_ready(wildcards):
-    """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
-    trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
-    hub = [
-        name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)
-    ]
-    return trained + expand(rules.fetch_comet.output, checkpoint=hub)
-
-
-def scoring_options():
-    """How score.py runs, and where the checkpoints of the further metrics are."""
-    folders = {name: paths.comet_folder(EXPERIMENT, name) for name in CHECKPOINTS if name != "comet"}
-    further = [f"--checkpoint {shlex.quote(f'{name}={folder}')}" for name, folder in folders.items()]
-    return paths.Unrecorded(" ".join([str(DEVICE_OPTIONS), *further]))
-
 
 localrules:
     fetch_comet,
