@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
-QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "15"]
+QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "5"]
 
 
 @pytest.fixture(scope="module")
