@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import base_files
+from entropy_valley.experiment import audit, base_files
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 from entropy_valley.reporting import reports
 
@@ -34,6 +34,34 @@ def test_targets_are_files():
     targets = reports.targets(experiment())
     assert {"results/tables/main.tex", "results/tables/significance.csv", "results/figures/hero.pdf"} < set(targets)
     assert "results/tables/significance.md" not in targets
+
+
+WIDER = {
+    "as it is": {},
+    "budgets": {"matrix": {"steps": [16, 32]}},
+    "orders": {"matrix": {"orders": ["random", "med"]}},
+    "one seed": {"matrix": {"seeds": [1]}},
+    "no studies": {"tables": {"studies": []}, "matrix": {"steps": [32, 64], "orders": ["med", "sig_first"]}},
+}
+CONFIGS = {
+    "paper": [],
+    "demo": ["demo"],
+    "demo-full": ["demo", "demo-full"],
+    "released": ["released"],
+    "tatoeba": ["tatoeba"],
+}
+
+
+@pytest.mark.parametrize("over", WIDER.values(), ids=list(WIDER))
+@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
+def test_all_makes_what_the_audit_lists_and_each_cell_is_in_a_report(names, over):
+    found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over]))
+    listed = {cell.scores(found.results) for cell, _ in audit.audit(found)}
+    configured = reports.configured(found)
+    assert {path for path in reports.targets(found) if path.endswith("/scores.json")} == listed
+    assert {cell.scores(found.results) for report in configured.values() for cell in report.cells(found)} == listed
+    several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
+    assert ("tables/matrix" in configured) == several
 
 
 def test_captions_say_the_label_of_the_metric():

@@ -180,6 +180,16 @@ def test_a_step_budget_more_decodes_on_the_same_canvases(finished):
     assert planned.keys() == {f"decode {name}.med.16", f"score {name}/med-T16"}
 
 
+@pytest.mark.parametrize("over", [{"steps": [32, 16]}, {"orders": ["med", "random"]}], ids=["budgets", "orders"])
+def test_another_budget_or_order_of_the_matrix_is_decoded_and_has_its_table(finished, over):
+    order, steps = ("med", 16) if "steps" in over else ("random", 32)
+    systems = {f"{run}.grammar.{method}" for run in RUNS for method in METHODS}
+    decoded = {f"decode {name}.{order}.{steps}" for name in systems}
+    scored = {f"score {name}/{order}-T{steps}" for name in systems}
+    planned = finished.planned(over={"matrix": over}).keys()
+    assert planned == decoded | scored | {"table matrix", "all"}
+
+
 def test_beams_touch_no_canvas(finished):
     assert finished.planned(over={"autoregressive": {"max_new_tokens": 9}}).keys() == generated(AR_RUNS) | {
         "table ar_reference",

@@ -13,7 +13,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.feasibility import undefined
-from entropy_valley.experiment.matrix import study_cells
+from entropy_valley.experiment.matrix import all_cells, study_cells
 from entropy_valley.reporting.report import OfStudy, Report
 from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
@@ -25,6 +25,7 @@ from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.main import Main
+from entropy_valley.reporting.reports.matrix import Matrix
 from entropy_valley.reporting.reports.orders import Orders
 from entropy_valley.reporting.reports.significance import Significance
 from entropy_valley.reporting.reports.systems import Systems
@@ -34,6 +35,7 @@ from entropy_valley.reporting.reports.systems_figure import SystemsFigure
 REPORTS: dict[str, type[Report]] = {
     "tables/main": Main,
     "tables/crossbb": CrossBackbone,
+    "tables/matrix": Matrix,
     "tables/significance": Significance,
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
@@ -76,9 +78,10 @@ def configured(experiment: Experiment) -> dict[str, Report]:
 
 
 def targets(experiment: Experiment) -> list[str]:
-    """Every file of every report that a config has."""
+    """What ``rule all`` makes: the scores of every cell that the audit lists, and every file of every report."""
     root = experiment.results
-    return [f"{root}/{path}.{end}" for path, report in configured(experiment).items() for end in report.endings]
+    made = [f"{root}/{path}.{end}" for path, report in configured(experiment).items() for end in report.endings]
+    return [*(cell.scores(root) for cell in all_cells(experiment)), *made]
 
 
 def known() -> dict[str, Any]:

@@ -49,10 +49,7 @@ class Orders(OfStudy, TableReport):
     parsed = OrderParams
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What the orders are, and the one that the others are compared with."""
-        main = experiment.tables.order
-        names = dict.fromkeys([main, *(cell.order for cell in cells)])
-        return {"main": main, "orders": {name: _described(experiment, name) for name in names}}
+        return described_orders(experiment, cells)
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
         main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == FIXED}
@@ -67,6 +64,13 @@ class Orders(OfStudy, TableReport):
         runs = numbers.groupby(list(RUN), sort=False)
         sections = itertools.chain.from_iterable(_sections(params, key, group) for key, group in runs)
         return Table(_columns(params), tuple(sections), _notes(params))
+
+
+def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+    """Params of :class:`OrderParams`: what the orders of cells are, and the one that the others are compared with."""
+    main = experiment.tables.order
+    names = dict.fromkeys([main, *(cell.order for cell in cells)])
+    return {"main": main, "orders": {name: _described(experiment, name) for name in names}}
 
 
 def _described(experiment: Experiment, name: str) -> dict[str, Any]:
