@@ -5,9 +5,9 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import errors, experiment as configuration
+from entropy_valley import errors, experiment as configuration, run
 from entropy_valley.backbone import adapters
-from entropy_valley.experiment import audit, matrix, paths, scoring
+from entropy_valley.experiment import audit, matrix, paths, scoring, session
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.reporting import reports
 
@@ -21,6 +21,8 @@ try:
     BASE = list(map(str, configuration.base_files()))
     FILES = [*BASE, *(path for path in map(str, workflow.configfiles) if path not in BASE)]
     EXPERIMENT = configuration.load(config, FILES, reports.problems)
+    # A job on a cluster is a Snakemake of its own: it belongs to the run that submitted it.
+    SESSION = session.current(EXPERIMENT, job=not workflow.is_main_process)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -53,6 +55,14 @@ include: "workflow/rules/canvas.smk"
 include: "workflow/rules/decoding.smk"
 include: "workflow/rules/scoring.smk"
 include: "workflow/rules/reports.smk"
+
+
+onstart:
+    SESSION.asked(targets()).write(f"{R}/work/runs")
+
+
+onsuccess:
+    os.unlink(os.environ[run.HANDED_DOWN])
 
 
 rule all:

@@ -25,6 +25,11 @@ MODEL_OPTIONS = (
 )
 
 
+def targets():
+    """What the user asked of the run, also within one of its jobs; none for the default. Known once rules are read."""
+    return sorted(workflow.dag_settings.targets) if workflow.is_main_process else SESSION.targets
+
+
 def run_of(wildcards):
     return matrix.Run(wildcards.direction, wildcards.backbone, int(wildcards.seed))
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from entropy_valley import errors
+from entropy_valley import run
 
 
 def main() -> None:
@@ -24,4 +24,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.canvas.selection import needed_head, predict, read_method, sentences_of
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.job import Job, method_arguments
@@ -22,4 +22,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

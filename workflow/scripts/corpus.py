@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.corpus import build
 from entropy_valley.demo.source import SOURCES
 
@@ -24,4 +24,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.decoding.decode_job import read_canvases, signature, summary, translate
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.engine.job import Job, arguments
@@ -33,4 +33,4 @@ def _data(options: argparse.Namespace) -> dict[str, Path]:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

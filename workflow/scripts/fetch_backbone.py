@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, hub
+from entropy_valley import errors, files, hub, run
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import find_family
 
@@ -69,4 +69,4 @@ def check(spec: dict[str, Any], folder: Path) -> None:
     weights.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
 
 
-errors.run(main)
+run.script(main)

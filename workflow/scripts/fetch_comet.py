@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from entropy_valley import errors, files, hub
+from entropy_valley import errors, files, hub, run
 
 
 def main() -> None:
@@ -36,4 +36,4 @@ def fetch(repository: str, name: str, work: Path) -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

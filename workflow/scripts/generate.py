@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.decoding.autoregressive import Search, signature, summary, translate
 from entropy_valley.engine.job import Job, arguments
 
@@ -23,4 +23,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.canvas.selection import needed_head, read_method
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
@@ -33,4 +33,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from entropy_valley import errors, files
+from entropy_valley import errors, files, run
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.job import Job, arguments
 from entropy_valley.progress import progress
@@ -57,4 +57,4 @@ def _states(job: Job, places: list[int]) -> torch.Tensor:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.canvas import fitting
 from entropy_valley.canvas.length_methods.cal import mean_confidence
 from entropy_valley.canvas.length_methods.ev import mean_entropy
@@ -52,4 +52,4 @@ def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.canvas.reassignment import reassign
 from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.engine.job import Job, arguments
@@ -31,4 +31,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

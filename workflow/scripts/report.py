@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import errors
+from entropy_valley import run
 from entropy_valley.reporting import reports
 
 
@@ -22,4 +22,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.alignment import Outputs, read_outputs
 from entropy_valley.scoring.job import Job
@@ -64,4 +64,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

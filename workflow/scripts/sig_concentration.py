@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.analysis.sig_concentration import sig_concentration
 from entropy_valley.engine.job import Job, arguments
 from entropy_valley.engine.probe import probe
@@ -28,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
 
@@ -62,4 +62,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -5,7 +5,7 @@ A diagnostic that sees the reference. What a canvas job has probed comes from th
 
 from __future__ import annotations
 
-from entropy_valley import errors, files
+from entropy_valley import files, run
 from entropy_valley.canvas import valley
 from entropy_valley.canvas.length_methods.ev import mean_entropy
 from entropy_valley.corpus.sampling import draw
@@ -40,4 +40,4 @@ def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    run.script(main)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from entropy_valley.differences import differences
+
 WIDTH = 160  # columns of a line
 CELLS = (60, 108)  # columns for the cells of a rule: the fewest, and the most if the reasons are short
 LINES = 3  # most lines of a rule's cells
@@ -155,7 +157,7 @@ def changed_params(change: Any) -> list[str]:
     ``change`` is a ``snakemake.persistence.ParamsChange``. Params that are no JSON mappings are not looked into.
     """
     before, now = (list(filter(None, map(_mapping, side))) for side in (change.only_old, change.only_new))
-    keys = {key: None for old, new in zip(before, now, strict=False) for key in _differing(old, new)}
+    keys = {one.key for old, new in zip(before, now, strict=False) for one in differences(old, new)}
     return sorted(keys) or ["no single key"]
 
 
@@ -166,14 +168,3 @@ def _mapping(text: str) -> dict[str, Any] | None:
     except (ValueError, SyntaxError, TypeError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _differing(old: Any, new: Any) -> list[str]:
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        return [] if old == new else [""]
-    missing = object()
-    return [
-        f"{key}.{deeper}".rstrip(".")
-        for key in old | new
-        for deeper in _differing(old.get(key, missing), new.get(key, missing))
-    ]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from entropy_valley.differences import ABSENT, differences
+
+
+def test_keys_are_paths_and_lists_are_compared_whole():
+    before = {"a": {"b": [1, 2], "c": 1}, "d": 1}
+    after = {"a": {"b": [1, 3], "c": 1}, "e": None}
+    assert list(differences(before, after)) == [
+        ("a.b", [1, 2], [1, 3]),
+        ("d", 1, ABSENT),
+        ("e", ABSENT, None),
+    ]
+
+
+def test_values_are_printed_as_json_and_cut():
+    lines = [str(one) for one in differences({"a": 1, "b": list(range(99))}, {"b": {"c": "x"}})]
+    assert lines[0] == "a: 1 → absent"
+    assert lines[1].startswith("b: [0,1,2,") and lines[1].endswith('… → {"c":"x"}')
+
+
+def test_equal_values_differ_in_nothing():
+    assert not list(differences({"a": [1]}, {"a": [1]}))
+    assert [one.key for one in differences(1, 2)] == [""]
