@@ -87,6 +87,19 @@ def test_threads_and_cores_repeat_nothing(finished):
     assert not finished.planned("--cores", "7", "--set-threads", "train=4", "decode=3")
 
 
+def test_a_word_in_a_shell_line_repeats_nothing_in_any_profile(finished):
+    """Code is carried by the revisions, which are params."""
+    rule = finished.folder / "workflow/rules/training.smk"
+    text = rule.read_text()
+    try:
+        rule.write_text(text.replace("python workflow/scripts/train.py", "python -u workflow/scripts/train.py"))
+        assert rule.read_text() != text
+        for profile in ([], ["--workflow-profile", "demo"], ["--profile", "slurm"]):
+            assert not finished.planned(*profile), profile
+    finally:
+        rule.write_text(text)
+
+
 def test_evs_ratios_of_one_direction(finished):
     over = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}}
     assert finished.planned(over=over).keys() == jobs(of("en-zh"), ["ev"]) | AGGREGATES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from entropy_valley.reporting.reports import REPORTS
@@ -24,6 +25,13 @@ def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_clust
     assert profile["set-threads"].keys() == ON_GPU
     assert profile["set-resources"].keys() == ON_GPU
     assert all(entry.keys() == {"runtime", "mem_mb"} for entry in profile["set-resources"].values())
+
+
+@pytest.mark.parametrize("name", ["default", "demo", "slurm"])
+def test_every_profile_runs_killed_jobs_again_and_leaves_code_to_the_revisions(name):
+    profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text(encoding="utf-8"))
+    assert profile["rerun-incomplete"] is True
+    assert profile["rerun-triggers"] == ["mtime", "input", "params"]
 
 
 def test_the_page_on_clusters_names_every_rule_that_asks_for_a_gpu():
