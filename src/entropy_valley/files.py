@@ -25,7 +25,12 @@ def canonical(value: Any) -> str:
 
 def digest(value: Any) -> str:
     """128-bit blake2b of a JSON-able value, as 32 hex digits."""
-    return hashlib.blake2b(canonical(value).encode(), digest_size=16).hexdigest()
+    return text_digest(canonical(value))
+
+
+def text_digest(text: str) -> str:
+    """128-bit blake2b of a text, as 32 hex digits."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def file_digest(path: str | Path) -> str:

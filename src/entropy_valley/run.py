@@ -6,6 +6,7 @@ the environment, to local jobs and through SLURM. A job that finds other code th
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -45,6 +46,16 @@ def require_same_code(started_with: Mapping[str, str]) -> None:
     changed = [name for name in dict.fromkeys([*started_with, *now]) if started_with.get(name) != now.get(name)]
     if changed:
         raise InputError("code", f"changed since this run was started: {errors.listed(changed, 8)}", REMEDY)
+
+
+def params(given: str) -> Any:
+    """A rule's params: from the file that the rule names, or from JSON text."""
+    if not given.lstrip().startswith(("{", "[")):
+        return files.read_json(given)
+    try:
+        return json.loads(given)
+    except json.JSONDecodeError as error:
+        raise InputError("PARAMS", f"not JSON ({error.msg})", "Give JSON text, or the path of a JSON file.") from None
 
 
 def script(main: Callable[[], None]) -> None:

@@ -174,7 +174,7 @@ def test_an_id_must_not_come_twice(params):
 
 def test_spec_from_a_file(params, tmp_path):
     (tmp_path / "params.json").write_text(json.dumps(params))
-    assert Params.parse(f"@{tmp_path / 'params.json'}") == parsed(params)
+    assert Params.parse(str(tmp_path / "params.json")) == parsed(params)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_significance(run, params, tmp_path):
 
 def test_params_may_be_in_a_file(run_script, params, tmp_path):
     (tmp_path / "params.json").write_text(files.canonical(params))
-    run_script("report", "tables/significance", f"@{tmp_path / 'params.json'}", "--csv", tmp_path / "tests.csv")
+    run_script("report", "tables/significance", str(tmp_path / "params.json"), "--csv", tmp_path / "tests.csv")
     assert (tmp_path / "tests.csv").is_file()
 
 

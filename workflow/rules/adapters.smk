@@ -17,7 +17,7 @@ rule adopt_adapter:
     conda:
         "../../envs/training.yaml"
     params:
-        spec=lambda w: jobs.adapter(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.adapter(EXPERIMENT, run_of(w))),
         backbone=backbone_folder,
         folder=lambda w: paths.Unrecorded(f"--folder {shlex.quote(path)}" if (path := given_adapter(w).folder) else ""),
         work=lambda w: paths.Unrecorded(run_of(w).folder(f"{EXPERIMENT.models}/adapters")),

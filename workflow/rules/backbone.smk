@@ -14,7 +14,7 @@ rule fetch_backbone:
     conda:
         "../../envs/training.yaml"
     params:
-        spec=lambda w: jobs.hub(EXPERIMENT, w.backbone),
+        spec=lambda w: params_file(jobs.hub(EXPERIMENT, w.backbone)),
         folder=backbone_folder,
         own=lambda w: paths.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
     shell:
@@ -35,7 +35,7 @@ rule pretrain:
     conda:
         "../../envs/training.yaml"
     params:
-        spec=lambda w: jobs.pretraining(EXPERIMENT, w.backbone),
+        spec=lambda w: params_file(jobs.pretraining(EXPERIMENT, w.backbone)),
         train=lambda w, input: by_direction(w, input.train),
         dev=lambda w, input: by_direction(w, input.dev),
         options=paths.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),

@@ -22,7 +22,7 @@ rule length_statistics:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.length_statistics(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.length_statistics(EXPERIMENT, run_of(w))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/length_statistics.py {params.spec:q} --testset {input.corpus:q}"
         f" --out {{output:q}} {STATISTICS_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -47,7 +47,7 @@ rule length_head:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.length_head(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.length_head(EXPERIMENT, run_of(w))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/length_head.py {params.spec:q} --testset {input.corpus:q} --dev {input.dev:q}"
         " --out {output.weights:q} --info {output.info:q}"
@@ -71,7 +71,7 @@ rule sig_concentration:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.sig_concentration(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.sig_concentration(EXPERIMENT, run_of(w))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -95,7 +95,7 @@ rule canvas:
         gpu=canvas_gpu,
     params:
         **METHOD_PARAMS,
-        spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
+        spec=lambda w: params_file(jobs.canvas(EXPERIMENT, run_of(w), w.method)),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
         " {params.statistics} {params.length_head}"
@@ -119,7 +119,7 @@ rule reassigned_canvas:
         "../../envs/decoding.yaml"
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.canvas(EXPERIMENT, run_of(w), w.method),
+        spec=lambda w: params_file(jobs.canvas(EXPERIMENT, run_of(w), w.method)),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/reassigned_canvas.py {params.spec:q} --testset {input.testset:q}"
         f" --of {{input.of:q}} --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -142,7 +142,7 @@ rule valley:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.valley(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.valley(EXPERIMENT, run_of(w))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"

@@ -30,6 +30,11 @@ def targets():
     return sorted(workflow.dag_settings.targets) if workflow.is_main_process else SESSION.targets
 
 
+def params_file(text):
+    """A rule's params: their text is what Snakemake compares, a command gets the path of a file with it."""
+    return paths.ParamsFile(text, f"{R}/params", lambda: workflow.dryrun)
+
+
 def run_of(wildcards):
     return matrix.Run(wildcards.direction, wildcards.backbone, int(wildcards.seed))
 

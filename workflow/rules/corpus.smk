@@ -21,7 +21,7 @@ rule corpus:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: jobs.corpus(EXPERIMENT, w.direction),
+        spec=lambda w: params_file(jobs.corpus(EXPERIMENT, w.direction)),
     shell:
         "python workflow/scripts/corpus.py {params.spec:q}"
         " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} 2> >(tee {log:q} >&2)"
@@ -40,7 +40,7 @@ rule testset:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: jobs.testset(EXPERIMENT, w.direction, w.testset),
+        spec=lambda w: params_file(jobs.testset(EXPERIMENT, w.direction, w.testset)),
     shell:
         "python workflow/scripts/testset.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"
 

@@ -23,7 +23,7 @@ rule decode:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps)),
+        spec=lambda w: params_file(jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"
@@ -51,7 +51,7 @@ rule latency:
         gpu=GPU,
     params:
         **METHOD_PARAMS | dict(options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store")),
-        spec=lambda w: jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps)),
+        spec=lambda w: params_file(jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
         f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
@@ -75,7 +75,7 @@ rule generate:
         gpu=GPU,
     params:
         **MODEL_PARAMS,
-        spec=lambda w: jobs.generation(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.generation(EXPERIMENT, run_of(w))),
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/generate.py {params.spec:q} --testset {input.testset:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"

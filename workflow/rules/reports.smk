@@ -17,7 +17,7 @@ rule table:
         "../../envs/analysis.yaml"
     params:
         report=lambda w: TABLES[w.table].key,
-        params=lambda w: TABLES[w.table].params(EXPERIMENT),
+        params=lambda w: params_file(TABLES[w.table].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(TABLES[w.table].described(EXPERIMENT)),
     shell:
         "python workflow/scripts/report.py {params.report} {params.params:q}"
@@ -38,7 +38,7 @@ rule numbers:
         "../../envs/analysis.yaml"
     params:
         report=lambda w: NUMBERS[w.numbers].key,
-        params=lambda w: NUMBERS[w.numbers].params(EXPERIMENT),
+        params=lambda w: params_file(NUMBERS[w.numbers].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(NUMBERS[w.numbers].described(EXPERIMENT)),
     shell:
         "python workflow/scripts/report.py {params.report} {params.params:q} --csv {output:q} 2> >(tee {log:q} >&2)"
@@ -60,7 +60,7 @@ rule figure:
         "../../envs/analysis.yaml"
     params:
         report=lambda w: FIGURES[w.figure].key,
-        params=lambda w: FIGURES[w.figure].params(EXPERIMENT),
+        params=lambda w: params_file(FIGURES[w.figure].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(FIGURES[w.figure].described(EXPERIMENT)),
     shell:
         "python workflow/scripts/report.py {params.report} {params.params:q}"

@@ -36,7 +36,7 @@ rule train_comet:
     conda:
         "../../envs/scoring.yaml"
     params:
-        spec=lambda w: jobs.comet_training(EXPERIMENT),
+        spec=lambda w: params_file(jobs.comet_training(EXPERIMENT)),
     shell:
         "python workflow/scripts/train_comet.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
@@ -58,7 +58,7 @@ rule score:
     resources:
         gpu=GPU,
     params:
-        spec=lambda w: jobs.scoring(EXPERIMENT, w.direction),
+        spec=lambda w: params_file(jobs.scoring(EXPERIMENT, w.direction)),
         comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
         options=scoring_options(),
     shell:

@@ -16,7 +16,7 @@ rule train:
     resources:
         gpu=GPU * EXPERIMENT.training.processes,
     params:
-        spec=lambda w: jobs.training(EXPERIMENT, run_of(w)),
+        spec=lambda w: params_file(jobs.training(EXPERIMENT, run_of(w))),
         backbone=backbone_folder,
         options=paths.Unrecorded(
             f"--device {EXPERIMENT.device} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from entropy_valley import files, run
 from entropy_valley.corpus import build
@@ -12,7 +11,7 @@ from entropy_valley.demo.source import SOURCES
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
+    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from entropy_valley.backbone.families import find_family
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads)
+    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--folder", type=Path, required=True, help="the folder of the checkpoint")
     parser.add_argument("--own", action="store_true", help="the folder is the user's: nothing is written to it")
     parser.add_argument("--out", type=Path, required=True, help="its manifest")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from entropy_valley import run
@@ -11,7 +10,7 @@ from entropy_valley import run
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
+    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     named = {"type": _named_path, "nargs": "+", "required": True, "metavar": "DIRECTION=PATH"}
     parser.add_argument("--corpus", help="train.jsonl files", **named)
     parser.add_argument("--dev", help="dev.jsonl files", **named)

@@ -12,7 +12,7 @@ from entropy_valley.reporting import reports
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", help="its name in the registry, such as tables/main")
-    parser.add_argument("params", help="JSON, or @file.json")
+    parser.add_argument("params", help="a JSON file, or JSON")
     report = reports.find(parser.parse_known_args()[0].report)()
     for ending in report.endings:
         parser.add_argument(f"--{ending}", type=Path, required=True)

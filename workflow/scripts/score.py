@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from entropy_valley import files, run
 from entropy_valley.scoring import metrics
@@ -49,7 +48,9 @@ def _scores(options: argparse.Namespace, outputs: Outputs, store: Store) -> dict
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="JSON: target_language, comet: {checkpoint, batch_size}, …")
+    parser.add_argument(
+        "spec", type=run.params, help="a JSON file, or JSON: target_language, comet: {checkpoint, batch_size}, …"
+    )
     parser.add_argument("--testset", required=True)
     parser.add_argument("--hypotheses", required=True)
     parser.add_argument("--comet", required=True, help="a COMET folder or its .ckpt file: the main metric")

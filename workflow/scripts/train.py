@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from entropy_valley import run
@@ -11,7 +10,7 @@ from entropy_valley import run
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="the rule's params, as JSON")
+    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--corpus", type=Path, required=True, help="train.jsonl")
     parser.add_argument("--backbone", type=Path, required=True, help="checkpoint folder in its released layout")
     parser.add_argument("--out", type=Path, required=True, help="adapter folder, written whole")

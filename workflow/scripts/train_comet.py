@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def _direction(path: Path) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=json.loads, help="JSON: seed, steps and other fields of Estimator")
+    parser.add_argument("spec", type=run.params, help="JSON or its file: seed, steps and other fields of Estimator")
     parser.add_argument("--corpus", type=Path, nargs="+", required=True, help="training pairs: {direction}/train.jsonl")
     parser.add_argument("--dev", type=Path, nargs="+", required=True, help="held-out pairs: {direction}/dev.jsonl")
     parser.add_argument("--out", type=Path, required=True, help="the COMET folder")

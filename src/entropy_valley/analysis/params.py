@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from entropy_valley import files
+from entropy_valley import run
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
 
@@ -69,15 +68,15 @@ class Params:
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """Read params from JSON text, or from a file when ``text`` is ``@path``.
+        """Read params from a JSON file, or from JSON text.
 
         Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when the JSON
         is broken, there are no cells, a cell lacks a field, or one of the ``required`` keys is missing.
         """
-        value = files.read_json(text[1:]) if text.startswith("@") else _loads(text)
+        value = run.params(text)
         absent = _absent(value, ("cells", "metrics", *required))
         if absent:
-            raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params as JSON or as @file.json.")
+            raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params as JSON or as a JSON file.")
         known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
         cells = tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])
         metrics = tuple(record(Metric, "a metric", metric) for metric in value["metrics"])
@@ -108,14 +107,6 @@ class Params:
         label = self.label("directions", direction)
         several = len({cell.testset for cell in self.cells if cell.direction == direction}) > 1
         return f"{label} ({self.label('testsets', testset)})" if several else label
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        remedy = "Give JSON text, or @ and the path of a JSON file."
-        raise InputError("PARAMS", f"not JSON ({error.msg})", remedy) from None
 
 
 def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import functools
 import importlib.metadata
-import json
 import os
 import sys
 import time
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files
+from entropy_valley import files, run
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.identity import read_identity
 from entropy_valley.engine.ledger import Ledger
@@ -34,7 +33,7 @@ Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 def arguments(description: str) -> argparse.ArgumentParser:
     """The options of each job; none but the spec and the files can change a number."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("spec", type=json.loads, help="the rule's slice of the config, as JSON")
+    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--testset", type=Path, required=True)
     parser.add_argument("--backbone", type=Path, required=True, help="a checkpoint folder")
     parser.add_argument("--adapter", type=Path, help="a LoRA adapter folder; without one, the bare backbone")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from entropy_valley import files
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Adapter, Experiment
 from entropy_valley.experiment.scoring import checkpoints
@@ -19,6 +24,28 @@ class Unrecorded:
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+class ParamsFile(str):
+    """A rule's params as JSON text: what Snakemake compares and records. In a command it is the path of a file.
+
+    The file in ``folder`` is named by the text's digest and written when a command is. The system takes no argument
+    beyond 128 KiB. Where ``dry`` says so, nothing is written.
+    """
+
+    def __new__(cls, text: str, folder: str, dry: Callable[[], bool]) -> Self:
+        made = super().__new__(cls, text)
+        made.path, made.dry = Path(folder) / f"{files.text_digest(text)}.json", dry
+        return made
+
+    def __str__(self) -> str:
+        text = str.__str__(self)
+        if not self.dry() and not (self.path.is_file() and self.path.read_text(encoding="utf-8") == text):
+            files.write_text(self.path, text)
+        return str(self.path)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
 
 def checkpoint_of(experiment: Experiment, backbone: str) -> str:
