@@ -67,3 +67,34 @@ def test_disabled_it_neither_reads_nor_writes(tmp_path):
 def test_a_reader_leaves_no_trace(tmp_path):
     assert len(Store(tmp_path / "new")) == 0
     assert not (tmp_path / "new").exists()
+
+
+def test_a_damaged_value_is_no_answer_and_put_again(tmp_path, capsys):
+    fill(tmp_path, a={"tokens": [11, 12]}, b=3)
+    (shard,) = tmp_path.glob("*.jsonl")
+    shard.write_text(shard.read_text().replace("12", "13"))
+    store = Store(tmp_path)
+    assert store.get("a") is None and store.get("b") == 3
+    assert f"{shard}: a damaged value, which is computed again" in capsys.readouterr().err
+    store.put("a", {"tokens": [11, 12]})
+    assert store.get("a") == Store(tmp_path).get("a") == {"tokens": [11, 12]}
+
+
+def test_a_damaged_value_hides_no_whole_one(tmp_path):
+    fill(tmp_path, a=[1, 2])
+    whole = next(tmp_path.glob("*.jsonl")).read_text()
+    (tmp_path / "0.jsonl").write_text(whole.replace("2]", "3]"))
+    (tmp_path / "~.jsonl").write_text(whole.replace("[1", "[7"))
+    assert Store(tmp_path).get("a") == [1, 2]
+
+
+def test_values_of_old_stores_have_no_sum(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"key":"a","value":{"text":"中"}}\n')
+    assert Store(tmp_path).get("a") == {"text": "中"}
+
+
+def test_many_shards_are_read_without_opening_all_at_once(tmp_path):
+    for place in range(70):
+        (tmp_path / f"{place}.jsonl").write_text(f'{{"key":"{place}","value":{place}}}\n')
+    with Store(tmp_path) as store:
+        assert [store.get(str(place)) for place in (*range(70), 3)] == [*range(70), 3]
