@@ -63,7 +63,7 @@ def test_a_constant_state_is_no_division_by_zero():
 
 
 def test_from_file_to_head(tmp_path):
-    HEAD.write(tmp_path / "head.safetensors")
+    (tmp_path / "head.safetensors").write_bytes(HEAD.to_bytes())
     read = LengthHead.read(tmp_path / "head.safetensors")
     assert torch.equal(read.weight, HEAD.weight) and torch.equal(read.bias, HEAD.bias)
     save_file({"weight": HEAD.weight}, tmp_path / "other.safetensors")

@@ -155,6 +155,23 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     assert bench.decode("ev", out="again") == first
 
 
+def test_from_the_store_alone_the_bytes_are_the_same_and_nothing_is_computed(bench, no_model, capsys):
+    bench.canvas("ev")
+    canvases, first = bench.canvases.read_bytes(), bench.decode("ev")
+    run_without_torch(bench.canvas_command("ev", "--from-store"))
+    run_without_torch(bench.decode_command("ev", "--from-store", out="again"))
+    assert bench.canvases.read_bytes() == canvases
+    assert (bench.out.read_bytes(), bench.info.read_bytes()) == first
+    assert [ledger["loads"] for ledger in bench.ledgers()] == [1, 1, 0, 0]
+    no_model()
+    with pytest.raises(SystemExit) as ended:
+        bench.decode("ev", "--from-store", steps=3, out="lacking")
+    message = capsys.readouterr().err
+    assert ended.value.code == 2 and not bench.out.exists()
+    assert re.search(rf"store: the store lacks \d+ results that {bench.out} needs \(decode\)", message)
+    assert "Run Snakemake again: its rule `inference`" in message
+
+
 def test_without_the_store_the_bytes_are_the_same(bench):
     bench.canvas("ev")
     canvases, first = bench.canvases.read_bytes(), bench.decode("ev")

@@ -16,8 +16,8 @@ from entropy_valley.reporting.work_report import Kind
 RUN, OTHER, LEFT = "en-zh/llada-8b/seed2", "en-zh/llada-8b/seed10", "en-de/llama3-8b/seed1"
 
 
-def job(results, run, kind, asked, computed, passes=1, tokens=10, rows=5, seconds=0.25):
-    counts = {"asked": asked, "computed": computed, "passes": passes, "tokens": tokens, "rows": rows}
+def job(results, run, kind, asked, computed, passes=1, tokens=10, rows=5, seconds=0.25, **more):
+    counts = {"asked": asked, "computed": computed, "passes": passes, "tokens": tokens, "rows": rows, **more}
     entry = {"job": kind, "out": "somewhere", "seconds": seconds, **counts}
     files.write_json(results / "store" / run / "runs" / f"host-1-{time.time_ns()}.json", entry)
 
@@ -25,12 +25,14 @@ def job(results, run, kind, asked, computed, passes=1, tokens=10, rows=5, second
 @pytest.fixture
 def results(tmp_path):
     """Two seeds of a masked backbone, the first with a decode that ran twice, and an autoregressive one."""
-    job(tmp_path, RUN, "canvas", asked=1500, computed=1400, passes=70, tokens=90_000, rows=20_000, seconds=60.5)
+    job(
+        tmp_path, RUN, "canvas", asked=1500, computed=1400, passes=70, tokens=90_000, rows=20_000, seconds=60.5, loads=1
+    )
     job(tmp_path, RUN, "canvas", asked=0, computed=0, passes=0, tokens=0, rows=0)
     for computed in (200, 0):
         job(tmp_path, RUN, "decode", asked=300, computed=computed)
     job(tmp_path, OTHER, "decode", asked=300, computed=270)
-    job(tmp_path, LEFT, "generate", asked=300, computed=300)
+    job(tmp_path, LEFT, "generate", asked=300, computed=300, loads=1)
     for method, slots in (("ev", 1000), ("ratio", 900)):
         files.write_json(
             tmp_path / RUN / "wmt22" / method / "med-T32" / "decoding.json", {"calls": 320, "slots": slots}
@@ -45,7 +47,7 @@ def test_sums_by_run_and_kind_of_job(results):
     assert list(sums) == [Kind("en-de", "llama3-8b", 1, "generate"), *seeds]
     canvas, decode, other = (sums[kind] for kind in seeds)
     assert canvas == {
-        **{"jobs": 2, "asked": 1500, "shared": 100, "computed": 1400},
+        **{"jobs": 2, "loads": 1, "asked": 1500, "shared": 100, "computed": 1400},
         **{"passes": 70, "tokens": 90_000, "rows": 20_000, "seconds": 60.75},
     }
     assert (decode["jobs"], decode["asked"], decode["shared"], decode["computed"]) == (2, 600, 400, 200)
@@ -58,19 +60,23 @@ def test_the_command_prints_runs_kinds_and_the_total(results, capsys, monkeypatc
     cli.main()
     printed = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in printed]
-    assert ["canvas", "2", "1,500", "100", "1,400", "70", "90,000", "20,000", "60.8", "–", "–"] in [
-        row[-11:] for row in rows
+    assert ["canvas", "2", "1", "1,500", "100", "1,400", "70", "90,000", "20,000", "60.8", "–", "–"] in [
+        row[-12:] for row in rows
     ]
-    assert ["decode", "3", "900", "430", "470", "3", "30", "15", "0.8", "640", "1,900"] in rows
+    assert ["decode", "3", "0", "900", "430", "470", "3", "30", "15", "0.8", "640", "1,900"] in rows
     assert printed[-1] == (
         "6 jobs: 2700 results asked for, 530 shared, 2170 computed in 74 passes of 90040 tokens, 20020 head rows; "
-        "61.8 s. The methods, as the paper counts: 717 calls over 1900 slots"
+        "models loaded: 2; 61.8 s. The methods, as the paper counts: 717 calls over 1900 slots"
     )
     with open(tmp_path / "a" / "l.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 4 and sum(int(line["computed"]) for line in lines) == 2170
     assert [line["slots"] for line in lines] == ["", "", "1900", ""]
     assert (lines[0]["job"], lines[0]["calls"], lines[1]["seed"]) == ("generate", "77", "2")
+
+
+def test_a_ledger_of_before_loads_were_counted_is_read(results):
+    assert [counts["loads"] for counts in ledgers.add_up(results).values()] == [1, 1, 0, 0]
 
 
 def test_no_ledger_is_one_clear_error(tmp_path, monkeypatch, capsys):

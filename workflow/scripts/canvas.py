@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from entropy_valley import files, run
-from entropy_valley.canvas.selection import needed_head, predict, read_method, sentences_of
+from entropy_valley.canvas.selection import to_choose
+from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.job import Job, method_arguments
 
@@ -11,11 +12,8 @@ from entropy_valley.engine.job import Job, method_arguments
 def main() -> None:
     options = method_arguments(__doc__).parse_args()
     with Job(options) as job:
-        method = read_method(job.spec["method"], job.spec["selector"], options.statistics)
-        head = needed_head(job.spec["method"], method, options.length_head)
-        predicted = predict(job, head) if head else ()
-        sentences = sentences_of(job.rows, job.identity.prompt, method, predicted, job.inputs.rooms)
-        canvases = Pipeline(job.runner("probe"), job.inputs).choose(method, sentences)
+        method, sentences = to_choose(job, LengthStatistics.given(options.statistics), options.length_head)
+        canvases = Pipeline(job.runner("probe"), job.inputs).choose(method, list(sentences.values()))
         rows = [{"id": row["id"], **canvas} for row, canvas in zip(job.rows, canvases, strict=True)]
         files.write_jsonl(options.out, rows)
         job.report("canvas")

@@ -17,8 +17,7 @@ def main() -> None:
     parser.add_argument("--info", type=Path, required=True, help="where signature and totals go, as JSON")
     options = parser.parse_args()
     with Job(options) as job:
-        spec = job.spec
-        denoising = Denoising.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        denoising = Denoising.of(job.spec)
         canvases = read_canvases(options.canvas, job.rows)
         rows = translate(job, canvases, denoising)
         digests = {name: files.file_digest(path) for name, path in _data(options).items()}

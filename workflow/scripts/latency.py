@@ -6,6 +6,7 @@ import sys
 
 from entropy_valley import files, run
 from entropy_valley.canvas.selection import needed_head, read_method
+from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
 from entropy_valley.decoding.denoising import Denoising
@@ -20,9 +21,9 @@ def main() -> None:
     with Job(options) as job:
         spec = job.spec
         drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
-        job.rows = [job.rows[place] for place in drawn]
-        method = read_method(spec["method"], spec["selector"], options.statistics)
-        denoising = Denoising.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        job = job.on([job.rows[place] for place in drawn])
+        method = read_method(spec["method"], spec["selector"], LengthStatistics.given(options.statistics))
+        denoising = Denoising.of(job.spec)
         head = needed_head(spec["method"], method, options.length_head)
         reader = LengthHead.read(head, job.backbone.device) if head else None
         measured = measure(job, method, denoising, spec["repeats"], reader)

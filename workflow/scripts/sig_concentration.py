@@ -6,6 +6,7 @@ import statistics
 
 from entropy_valley import files, run
 from entropy_valley.analysis.sig_concentration import sig_concentration
+from entropy_valley.canvas.diagnostics import reference_places
 from entropy_valley.engine.job import Job, arguments
 from entropy_valley.engine.probe import probe
 
@@ -13,8 +14,7 @@ from entropy_valley.engine.probe import probe
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job:
-        lengths = [len(job.identity.prompt.tokens(row["target"])) + 1 for row in job.rows]  # as Oracle's
-        readings = probe(job, list(enumerate(lengths)), sig=True)
+        readings = probe(job, reference_places(job), sig=True)
         rows = [
             {
                 "id": row["id"],

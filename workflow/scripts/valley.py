@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from entropy_valley import files, run
 from entropy_valley.canvas import valley
+from entropy_valley.canvas.diagnostics import valley_places
 from entropy_valley.canvas.length_methods.ev import mean_entropy
-from entropy_valley.corpus.sampling import draw
 from entropy_valley.engine.job import Job, arguments
 from entropy_valley.engine.probe import probe
 
@@ -16,27 +16,18 @@ from entropy_valley.engine.probe import probe
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job:
-        spec, tokens = job.spec, job.identity.prompt.tokens
-        sources = [len(tokens(row["source"])) for row in job.rows]
-        targets = [len(tokens(row["target"])) for row in job.rows]
-        rows = draw(job.rows, spec["sentences"], spec["seed"])
-        around = _within(job, valley.around_reference(rows, targets, spec["offset"]))
-        grid = _within(job, valley.on_grid(rows, sources, spec["ratios"]))
+        tokens = job.identity.prompt.tokens
+        around, grid = valley_places(job)
         entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
         read = {
             "offsets": valley.curve(around, entropies[: len(around)]),
             "offsets_complete": valley.complete(around, entropies[: len(around)]),
             "ratios": valley.curve(grid, entropies[len(around) :]),
-            "source_tokens": {row["id"]: count for row, count in zip(job.rows, sources, strict=True)},
+            "source_tokens": {row["id"]: len(tokens(row["source"])) for row in job.rows},
             "signature": {**job.signature("all-mask"), "data_digest": files.file_digest(options.testset)},
         }
         files.write_json(options.out, read)
         job.report("valley")
-
-
-def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
-    """Those within the context; the curves count their sentences."""
-    return [place for place in places if job.inputs.fits(place.row, place.length)]
 
 
 if __name__ == "__main__":

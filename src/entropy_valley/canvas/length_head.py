@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch.nn.functional import cross_entropy
 
-from entropy_valley import files
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.engine import BUDGET
@@ -44,9 +43,9 @@ class LengthHead:
             raise InputError(path, f"no length head: it has {sorted(tensors)}", "Remove it and run the rule again.")
         return cls(tensors["weight"], tensors["bias"])
 
-    def write(self, path: Path) -> None:
-        with files.atomic(path) as temporary:
-            save_file({name: tensor.cpu().contiguous() for name, tensor in vars(self).items()}, temporary)
+    def to_bytes(self) -> bytes:
+        """The content of its ``.safetensors``."""
+        return save({name: tensor.cpu().contiguous() for name, tensor in vars(self).items()})
 
     def logprobs(self, states: torch.Tensor) -> torch.Tensor:
         """Log-probability of each class, (sentences, classes) in float64, from mean states (sentences, width)."""

@@ -11,12 +11,15 @@ import itertools
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveInt
 
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.settings import Name, Section
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.job import Job
 
 DECILES = 10
 
@@ -29,6 +32,20 @@ class Reassigned(Section):
     within: Literal["all", "deciles"] = Field(
         "all", description="deciles: only between sentences of the same decile of source length"
     )
+
+
+def reassigned_rows(job: Job, lengths: Sequence[int]) -> list[dict[str, Any]]:
+    """The canvas rows of a job's sentences, from the ``lengths`` that another method has given all of them.
+
+    The ratios are those that other sentences have probed: this method's own probes are none. Raises InputError for a
+    canvas that exceeds the context.
+    """
+    settings, tokens = job.spec["selector"], job.identity.prompt.tokens
+    sources = [len(tokens(row["source"])) for row in job.rows]
+    dealt = reassign(lengths, sources, settings["seed"], settings["within"])
+    for place, length in enumerate(dealt):
+        job.inputs.check(place, length)
+    return [{"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0} for length in dealt]
 
 
 def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str) -> list[int]:

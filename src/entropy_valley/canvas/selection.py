@@ -78,8 +78,8 @@ def sentences_of(
     ]
 
 
-def read_method(name: str, settings: Mapping[str, Any], statistics: Path | None) -> LengthMethod:
-    """A length method from its settings; with the length statistics of its run, read from a file, if it uses them.
+def read_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None) -> LengthMethod:
+    """A length method from its settings; with the length statistics of its run, if it uses them.
 
     Raises :class:`InputError` where they are needed and not given.
     """
@@ -87,19 +87,37 @@ def read_method(name: str, settings: Mapping[str, Any], statistics: Path | None)
         return make_method(name, settings)
     if statistics is None:
         raise InputError(f"length method {name!r}", "needs length statistics", "Give them as --statistics.")
-    return make_method(name, settings, LengthStatistics.read(statistics))
+    return make_method(name, settings, statistics)
 
 
-def needed_head(name: str, method: LengthMethod, path: Path | None) -> Path | None:
-    """The file of the run's length head where the method uses it, else None.
+def needed_head(name: str, method: LengthMethod, head: Path | None) -> Path | None:
+    """The run's length head where the method uses it, else None.
 
     Raises InputError where it is needed and not given.
     """
     if not getattr(method, "uses_length_head", False):
         return None
-    if path is None:
+    if head is None:
         raise InputError(f"length method {name!r}", "needs a length head", "Give it as --length-head.")
-    return path
+    return head
+
+
+def to_choose(
+    job: Job, statistics: LengthStatistics | None, head: Path | None, places: Sequence[int] | None = None
+) -> tuple[LengthMethod, dict[int, Sentence]]:
+    """The length method of a job's spec, and what it may know of the rows at ``places``; None: of all.
+
+    The model is loaded if a length head is to predict something that the store has not.
+    """
+    name = job.spec["method"]
+    method = read_method(name, job.spec["selector"], statistics)
+    weights = needed_head(name, method, head)
+    if places is None:
+        places = range(len(job.rows))
+    part = job.on([job.rows[place] for place in places])
+    predicted = predict(part, weights) if weights else ()
+    sentences = sentences_of(part.rows, job.identity.prompt, method, predicted, part.inputs.rooms)
+    return method, dict(zip(places, sentences, strict=True))
 
 
 def predict(job: Job, path: Path) -> list[dict[int, float]]:

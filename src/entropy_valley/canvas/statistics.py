@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -50,14 +50,23 @@ class LengthStatistics:
     @classmethod
     def read(cls, path: Path) -> Self:
         """From its file; raises InputError where that is not one."""
-        value = files.read_json(path)
+        return cls.of(files.read_json(path), path)
+
+    @classmethod
+    def given(cls, path: Path | None) -> Self | None:
+        """From its file; None where there is none."""
+        return cls.read(path) if path else None
+
+    @classmethod
+    def of(cls, value: Any, place: object) -> Self:
+        """From what its file holds; ``place`` is what an error names."""
         try:
             ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
             curve = [bias[name] for name in "abcde"]
             line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
             return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
         except (KeyError, TypeError) as error:
-            raise InputError(path, f"no length statistics ({error!r})", "Remove it and run the rule again.") from None
+            raise InputError(place, f"no length statistics ({error!r})", "Remove it and run the rule again.") from None
 
     def z(self, length: int, source_tokens: int) -> float:
         """How many standard deviations a canvas ratio lies above the mean; 0 where all pairs have the same ratio."""

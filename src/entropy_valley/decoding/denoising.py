@@ -45,6 +45,11 @@ class Denoising:
             return cls(name, settings or {}, variable_length=made)
         return cls(name, settings or {}, made, steps, schedule)
 
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """What a decoding job's spec says."""
+        return cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""
         return [count for count in reveal_counts(length, self.steps, self.schedule) if count]

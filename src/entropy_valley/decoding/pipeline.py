@@ -38,16 +38,16 @@ class Pipeline:
     @classmethod
     def of(cls, engine: Engine, inputs: Inputs) -> Self:
         """On a loaded model, without a store: every request is computed."""
-        return cls(Runner(lambda: engine, engine.ledger), inputs)
+        return cls(Runner(lambda missing: engine, engine.ledger), inputs)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
         """The :func:`~entropy_valley.canvas.selection.canvas_row` of each sentence."""
-        works = ((place, self._choosing(method, place, one, {})) for place, one in enumerate(sentences))
+        works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
         return _in_order(self.runner.run(works))
 
     def denoise(self, canvases: Iterable[Row], denoising: Denoising) -> list[dict[int, Decoded]]:
         """What is decoded for each canvas row, by the number of masks at the start: one, or each of its contenders."""
-        works = ((place, self._denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
+        works = ((place, self.denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
         return _in_order(self.runner.run(works, denoising.order))
 
     def translate(
@@ -63,10 +63,12 @@ class Pipeline:
 
     def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
         probes: dict[int, Reading] = {}
-        row = yield from self._choosing(method, place, sentence, probes)
-        return row, (yield from self._denoising(place, row, denoising, probes))
+        row = yield from self.choosing(method, place, sentence, probes)
+        return row, (yield from self.denoising(place, row, denoising, probes))
 
-    def _choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
+    def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
+        """The work of one sentence up to its canvas row; ``probes`` takes the readings."""
+
         def probe(length: int) -> Probe:
             self.inputs.check(place, length)
             return Probe(self.inputs.prompts[place], length)
@@ -75,7 +77,8 @@ class Pipeline:
         self.inputs.check(place, row["length"])
         return row
 
-    def _denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
+    def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
+        """The work on one sentence's canvas row, ``probes`` being what is known of its canvases."""
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
         for length in lengths:
             self.inputs.check(place, length)

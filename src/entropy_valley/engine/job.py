@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import functools
 import importlib.metadata
@@ -27,40 +28,60 @@ if TYPE_CHECKING:
     from entropy_valley.engine.engine import Engine
 
 UNMERGED = "adapter unmerged"  # in signatures and keys; what is usual goes unsaid
+ROW = ("id", "source", "target")  # what a row of a test set has
+_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter")  # of a spec: the model, and how it reads
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """The options of each job; none but the spec and the files can change a number."""
+def model_arguments(description: str) -> argparse.ArgumentParser:
+    """The options of each job on a model; none but the spec and the files can change a number."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument("--testset", type=Path, required=True)
     parser.add_argument("--backbone", type=Path, required=True, help="a checkpoint folder")
     parser.add_argument("--adapter", type=Path, help="a LoRA adapter folder; without one, the bare backbone")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True, help="folder of finished work, shared between jobs")
-    parser.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the model")
     parser.add_argument("--token-budget", type=int, help="most tokens in a forward pass")
     return parser
 
 
+def arguments(description: str) -> argparse.ArgumentParser:
+    """As :func:`model_arguments`, and the test set; such a job may be told to take all from the store, or nothing."""
+    parser = model_arguments(description)
+    parser.add_argument("--testset", type=Path, required=True)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
+    where.add_argument(
+        "--from-store", action="store_true", help="load no model: a result that the store lacks is an error"
+    )
+    return parser
+
+
 def method_arguments(description: str) -> argparse.ArgumentParser:
     """As :func:`arguments`, and the files of the run that some length methods use."""
-    parser = arguments(description)
+    return add_method_files(arguments(description))
+
+
+def add_method_files(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The options for the files of the run that some length methods use."""
     parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a method that uses them")
     parser.add_argument("--length-head", type=Path, help="length head of the run, for a method that uses it")
     return parser
 
 
 class Job:
-    """One run of a job: its spec, the test set's rows, the checkpoint's identity, the store and the ledger."""
+    """One run of a job: its spec, the test set's rows, the checkpoint's identity, the store and the ledger.
+
+    A job of many parts (``inference``) begins without a test set and makes a job :meth:`beside` it for each.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options, self._started = options, time.monotonic()
         self.spec: dict[str, Any] = options.spec
-        self.rows = files.read_jsonl(options.testset, ("id", "source", "target"))
+        self.testset: Path | None = getattr(options, "testset", None)
+        self.rows = files.read_jsonl(self.testset, ROW) if self.testset else []
         self.identity = read_identity(
             options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
         )
@@ -72,8 +93,10 @@ class Job:
         if options.adapter and not self.merge:
             self.numerics += f"|{UNMERGED}"
         self.token_budget: int | None = options.token_budget
-        self.store = Store(options.store, enabled=not options.no_store)
+        self._stored: bool = not getattr(options, "no_store", False)
+        self.store = Store(options.store, enabled=self._stored)
         self.ledger = Ledger()
+        self._model = _Model(options, self.spec, self.ledger)
 
     def __enter__(self) -> Self:
         return self
@@ -81,31 +104,37 @@ class Job:
     def __exit__(self, *failure: Any) -> None:
         self.store.__exit__(*failure)
 
+    def beside(self, spec: dict[str, Any], testset: Path, store: Store | None = None) -> Self:
+        """A job with another spec and test set on the same model, loaded once for all, with the same ledger and, unless
+        another one is given, the same store.
+
+        Raises InputError for the spec of another model.
+        """
+        if any(spec.get(name) != self.spec.get(name) for name in _MODEL):
+            raise InputError(testset, "a request of another model or prompt", "Make the requests of one run.")
+        other = self.on(files.read_jsonl(testset, ROW))
+        other.spec, other.testset, other.store = spec, testset, store or self.store
+        return other
+
+    def on(self, rows: list[dict[str, Any]]) -> Self:
+        """The same job on other rows."""
+        other = copy.copy(self)
+        for read in ("inputs", "backbone", "engine"):
+            vars(other).pop(read, None)
+        other.rows = rows
+        return other
+
     @functools.cached_property
     def inputs(self) -> Inputs:
         """The prompts of the rows, which are read at the first use."""
         prompt, names = self.identity.prompt, [row["id"] for row in self.rows]
         prompts = [prompt.encode(row["source"]) for row in self.rows]
-        return Inputs(self._options.testset, names, prompts, prompt.encode(""), self.identity.context)
+        return Inputs(self.testset, names, prompts, prompt.encode(""), self.identity.context)
 
     @functools.cached_property
     def backbone(self) -> Backbone:
         """The model, loaded at its first use: a job with nothing to compute never imports torch."""
-        import torch
-
-        from entropy_valley.backbone.loading import load_backbone
-
-        options = self._options
-        torch.set_num_threads(options.threads)
-        backbone = load_backbone(
-            options.backbone,
-            self.spec["family"],
-            device=options.device,
-            dtype=self.precision,
-            adapter=options.adapter,
-            merge=self.merge,
-            shifted=self.spec["shifted"],
-        )
+        backbone = self._model.backbone
         self._compare_tokenizers(backbone.tokenizer)
         return backbone
 
@@ -117,8 +146,9 @@ class Job:
         return Engine(self.backbone, self.ledger, self.token_budget)
 
     def runner(self, bar: str) -> Runner:
-        """Work on this job's sentences, through its store; ``bar`` names the progress bar."""
-        return Runner(lambda: self.engine, self.ledger, Memo(self.store, self.identity.digest, self.numerics), bar)
+        """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""
+        memo = Memo(self.store, self.identity.digest, self.numerics)
+        return Runner(functools.partial(self._engine, bar), self.ledger, memo, bar)
 
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
@@ -128,6 +158,19 @@ class Job:
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],
         }
+
+    def _engine(self, what: str, missing: int) -> Engine:
+        self._may_compute(what, missing)
+        return self.engine
+
+    def _may_compute(self, what: str, missing: int) -> None:
+        """Raise InputError where all results must come from the store."""
+        if getattr(self._options, "from_store", False):
+            raise InputError(
+                self._options.store,
+                f"the store lacks {missing} results that {self._options.out} needs ({what})",
+                "Run Snakemake again: its rule `inference` computes them.",
+            )
 
     def _compare_tokenizers(self, trained_with: Any) -> None:
         """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
@@ -151,6 +194,7 @@ class Job:
         missing = [place for key, place in first_places.items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))
         if missing:
+            self._may_compute(what, len(missing))
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):
                     self.store.put(keys[place], value)
@@ -162,8 +206,34 @@ class Job:
         """Say on stderr, and in a file beside the store's shards, what was asked for, shared and computed."""
         seconds = round(time.monotonic() - self._started, 3)
         sys.stderr.write(f"{what}: {self.ledger.text()}; {seconds:.1f} s\n")
-        if not self._options.no_store:
+        if self._stored:
             entry = {"job": what, "out": str(self._options.out), "seconds": seconds, **self.ledger.to_json()}
             files.write_json(
                 self._options.store / "runs" / f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json", entry
             )
+
+
+class _Model:
+    """The model of a job and of those beside it, loaded at its first use."""
+
+    def __init__(self, options: argparse.Namespace, spec: dict[str, Any], ledger: Ledger) -> None:
+        self._options, self._spec, self._ledger = options, spec, ledger
+
+    @functools.cached_property
+    def backbone(self) -> Backbone:
+        import torch
+
+        from entropy_valley.backbone.loading import load_backbone
+
+        options, spec = self._options, self._spec
+        torch.set_num_threads(options.threads)
+        self._ledger.count(loads=1)
+        return load_backbone(
+            options.backbone,
+            spec["family"],
+            device=options.device,
+            dtype=spec["precision"],
+            adapter=options.adapter,
+            merge=spec.get("merge_adapter", True),
+            shifted=spec["shifted"],
+        )

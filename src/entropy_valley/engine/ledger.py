@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 class Ledger:
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
-    ``asked`` and ``computed`` count results: canvases, or sentences of a beam search. ``passes``, ``tokens`` and
-    ``rows`` are forward passes, tokens in them, and rows of the LM head.
+    ``asked`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
+    ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``loads`` are models loaded.
     """
 
     asked: int = 0
@@ -18,6 +18,7 @@ class Ledger:
     passes: int = 0
     tokens: int = 0
     rows: int = 0
+    loads: int = 0
 
     def count(self, **counts: int) -> None:
         """Add to the counts by name."""
@@ -31,5 +32,5 @@ class Ledger:
         """One line for the log."""
         return (
             f"{self.asked} results asked for, {self.asked - self.computed} shared, {self.computed} computed "
-            f"in {self.passes} passes of {self.tokens} tokens, {self.rows} head rows"
+            f"in {self.passes} passes of {self.tokens} tokens, {self.rows} head rows; models loaded: {self.loads}"
         )

@@ -38,14 +38,18 @@ class Probe:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless))
 
 
-def probe(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Reading]:
-    """The reading of each all-mask canvas, named by (row of the test set, slots), on request with its SIG.
+def requests(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Probe]:
+    """A probe for each all-mask canvas, named by (row of the test set, slots), on request with its SIG.
 
-    The model is loaded at a miss. Raises InputError, before any pass, if a canvas exceeds the context.
+    Raises InputError if a canvas exceeds the context.
     """
     inputs = job.inputs
     for place, length in asked:
         inputs.check(place, length)
     sourceless = inputs.sourceless if sig else None
-    requests = [Probe(inputs.prompts[place], length, sourceless) for place, length in asked]
-    return job.runner("sig" if sig else "probe").answers(requests)
+    return [Probe(inputs.prompts[place], length, sourceless) for place, length in asked]
+
+
+def probe(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Reading]:
+    """The reading of each of the :func:`requests`; the model is loaded at a miss."""
+    return job.runner("sig" if sig else "probe").answers(requests(job, asked, sig))

@@ -68,13 +68,14 @@ class Memo:
 
 @dataclass(frozen=True)
 class Runner:
-    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss.
+    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss with
+    the number of results that are then known to be missing.
 
     With a ``memo`` nothing is computed that the store has or that another sentence has asked for, and each result is
     stored as soon as it is finished; without one every request is computed. ``bar`` names the progress bar, if any.
     """
 
-    engine: Callable[[], Engine]
+    engine: Callable[[int], Engine]
     ledger: Ledger
     memo: Memo | None = None
     bar: str | None = None
@@ -128,8 +129,8 @@ class _Run:
         yield from self._go_on()
         if not self._new:
             return
-        engine = self._runner.engine()
         bar, total = self._runner.bar, len(self._new)
+        engine = self._runner.engine(total)
         with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
             yield from self._go_on(engine.backbone)
             for computation, result in engine.run(self._queue, order):

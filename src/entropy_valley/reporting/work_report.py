@@ -1,4 +1,5 @@
-"""The ledgers of all jobs of a results folder, added up: results asked for, shared, computed, and what that took.
+"""The ledgers of all jobs of a results folder, added up: models loaded, results asked for, shared, computed, and what
+that took.
 
 A job with the store writes one when it ends; a job that was killed leaves none, and one that is run again adds another.
 """
@@ -19,8 +20,8 @@ from entropy_valley.reporting import terminal
 
 _LEDGER = tuple(field.name for field in fields(Ledger))
 _METHODS = ("calls", "slots")
-COUNTS = ("jobs", "asked", "shared", "computed", "passes", "tokens", "rows", "seconds", *_METHODS)
-TITLES = ("jobs", "asked for", "shared", "computed", "passes", "tokens", "head rows", "seconds")
+COUNTS = ("jobs", "loads", "asked", "shared", "computed", "passes", "tokens", "rows", "seconds", *_METHODS)
+TITLES = ("jobs", "models loaded", "asked for", "shared", "computed", "passes", "tokens", "head rows", "seconds")
 # A canvas job makes its probes for the method that decodes: that one's count has them.
 METHODS_OWN = ("method's calls", "method's slots")
 
@@ -87,6 +88,8 @@ def total_line(sums: Mapping[Kind, Counter[str]]) -> str:
 
 def _entry(path: Path) -> dict[str, Any]:
     entry = files.read_json(path)
+    if isinstance(entry, dict):
+        entry.setdefault("loads", 0)  # of before loads were counted
     missing = [name for name in ("job", "seconds", *_LEDGER) if not isinstance(entry, dict) or name not in entry]
     if missing:
         raise InputError(path, f"no {', '.join(missing)}", "This is no job's ledger: remove the file.")
