@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-import pandas as pd
-import scipy  # its stats are imported at their first use
-
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderParams, fixed
@@ -18,6 +15,8 @@ from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.corpus.categories import CATEGORIES, categories
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
+from entropy_valley.late import scipy
 
 OVERALL = "overall"
 COLUMNS = [*RUN, "category", "metric", "value"]

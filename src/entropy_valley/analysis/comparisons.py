@@ -7,12 +7,11 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import RUN, sentences
 from entropy_valley.analysis.significance import PairedTest, paired_test
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
 COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))

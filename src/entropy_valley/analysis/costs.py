@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.summary import SETTING
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 
 SYSTEM = (*SETTING, "method")
 TOTALS = ("calls", "slots", "passes", "within_steps")  # of decoding.json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+from entropy_valley.late import numpy as np
 
 RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_cross_entropy
 from entropy_valley.analysis.params import Params, record
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.alignment import read_outputs
 
 REFERENCE = "reference"  # in the place of a method

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, Self
 
-import pandas as pd
-
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.params import Params, ScoredCell, record
 from entropy_valley.analysis.scores import system_scores
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 COLUMNS = [*RUN, "method", "order", "metric", "value"]

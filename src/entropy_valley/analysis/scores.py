@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
 RUN = ("backbone", "direction", "testset", "order", "steps", "seed")

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.params import Params, ScoredCell
@@ -17,6 +15,7 @@ from entropy_valley.analysis.summary import summarise
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")

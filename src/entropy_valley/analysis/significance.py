@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import scipy  # its stats are imported at their first use
+from entropy_valley.late import numpy as np
+from entropy_valley.late import scipy
 
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
 

@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import system_scores
+from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
 RUN = ("backbone", "direction", "testset", "seed")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pandas as pd
-
 from entropy_valley.analysis.gap_closure import gap_closure, mean, sample_std
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
 SETTING = ("backbone", "direction", "testset", "order", "steps")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis.gap_closure import mean, sample_std
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
+from entropy_valley.late import pandas as pd
 
 AXES = ("offsets", "offsets_complete", "ratios")
 PLACE = ["backbone", "direction", "testset"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.analysis import signatures
 from entropy_valley.analysis.params import Params
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from entropy_valley import files, revisions
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.summary import summarise
@@ -21,6 +19,7 @@ from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import labels, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from entropy_valley import files
+from entropy_valley.late import colors, figure
+from entropy_valley.late import matplotlib as mpl
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, told apart under every common colour blindness; a method keeps its colour in all figures.
 METHOD_COLOURS = {"oracle": "#595959", "ev": "#0072B2", "ratio": "#E69F00"}
@@ -31,32 +32,32 @@ RC = {
 
 LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
 
-Panel = Callable[[Axes], None]
+Panel = Callable[["Axes"], None]
 
 
 def faint(colour: str) -> tuple[float, ...]:
     """A colour mixed with white, for what a panel is not about; nothing shines through it."""
-    return tuple(1 - 0.35 * (1 - share) for share in to_rgb(colour))
+    return tuple(1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
 
 
-def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> Figure:
+def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> figure.Figure:
     """A row of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
 
     ``width`` and ``height`` are one panel's, in inches.
     """
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width * len(panels), height))
-        row = figure.subplots(1, len(panels), squeeze=False)[0]
+        drawn = figure.Figure(figsize=(width * len(panels), height))
+        row = drawn.subplots(1, len(panels), squeeze=False)[0]
         for letter, axes, panel in zip("ABCDEFGH", row, panels, strict=False):
             panel(axes)
             if len(panels) > 1:
                 axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")
-        return figure
+        return drawn
 
 
-def save(figure: Figure, *, pdf: Path, png: Path) -> None:
+def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
     """Write both formats, each whole, without a date: the same figure gives the same bytes."""
     with mpl.rc_context(RC):
         for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
             with files.atomic(path) as temporary:
-                figure.savefig(temporary, format=kind, metadata=undated)
+                drawn.savefig(temporary, format=kind, metadata=undated)

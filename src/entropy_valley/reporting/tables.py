@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from entropy_valley import files
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import latex
 
 ROW_COLOUR = r"[RGB]{230,241,248}"

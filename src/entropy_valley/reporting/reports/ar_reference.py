@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from entropy_valley.analysis.comparisons import compare_autoregressive, mean_differences
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.summary import SETTING
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport

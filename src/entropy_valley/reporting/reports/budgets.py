@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-
-import pandas as pd
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from entropy_valley.analysis.costs import with_costs
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone
 from entropy_valley.reporting.results import Place, Results, best, by_steps
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 METHODS = ("oracle", "ev", "ratio")
 NOTES = (

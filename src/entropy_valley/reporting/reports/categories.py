@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative_order
 from entropy_valley.analysis.order_sweep import FIXED, RUN
 from entropy_valley.corpus.categories import LANGUAGES
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label
 from entropy_valley.reporting.report import run_files, testset_file

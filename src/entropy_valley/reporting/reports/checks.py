@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-import pandas as pd
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley.analysis.selector_checks import METHOD, PLACE, SelectorParams, measure
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered
 from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone, run_files
@@ -22,6 +20,9 @@ from entropy_valley.reporting.reports.entropy_valley import EntropyValley, draw_
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Numbers = Mapping[str, float]
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-
-import pandas as pd
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import FigureReport, TableReport
@@ -16,6 +15,9 @@ from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.style import INK, SERIES_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 METHODS = ("oracle", "ratio", "ev")
 SPAN = 0.8  # of the unit between two backbones that their bars fill

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley.analysis.instruct import REFERENCE, InstructParams, Variant, measure
 from entropy_valley.analysis.losses import LAST, uniform_cross_entropy
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.jobs import shifted
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport, testset_file

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING
 
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import pandas as pd
+from entropy_valley.late import ticker
 from entropy_valley.reporting.report import FigureReport, run_files
 from entropy_valley.reporting.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class EntropyValley(FigureReport):
@@ -53,7 +56,7 @@ def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
             draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], params.label("backbones", backbone))
         axes.set_title(params.place(direction, testset))
         axes.set_xlabel("slots beside the reference length")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")

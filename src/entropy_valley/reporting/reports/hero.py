@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import numpy as np
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, style
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import FigureReport
 from entropy_valley.reporting.results import Place, Results, by_kind, require_one_backbone
 from entropy_valley.reporting.style import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SPAN = 0.72  # of the unit between two directions that the points of one fill
 

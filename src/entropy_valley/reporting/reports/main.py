@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import method_in
 from entropy_valley.reporting.report import TableReport

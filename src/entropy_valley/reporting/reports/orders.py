@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley import plugins
 from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
 from entropy_valley.decoding.denoising import KNOWN
@@ -16,6 +14,7 @@ from entropy_valley.engine.order import SourceGuided
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import order_settings
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, order_label
 from entropy_valley.reporting.report import OfStudy, TableReport

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from entropy_valley.analysis.comparisons import compare
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.signatures import provenance
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting.formats import p_value
 from entropy_valley.reporting.report import Report
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from entropy_valley.analysis.study import MAIN, PLACE, SYSTEM, TIMED, StudyParams, metrics_by_column, study
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method, method_in
 from entropy_valley.reporting.report import OfStudy, TableReport

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
-
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley.analysis.costs import with_costs
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
+from entropy_valley.late import ticker
 from entropy_valley.reporting.labels import METHODS, method, method_in, ordered
 from entropy_valley.reporting.report import FigureReport, OfStudy, of_one_backbone
 from entropy_valley.reporting.results import require_one_backbone
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MARKERS, SIZE = ("o", "^", "v", "P", "X"), 4.5
 PLACE = ["backbone", "direction", "testset"]
@@ -145,7 +146,7 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:
     if passes.max() > LOGARITHMIC * passes.min():
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(LogLocator(base=2, subs=(1.0, 1.5)))
-        axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))
+        axes.xaxis.set_major_formatter(ticker.ScalarFormatter())
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlim(axes.get_xlim())
