@@ -68,4 +68,4 @@ onsuccess:
 rule all:
     default_target: True
     input:
-        reports.targets(EXPERIMENT),
+        reports.targets(EXPERIMENT, REPORTS),

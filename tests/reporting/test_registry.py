@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,8 @@ def test_what_a_config_does_not_ask_for_is_not_made():
 
 
 def test_targets_are_files():
-    targets = reports.targets(experiment())
+    paper = experiment()
+    targets = reports.targets(paper, reports.configured(paper))
     assert {"results/tables/main.tex", "results/tables/significance.csv", "results/figures/hero.pdf"} < set(targets)
     assert "results/tables/significance.md" not in targets
 
@@ -58,7 +61,7 @@ def test_all_makes_what_the_audit_lists_and_each_cell_is_in_a_report(names, over
     found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over]))
     listed = {cell.scores(found.results) for cell, _ in audit.audit(found)}
     configured = reports.configured(found)
-    assert {path for path in reports.targets(found) if path.endswith("/scores.json")} == listed
+    assert {path for path in reports.targets(found, configured) if path.endswith("/scores.json")} == listed
     assert {cell.scores(found.results) for report in configured.values() for cell in report.cells(found)} == listed
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
     assert ("tables/matrix" in configured) == several
@@ -94,3 +97,23 @@ def test_fixed_ratios_have_their_numbers_by_direction():
 def test_what_is_no_column_is_answered_with_those_there_are(column):
     with pytest.raises(InputError, match=rf"mine\.columns.*{column}: no such column; there are .*latency.*bleu, chrf"):
         experiment(studies={"mine": {"methods": ["ev"], "columns": [column]}})
+
+
+def test_a_start_loads_no_data_frames_figures_or_models():
+    """What the Snakefile imports, and all that it asks of the reports, in a process of its own; and the command."""
+    imports = [
+        line for line in (ROOT / "Snakefile").read_text().splitlines() if " import " in line and "snakemake" not in line
+    ]
+    program = [
+        *imports,
+        "import sys, entropy_valley.cli",
+        "EXPERIMENT = configuration.load_files(configuration.base_files(), reports.problems)",
+        "REPORTS = reports.configured(EXPERIMENT)",
+        "made = [report.inputs(EXPERIMENT) and report.params(EXPERIMENT) for report in REPORTS.values()]",
+        "assert all(made) and reports.targets(EXPERIMENT, REPORTS)",
+        "print(*{'pandas', 'numpy', 'matplotlib', 'scipy', 'torch', 'transformers', 'comet'} & sys.modules.keys())",
+    ]
+    found = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "\n"

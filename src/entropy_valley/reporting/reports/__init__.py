@@ -5,7 +5,7 @@ A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from entropy_valley.analysis.study import MAIN
@@ -77,10 +77,10 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     return found
 
 
-def targets(experiment: Experiment) -> list[str]:
-    """What ``rule all`` makes: the scores of every cell that the audit lists, and every file of every report."""
+def targets(experiment: Experiment, configured: Mapping[str, Report]) -> list[str]:
+    """What ``rule all`` makes: the scores of every cell that the audit lists, and every file of the reports."""
     root = experiment.results
-    made = [f"{root}/{path}.{end}" for path, report in configured(experiment).items() for end in report.endings]
+    made = [f"{root}/{path}.{end}" for path, report in configured.items() for end in report.endings]
     return [*(cell.scores(root) for cell in all_cells(experiment)), *made]
 
 
