@@ -20,6 +20,7 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, T
 
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
 STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8]}
+MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),
     "tables/crossbb": lambda root: fake_results.write(root, backbones={"llada-tiny": (1, 2), "dream-tiny": (1,)}),
@@ -31,6 +32,7 @@ MADE_UP = {
     "tables/categories": lambda root: fake_orders.write(root, BOTH),
     "tables/checks": lambda root: fake_results.write_selector_checks(root),
     "tables/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
+    "tables/matrix": lambda root: {**fake_results.write(root, steps=(4, 8)), "orders": MED, "main": "med"},
     "figures/hero": lambda root: fake_results.write(root),
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
