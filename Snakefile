@@ -47,6 +47,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/log.smk"
+include: "workflow/rules/outputs.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
