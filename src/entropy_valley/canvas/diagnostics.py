@@ -23,6 +23,12 @@ def valley_places(job: Job) -> tuple[list[valley.Place], list[valley.Place]]:
     return _within(job, around), _within(job, grid)
 
 
+def read_places(job: Job) -> list[tuple[int, int]]:
+    """(row, slots) of each of the :func:`valley_places`."""
+    around, grid = valley_places(job)
+    return [(place.row, place.length) for place in around + grid]
+
+
 def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
     return [place for place in places if job.inputs.fits(place.row, place.length)]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, run
 from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.identity import read_identity
+from entropy_valley.engine.identity import Identity, read_identity
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
@@ -74,17 +74,17 @@ def add_method_files(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
 class Job:
     """One run of a job: its spec, the test set's rows, the checkpoint's identity, the store and the ledger.
 
-    A job of many parts (``inference``) begins without a test set and makes a job :meth:`beside` it for each.
+    A job of many parts (``inference``) begins without a test set; its parts are jobs :meth:`on` one each.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options, self._started = options, time.monotonic()
         self.spec: dict[str, Any] = options.spec
-        self.testset: Path | None = getattr(options, "testset", None)
-        self.rows = files.read_jsonl(self.testset, ROW) if self.testset else []
         self.identity = read_identity(
             options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
         )
+        testset: Path | None = getattr(options, "testset", None)
+        self._take(files.read_jsonl(testset, ROW) if testset else [], testset)
         self.precision: str = self.spec["precision"]
         self.merge: bool = self.spec.get("merge_adapter", True)
         # What a stored value depends on beside the checkpoint: the rows that are read, and how device and torch round.
@@ -104,32 +104,29 @@ class Job:
     def __exit__(self, *failure: Any) -> None:
         self.store.__exit__(*failure)
 
-    def beside(self, spec: dict[str, Any], testset: Path, store: Store | None = None) -> Self:
-        """A job with another spec and test set on the same model, loaded once for all, with the same ledger and, unless
-        another one is given, the same store.
+    def on(self, rows: list[dict[str, Any]], testset: Path | None = None) -> Self:
+        """The same job on other rows, perhaps of another file; the model is loaded once for both."""
+        other = copy.copy(self)
+        for loaded in ("backbone", "engine"):
+            vars(other).pop(loaded, None)
+        other._take(rows, testset or self.testset)
+        return other
+
+    def asked(self, spec: dict[str, Any], store: Store | None = None) -> Self:
+        """A job with another spec on the same rows and model, and with another store if one is given.
 
         Raises InputError for the spec of another model.
         """
         if any(spec.get(name) != self.spec.get(name) for name in _MODEL):
-            raise InputError(testset, "a request of another model or prompt", "Make the requests of one run.")
-        other = self.on(files.read_jsonl(testset, ROW))
-        other.spec, other.testset, other.store = spec, testset, store or self.store
-        return other
-
-    def on(self, rows: list[dict[str, Any]]) -> Self:
-        """The same job on other rows."""
+            raise InputError(self.testset, "a request of another model or prompt", "Make the requests of one run.")
         other = copy.copy(self)
-        for read in ("inputs", "backbone", "engine"):
-            vars(other).pop(read, None)
-        other.rows = rows
+        other.spec, other.store = spec, self.store if store is None else store
         return other
 
-    @functools.cached_property
+    @property
     def inputs(self) -> Inputs:
         """The prompts of the rows, which are read at the first use."""
-        prompt, names = self.identity.prompt, [row["id"] for row in self.rows]
-        prompts = [prompt.encode(row["source"]) for row in self.rows]
-        return Inputs(self.testset, names, prompts, prompt.encode(""), self.identity.context)
+        return self._inputs()
 
     @functools.cached_property
     def backbone(self) -> Backbone:
@@ -159,6 +156,10 @@ class Job:
             "shifted": self.spec["shifted"],
         }
 
+    def _take(self, rows: list[dict[str, Any]], testset: Path | None) -> None:
+        self.rows, self.testset = rows, testset
+        self._inputs = functools.cache(functools.partial(_inputs, self.identity, rows, testset))
+
     def _engine(self, what: str, missing: int) -> Engine:
         self._may_compute(what, missing)
         return self.engine
@@ -176,8 +177,8 @@ class Job:
         """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
         the same."""
         prompt = dataclasses.replace(self.identity.prompt, tokenizer=trained_with)
-        for row, tokens in zip(self.rows[:8], self.inputs.prompts, strict=False):
-            if prompt.encode(row["source"]) != tokens:
+        for row in self.rows[:8]:
+            if prompt.encode(row["source"]) != self.identity.prompt.encode(row["source"]):
                 raise InputError(
                     self._options.backbone,
                     f"tokenizer.json alone reads {row['source']!r} otherwise than transformers does",
@@ -211,6 +212,12 @@ class Job:
             files.write_json(
                 self._options.store / "runs" / f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json", entry
             )
+
+
+def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:
+    prompt, names = identity.prompt, [row["id"] for row in rows]
+    prompts = [prompt.encode(row["source"]) for row in rows]
+    return Inputs(testset, names, prompts, prompt.encode(""), identity.context)
 
 
 class _Model:
