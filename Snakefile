@@ -7,9 +7,9 @@ min_version("9.0")
 
 from entropy_valley import errors, experiment as configuration, run
 from entropy_valley.backbone import adapters
-from entropy_valley.experiment import audit, matrix, paths, scoring, session
+from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import jobs, methods
-from entropy_valley.reporting import reports
+from entropy_valley.reporting import audit, reports
 
 
 configfile: "config/studies.yaml"

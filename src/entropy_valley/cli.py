@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.experiment import audit, base_files, load_files
+from entropy_valley.experiment import Experiment, base_files, load_files
+from entropy_valley.experiment.findings import DONE, STATES
 from entropy_valley.experiment.schema import json_schema
-from entropy_valley.reporting import reports, terminal, work_report
+from entropy_valley.reporting import audit, reports, terminal, work_report
+
+CONFIGFILE = "config files; each overrides those before it, and all override the config.yaml of this folder"
 
 
 def main() -> None:
@@ -26,15 +30,19 @@ def _main() -> None:
 
 
 def _add_audit(commands: Any) -> None:
-    parser = commands.add_parser("audit", help="list all cells of the matrix, done or missing")
-    parser.add_argument("--out", help="also write the cells as tab-separated values")
-    parser.add_argument(
-        "--configfile",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="config files; each overrides those before it, and all override the config.yaml of this folder",
+    parser = commands.add_parser(
+        "audit", help="say which cells of the matrix are done, stale, damaged, failed or missing, and why"
     )
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=CONFIGFILE)
+    parser.add_argument("--out", help="also write the cells as tab-separated values")
+    parser.add_argument("--cells", action="store_true", help="also list the cells")
+    parser.add_argument("--state", nargs="+", default=[], choices=STATES, help="list the cells of these states only")
+    for column in ("backbone", "direction", "testset", "method"):
+        parser.add_argument(
+            f"--{column}", nargs="+", default=[], metavar="NAME", help=f"look at cells of a {column} only"
+        )
+    parser.add_argument("--verify", action="store_true", help="read all files and compare them with their digests")
+    parser.add_argument("--check", action="store_true", help="end with status 1 unless all cells are done")
     parser.set_defaults(command=_audit)
 
 
@@ -71,8 +79,18 @@ def _add_export(commands: Any) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
+    only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
+    listed = arguments.cells or bool(arguments.state)
+    experiment = _experiment(arguments.configfile)
+    states = audit.report(experiment, arguments.out, only=only, cells=listed, verify=arguments.verify)
+    if arguments.check and any(one.state != DONE for one in states):
+        sys.exit(1)
+
+
+def _experiment(configfiles: list[str]) -> Experiment:
+    """The config of this folder under the files that are named."""
     base = [path for path in base_files() if path.exists()]
-    audit.report(load_files(dict.fromkeys([*base, *map(Path, arguments.configfile)]), reports.problems), arguments.out)
+    return load_files(dict.fromkeys([*base, *map(Path, configfiles)]), reports.problems)
 
 
 def _export(arguments: argparse.Namespace) -> None:

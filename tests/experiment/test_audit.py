@@ -1,74 +1,200 @@
-"""The audit: every cell of the matrix, done or missing."""
+"""The audit: the state of every cell, and the reason for it, from files, records and logs alone."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
+import os
 from pathlib import Path
 
+import fake_chain
 import pytest
 
-from entropy_valley.experiment import audit, base_files, load_files
-from entropy_valley.experiment.matrix import all_cells
+from entropy_valley import files
+from entropy_valley.experiment import load_files
+from entropy_valley.experiment.audit import Audit
+from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE
+from entropy_valley.experiment.matrix import Cell, Run, all_cells
 
 ROOT = Path(__file__).parents[2]
+SMALL = {
+    "matrix": {
+        "backbones": ["llada-tiny"],
+        "directions": ["en-zh", "en-de"],
+        "seeds": [1, 2],
+        "methods": ["oracle", "ratio", "ev", "cal"],
+    },
+    "tables": {"studies": []},
+}
+EV = Cell(Run("en-zh", "llada-tiny", 1), "grammar", "ev", "med", 32)
 
 
 @pytest.fixture
-def paper(tmp_path):
-    return load_files(base_files(ROOT)).model_copy(update={"results": str(tmp_path / "results")})
+def small(tmp_path, load, monkeypatch):
+    """A small config's results, all done, and the same config with something laid over it."""
+    monkeypatch.chdir(tmp_path)
+
+    def loaded(**over):
+        return load({**SMALL, **over}, "config/demo.yaml")
+
+    return loaded
 
 
-def finish(experiment, chosen):
-    for cell in chosen:
-        path = Path(cell.scores(experiment.results))
-        path.parent.mkdir(parents=True)
-        path.touch()
+@pytest.fixture
+def chain(small):
+    return fake_chain.write(small())
 
 
-def test_nothing_is_done_at_first(paper):
-    states = audit.audit(paper)
-    assert [cell for cell, _ in states] == all_cells(paper)
-    assert {state for _, state in states} == {audit.MISSING}
+def states(experiment, **options):
+    return {one.cell: one.state for one in Audit(experiment, **options).cells()}
 
 
-def test_a_cell_is_done_when_its_scores_are_there(paper):
-    done = all_cells(paper)[::7]
-    finish(paper, done)
-    assert [cell for cell, state in audit.audit(paper) if state == audit.DONE] == done
+def of_state(experiment, state, **options):
+    return {cell for cell, found in states(experiment, **options).items() if found == state}
 
 
-def test_the_file_has_one_line_for_each_cell(paper, tmp_path):
-    finish(paper, all_cells(paper)[:2])
-    audit.write_tsv(tmp_path / "audit" / "matrix.tsv", audit.audit(paper))
-    header, *rows = (tmp_path / "audit" / "matrix.tsv").read_text().splitlines()
-    assert header.split("\t") == ["backbone", "direction", "seed", "testset", "method", "order", "steps", "state"]
-    assert len(rows) == len(all_cells(paper))
-    assert rows[0].split("\t") == ["llada-8b", "en-zh", "1", "wmt22", "oracle", "med", "32", "done"]
-    assert sum(row.endswith("\tmissing") for row in rows) == len(all_cells(paper)) - 2
+def reason(experiment, cell=EV, **options):
+    """The state of a cell, and rule and reason of its first finding."""
+    found = Audit(experiment, **options).cell(cell)
+    first = found.reasons[0]
+    return found.state, first.result.rule, first.why or [one.key for one in first.changed]
 
 
-def test_the_terminal_table_has_totals(paper, capsys):
-    finish(paper, [cell for cell in all_cells(paper) if cell.run.seed == 2])
-    audit.show(audit.audit(paper))
-    printed = capsys.readouterr().out
-    cells = len(all_cells(paper))
-    done = sum(cell.run.seed == 2 for cell in all_cells(paper))
-    assert f"{cells} cells: {done} done, {cells - done} missing" in printed
-    assert "1 3" in printed  # the seeds that each row lacks
+def test_nothing_is_there_at_first(small):
+    experiment = small()
+    assert list(states(experiment)) == all_cells(experiment)
+    assert set(states(experiment).values()) == {MISSING}
+    assert reason(experiment)[:2] == (MISSING, "testset")
 
 
-def test_the_command_is_quick_and_needs_neither_gpu_nor_data(tmp_path):
-    start = time.monotonic()
-    finished = subprocess.run(
-        [sys.executable, "-m", "entropy_valley", "audit", "--configfile", *base_files(ROOT), "--out", "matrix.tsv"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert time.monotonic() - start < 5
-    cells = len(all_cells(load_files(base_files(ROOT))))
-    assert f"{cells} cells: 0 done, {cells} missing" in finished.stdout
-    assert (tmp_path / "matrix.tsv").is_file()
+def test_all_is_done(small, chain):
+    assert set(states(small()).values()) == set(states(small(), verify=True).values()) == {DONE}
+    assert all(one.recorded for one in Audit(small()).cells())
+
+
+def test_another_grid_is_stale(small, chain):
+    """Reproduced: the audit said that all was done."""
+    other = small(length_methods={"ev": {"ratios": {"en-zh": [0.6, 0.8]}}})
+    assert of_state(other, STALE) == {
+        cell for cell in all_cells(other) if cell.run.direction == "en-zh" and cell.method == "ev"
+    }
+    assert reason(other) == (STALE, "canvas", ["selector.ratios"])
+
+
+def test_another_rank_is_stale(small, chain):
+    """Reproduced, as above: and with all that is decoded by these adapters."""
+    other = small(training={"lora": {"rank": 16}})
+    assert of_state(other, STALE) == set(all_cells(other))
+    assert reason(other) == (STALE, "train", ["training.lora.rank"])
+
+
+def test_an_empty_file_is_damage(small, chain):
+    """Reproduced, as above."""
+    Path(EV.scores("results/demo")).write_text("")
+    assert of_state(small(), DAMAGED) == {EV}
+    assert reason(small()) == (DAMAGED, "score", "scores.json is empty")
+
+
+def test_what_is_scored_otherwise_is_stale_in_its_scores_alone(small, chain):
+    other = small(scoring={"bleu": {"tokenize": "intl"}})
+    assert reason(other)[:2] == (STALE, "score")
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("decoding.json", "decode"), ("scores.jsonl", "score"), ("../canvas.jsonl", "canvas")]
+)
+def test_a_file_that_is_lost_is_damage(small, chain, name, rule):
+    (Path(EV.folder("results/demo")) / name).unlink()
+    assert reason(small()) == (DAMAGED, rule, f"no {Path(name).name}")
+
+
+def test_a_file_of_another_size_is_damage_and_one_of_another_content_is_found_when_asked(small, chain):
+    path = Path(EV.folder("results/demo")) / "hypotheses.jsonl"
+    before = path.read_text()
+    path.write_text(before[::-1])
+    assert not of_state(small(), DAMAGED)
+    assert of_state(small(), DAMAGED, verify=True) == {EV}
+    path.write_text(before * 2)
+    size = len(before.encode())
+    assert reason(small()) == (DAMAGED, "decode", f"hypotheses.jsonl has {2 * size} bytes; {size} were written")
+
+
+def test_adapters_of_another_content_are_found_when_asked(small, chain):
+    """All tensors times three under the old adapter.json: the size says nothing."""
+    path = Path("results/demo/en-zh/llada-tiny/seed1/adapter/adapter_model.safetensors")
+    path.write_text(path.read_text()[::-1])
+    assert of_state(small(), DAMAGED, verify=True) == {cell for cell in all_cells(small()) if cell.run == EV.run}
+
+
+def test_translations_that_are_made_again_leave_their_scores_behind(small, chain):
+    fake_chain.make(chain.hypotheses(EV), content="other")
+    found = ("score", "hypotheses.jsonl was made again after it")
+    assert reason(small()) == (STALE, *found)
+    record = Path(EV.folder("results/demo")) / "hypotheses.made.json"
+    os.utime(record, (1, 1))
+    assert reason(small()) == (DAMAGED, "score", "it was made from another hypotheses.jsonl than is there")
+
+
+def test_a_moved_adapter_or_corpus_leaves_finished_cells_done(small, chain):
+    for path in ("en-zh/llada-tiny/seed1/adapter", "corpus/en-zh", "backbones/llada-tiny"):
+        Path("results/demo", path).rename(Path("elsewhere").with_suffix(f".{len(path)}"))
+    assert set(states(small()).values()) == {DONE}
+
+
+def test_what_is_left_to_do_of_a_missing_cell_begins_at_the_first_that_lacks(small, chain):
+    Path(EV.scores("results/demo")).unlink()
+    (Path(EV.folder("results/demo")) / "scores.jsonl").unlink()
+    assert reason(small())[:2] == (MISSING, "score")
+    Path(EV.folder("results/demo"), "../canvas.jsonl").unlink()
+    assert reason(small())[:2] == (MISSING, "canvas")
+
+
+def test_a_job_that_ended_with_an_error_has_failed(small, chain):
+    """Of no other job is it known: a log without an error may be of one that runs, or was killed."""
+    for name in ("scores.json", "scores.jsonl"):
+        Path(EV.folder("results/demo"), name).unlink()
+    log = Path(chain.scores(EV).log)
+    log.write_text("50 %\n")
+    assert reason(small())[0] == MISSING
+    log.write_text("50 %\nerror: hypotheses.jsonl:3: no id. Each row needs id.\n")
+    assert of_state(small(), FAILED) == {EV}
+    assert reason(small()) == (FAILED, "score", "error: hypotheses.jsonl:3: no id. Each row needs id.")
+    log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")
+    assert reason(small()) == (FAILED, "score", "RuntimeError: CUDA out of memory")
+
+
+def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, chain):
+    other = small(training={"lora": {"rank": 16}})
+    log = Path("results/demo/logs/train/en-zh.llada-tiny.seed1.log")
+    log.write_text("error: disk: No space left on device.\n")
+    assert of_state(other, FAILED) == {cell for cell in all_cells(other) if cell.run == EV.run}
+    os.utime(log, (1, 1))  # of an earlier try
+    assert not of_state(other, FAILED)
+
+
+def test_results_without_records_are_done_and_counted(small):
+    fake_chain.write(small(), records=False)
+    found = Audit(small(length_methods={"ev": {"ratios": {"en-zh": [0.6, 0.8]}}})).cells()
+    assert {one.state for one in found} == {DONE}
+    assert not any(one.recorded for one in found)
+
+
+def test_adapters_without_records_say_their_params_themselves(small):
+    chain = fake_chain.write(small(), records=False)
+    for seed in (1, 2):
+        adapter = chain.adapter(Run("en-zh", "llada-tiny", seed))
+        files.write_json(f"{adapter.folder}/adapter.json", {"spec": {**adapter.spec, "of_old": 1}})
+    assert set(states(small()).values()) == {DONE}
+    other = small(training={"lora": {"rank": 16}})
+    assert of_state(other, STALE) == {cell for cell in all_cells(other) if cell.run.direction == "en-zh" and cell.order}
+
+
+def test_a_broken_record_is_damage(small, chain):
+    record = Path(EV.folder("results/demo")) / "hypotheses.made.json"
+    record.write_text('{"rule": "decode"')
+    assert reason(small()) == (DAMAGED, "decode", "its record hypotheses.made.json cannot be read")
+
+
+def test_the_papers_chain_is_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paper = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"])
+    fake_chain.write(paper)
+    assert set(states(paper).values()) == {DONE}

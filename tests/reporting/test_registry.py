@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import audit, base_files
+from entropy_valley.experiment import base_files
+from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 from entropy_valley.reporting import reports
 
@@ -59,7 +60,7 @@ CONFIGS = {
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
 def test_all_makes_what_the_audit_lists_and_each_cell_is_in_a_report(names, over):
     found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over]))
-    listed = {cell.scores(found.results) for cell, _ in audit.audit(found)}
+    listed = {one.cell.scores(found.results) for one in Audit(found).cells()}
     configured = reports.configured(found)
     assert {path for path in reports.targets(found, configured) if path.endswith("/scores.json")} == listed
     assert {cell.scores(found.results) for report in configured.values() for cell in report.cells(found)} == listed

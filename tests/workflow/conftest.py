@@ -14,6 +14,13 @@ MIXED = {
     },
     "valley": {"backbones": []},
 }
+RELEASED = {
+    "adapters": "released",
+    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+    "instruct": {"backbones": []},
+    "tables": {"studies": []},
+    "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
+}
 
 
 @pytest.fixture
@@ -26,5 +33,16 @@ def paper(tmp_path):
 def finished(tmp_path_factory):
     """A small matrix with every job done, for dry runs only."""
     workspace = Workspace(tmp_path_factory.mktemp("finished"), "config.yaml", "config/demo.yaml", MIXED)
+    workspace.run("--cores", "2")
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def adopted(tmp_path_factory):
+    """Every job done from given adapters."""
+    folder = tmp_path_factory.mktemp("adopted")
+    (folder / "given").mkdir()
+    (folder / "given/adapter_config.json").touch()
+    workspace = Workspace(folder, "config.yaml", RELEASED)
     workspace.run("--cores", "2")
     return workspace

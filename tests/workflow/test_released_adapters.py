@@ -3,26 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from workspace import Workspace, by_rule
-
-RELEASED = {
-    "adapters": "released",
-    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
-    "instruct": {"backbones": []},
-    "tables": {"studies": []},
-    "released": {name: {"en-zh": {1: {"folder": "given"}}} for name in ("llada-8b", "llama3-8b")},
-}
-
-
-@pytest.fixture(scope="module")
-def adopted(tmp_path_factory):
-    """Every job done from given adapters."""
-    folder = tmp_path_factory.mktemp("adopted")
-    (folder / "given").mkdir()
-    (folder / "given/adapter_config.json").touch()
-    workspace = Workspace(folder, "config.yaml", RELEASED)
-    workspace.run("--cores", "2")
-    return workspace
+from workspace import by_rule
 
 
 class TestReleasedAdapters:

@@ -72,7 +72,7 @@ localrules:
 
 
 rule audit:
-    """List every cell, done or missing. Always runs: it inspects files that are no inputs."""
+    """Say of every cell whether it is done, and why not. Always runs: it inspects files that are no inputs."""
     log:
         f"{R}/logs/audit.log",
     run:

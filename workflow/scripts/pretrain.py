@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import provenance, run
-from entropy_valley.backbone.checkpoint import MANIFEST
+from entropy_valley import run
 
 
 def main() -> None:
@@ -29,10 +28,7 @@ def main() -> None:
     from entropy_valley.demo import pretraining
 
     corpora, dev = dict(arguments.pop("corpus")), dict(arguments.pop("dev"))
-    job = pretraining.Job(corpora=corpora, dev=dev, **arguments)
-    inputs = [*corpora.values(), *dev.values()]
-    with provenance.made("pretrain", job.spec, inputs, [job.out / MANIFEST], whole_folder=True):
-        pretraining.pretrain(job)
+    pretraining.pretrain(pretraining.Job(corpora=corpora, dev=dev, **arguments))
 
 
 def _named_path(text: str) -> tuple[str, Path]:

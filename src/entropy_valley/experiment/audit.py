@@ -1,71 +1,105 @@
-"""Every cell of the configured matrix, done or missing."""
+"""The state of every cell: done, stale, damaged, failed or missing, and why.
+
+A cell is as its whole chain is: corpus, adapter, canvases, translations, scores. By which settings a result was made,
+the record beside it says (:mod:`entropy_valley.provenance`); Snakemake's graph is not needed.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-from typing import IO
+from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
-
+from entropy_valley.experiment.chain import Chain, Result
+from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, Finding, Findings
 from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.experiment.schema import Experiment
-from entropy_valley.files import write_text
-
-DONE, MISSING = "done", "missing"
 
 
-def audit(experiment: Experiment) -> list[tuple[Cell, str]]:
-    """The state of each cell; a cell is done when its system scores are there."""
-    return [
-        (cell, DONE if Path(cell.scores(experiment.results)).is_file() else MISSING) for cell in all_cells(experiment)
-    ]
+@dataclass(frozen=True)
+class CellState:
+    """The state of a cell, and the findings that are the reason, in the chain's order. ``recorded`` is false where the
+    settings of some of its own results are not known."""
+
+    cell: Cell
+    state: str
+    reasons: tuple[Finding, ...] = ()
+    recorded: bool = True
 
 
-def write_tsv(path: str | Path, states: Iterable[tuple[Cell, str]]) -> None:
-    """One line a cell: its coordinates and its state."""
-    rows = [{**cell.key(), "state": state} for cell, state in states]
-    lines = ["\t".join(rows[0]), *("\t".join(map(str, row.values())) for row in rows)]
-    write_text(path, "\n".join(lines) + "\n")
+class Audit:
+    """What is there of a config's cells; ``verify`` as in :class:`Findings`."""
+
+    def __init__(self, experiment: Experiment, verify: bool = False) -> None:
+        self.experiment, self.chain, self.findings = experiment, Chain(experiment), Findings(verify)
+        self._troubled: dict[Result, dict[Result, None]] = {}
+        self._failures: dict[Result, str] = {}
+
+    def cells(self) -> list[CellState]:
+        """The state of each cell that is scored, in the config's order."""
+        return [self.cell(cell) for cell in all_cells(self.experiment)]
+
+    def cell(self, cell: Cell) -> CellState:
+        scores = self.chain.scores(cell)
+        troubled = [self.findings.of(result) for result in self._troubles(scores)]
+        lacking = self.findings.of(scores).state == MISSING
+        # An adapter or a corpus may have been moved away from finished results.
+        reasons = [one for one in troubled if lacking or one.state != MISSING or one.result.own]
+        if not reasons:
+            return CellState(cell, DONE, recorded=self._recorded(scores))
+        if failed := [self.finding(one.result) for one in reasons if self._failure(one.result)]:
+            return CellState(cell, FAILED, tuple(failed))
+        if lacking:
+            return CellState(cell, MISSING, tuple(one for one in reasons if one.state == MISSING)[:1])
+        reasons = [_as_partner(one) for one in reasons]
+        state = DAMAGED if any(one.state == DAMAGED for one in reasons) else STALE
+        return CellState(cell, state, tuple(one for one in reasons if one.state == state), self._recorded(scores))
+
+    def finding(self, result: Result) -> Finding:
+        """The state of a result that some cell is made from."""
+        found = self.findings.of(result)
+        error = self._failure(result) if found.state != DONE else ""
+        return Finding(result, FAILED, error) if error else found
+
+    def results(self, cells: Iterable[Cell]) -> list[Finding]:
+        """The state of every result that cells are made from, each once, those that others need first."""
+        made: dict[Result, None] = {}
+        for cell in cells:
+            _collect(self.chain.scores(cell), made)
+        return [self.finding(result) for result in made]
+
+    def _troubles(self, result: Result) -> dict[Result, None]:
+        """What is not done of a result's chain. Where a result is there, what it lacks of its chain is no trouble
+        further down."""
+        if result not in self._troubled:
+            found: dict[Result, None] = {}
+            for need in result.needs:
+                found |= self._troubles(need)
+            there = self.findings.of(result).state != MISSING
+            kept = {one: None for one in found if not there or one.own or self.findings.of(one).state != MISSING}
+            own = {} if self.findings.of(result).state == DONE else {result: None}
+            self._troubled[result] = {**kept, **own}
+        return self._troubled[result]
+
+    def _failure(self, result: Result) -> str:
+        if result not in self._failures:
+            self._failures[result] = self.findings.failure(result)
+        return self._failures[result]
+
+    def _recorded(self, result: Result) -> bool:
+        own = all(self._recorded(need) for need in result.needs if need.own)
+        return own and self.findings.of(result).recorded
 
 
-def report(experiment: Experiment, tsv: str | Path | None = None, log: str | Path | None = None) -> None:
-    """Print the state of every cell; on request write it as tab-separated values, and what is printed to a log."""
-    states = audit(experiment)
-    if tsv:
-        write_tsv(tsv, states)
-    show(states)
-    if log:
-        with open(log, "w", encoding="utf-8") as file:
-            show(states, file)
+def _collect(result: Result, into: dict[Result, None]) -> None:
+    """Add a result and all that it is made from."""
+    if result not in into:
+        for need in result.needs:
+            _collect(need, into)
+        into[result] = None
 
 
-def show(states: list[tuple[Cell, str]], file: IO[str] | None = None) -> None:
-    """Print done / all by backbone and direction, each missing cell's coordinates grouped, and the total."""
-    console = Console(file=file)
-    if not console.is_terminal:
-        console = Console(file=file, width=120)  # a log has no width to fit
-    table = Table(title="Experiment matrix: cells done / all")
-    for column in ("backbone", "direction", "test set", "method", "order", "steps", "seeds done", "seeds missing"):
-        table.add_column(column)
-    for key, group in _by_seed(states).items():
-        table.add_row(
-            *map(str, key),
-            *(
-                " ".join(str(cell.run.seed) for cell, state in group if state == wanted) or "–"
-                for wanted in (DONE, MISSING)
-            ),
-        )
-    counts = Counter(state for _, state in states)
-    console.print(table)
-    console.print(f"{len(states)} cells: {counts[DONE]} done, {counts[MISSING]} missing")
-
-
-def _by_seed(states: list[tuple[Cell, str]]) -> dict[tuple[object, ...], list[tuple[Cell, str]]]:
-    groups: dict[tuple[object, ...], list[tuple[Cell, str]]] = {}
-    for cell, state in states:
-        key = (cell.run.backbone, cell.run.direction, cell.testset, cell.method, cell.order or "–", cell.steps or "–")
-        groups.setdefault(key, []).append((cell, state))
-    return groups
+def _as_partner(found: Finding) -> Finding:
+    """A finding of a finished cell: what is not there of it has been lost."""
+    if found.state != MISSING:
+        return found
+    return Finding(found.result, DAMAGED, f"no {found.result.files[0]}", recorded=found.recorded)

@@ -81,6 +81,11 @@ def cells(wildcards: Sequence[Mapping[str, str]], room: int) -> str:
     return text
 
 
+def lines(wildcards: Sequence[Mapping[str, str]], room: int) -> list[str]:
+    """:func:`cells` in its lines."""
+    return [line.replace(GLUE, " ") for line in _wrapped(cells(wildcards, room), room)]
+
+
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
@@ -115,14 +120,14 @@ def _values(name: str, column: Iterable[str], room: int) -> str:
     values = list(dict.fromkeys(column))
     if all(re.fullmatch(r"\d+", value) for value in values):
         label = {"steps": "T", "seed": "seeds" if len(values) > 1 else "seed"}.get(name, name)
-        text, room = f"{label}{GLUE}{_numbers(sorted(map(int, values)))}", max(room, 12)
+        text, room = f"{label}{GLUE}{numbers(sorted(map(int, values)))}", max(room, 12)
     else:
         text = " ".join(values)
     return text if len(text) <= room or len(values) == 1 else f"{len(values)} {PLURALS.get(name, f'{name}s')}"
 
 
-def _numbers(values: Sequence[int]) -> str:
-    """1–3 for 1 2 3."""
+def numbers(values: Sequence[int]) -> str:
+    """1–3 for 1 2 3: ascending whole numbers in print."""
     run = len(values) > 2 and values[-1] - values[0] == len(values) - 1
     return f"{values[0]}–{values[-1]}" if run else " ".join(map(str, values))
 

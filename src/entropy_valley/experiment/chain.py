@@ -1,0 +1,214 @@
+"""What each cell is made from, job by job: the files, params and log of every result on its way.
+
+The rules of the workflow say the same (a test compares them); here it is known without Snakemake's graph, in a second
+for thousands of cells.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+from entropy_valley.experiment import paths
+from entropy_valley.experiment.matrix import DEV, Cell, Run
+from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.scoring import checkpoints
+
+RULES = (  # in the order of the workflow
+    *("corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
+    *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
+    *("fetch_comet", "train_comet", "score"),
+)
+DECODED = ("hypotheses.jsonl", "decoding.json")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one job writes: its rule and wildcards; the folder and the files in it, the first of which has the record
+    beside it; its log; its params, none for a rule that has none; and the results that it reads.
+
+    ``own`` marks what belongs to a few cells only: without it, they are not whole.
+    """
+
+    rule: str
+    wildcards: Mapping[str, str]
+    folder: str
+    files: tuple[str, ...]
+    log: str
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[Result, ...] = ()
+    own: bool = False
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Which job it is, in any config."""
+        return (self.rule, *self.wildcards.values())
+
+
+def once(method: Callable[P, R]) -> Callable[P, R]:
+    """Remember what a method of :class:`Chain` returns for its arguments."""
+
+    @functools.wraps(method)
+    def remembered(*arguments: P.args, **_: P.kwargs) -> R:
+        chain, *given = arguments
+        key = (method.__name__, *given)
+        if key not in chain.found:
+            chain.found[key] = method(*arguments)
+        return chain.found[key]
+
+    return remembered
+
+
+class Chain:
+    """The results that the cells of a config are made from, each once."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.root = experiment, experiment.results
+        self.found: dict[tuple[Any, ...], Any] = {}
+        self._reassigned = set(methods.reassigned_methods(experiment))
+
+    @once
+    def scores(self, cell: Cell) -> Result:
+        """The end of a cell's chain."""
+        run, spec = cell.run, self._params(jobs.scoring, cell.run.direction)
+        needs = (self.testset(run.direction, cell.testset), self.hypotheses(cell), *self.comet())
+        of = {**_wildcards(run), "testset": cell.testset, "system": cell.system}
+        log = self._log("score", *_parts(run), cell.testset, cell.system)
+        return Result("score", of, cell.folder(self.root), ("scores.jsonl", "scores.json"), log, spec, needs, own=True)
+
+    @once
+    def hypotheses(self, cell: Cell) -> Result:
+        """The translations of a cell."""
+        return self._decode(cell) if cell.order else self._generate(cell)
+
+    def _decode(self, cell: Cell) -> Result:
+        run, spec = cell.run, self._params(jobs.decoding, cell.run, cell.order, cell.steps)
+        needs = (*self._read(run, cell.testset), self.canvas(run, cell.testset, cell.method))
+        of = {**_wildcards(run), "testset": cell.testset, "method": cell.method}
+        of |= {"order": cell.order, "steps": str(cell.steps)}
+        log = self._log("decode", *_parts(run), cell.testset, cell.method, f"{cell.order}-T{cell.steps}")
+        return Result("decode", of, cell.folder(self.root), DECODED, log, spec, needs, own=True)
+
+    def _generate(self, cell: Cell) -> Result:
+        run, spec = cell.run, self._params(jobs.generation, cell.run)
+        of = {**_wildcards(run), "testset": cell.testset, "beams": cell.method.removeprefix("beam")}
+        log, needs = self._log("generate", *_parts(run), cell.testset, cell.method), self._read(run, cell.testset)
+        return Result("generate", of, cell.folder(self.root), DECODED, log, spec, needs, own=True)
+
+    @once
+    def canvas(self, run: Run, testset: str, method: str) -> Result:
+        """The lengths that a method chooses; of a control, those that it reassigns."""
+        if method in self._reassigned:
+            of = getattr(self.experiment.length_methods, method).of
+            rule, more = "reassigned_canvas", (self.canvas(run, testset, of),)
+        else:
+            rule, more = "canvas", tuple(self._fitted(run, method))
+        folder, log = f"{run.folder(self.root)}/{testset}/{method}", self._log("canvas", *_parts(run), testset, method)
+        spec, needs = self._params(jobs.canvas, run, method), (*self._read(run, testset), *more)
+        wildcards = {**_wildcards(run), "testset": testset, "method": method}
+        return Result(rule, wildcards, folder, ("canvas.jsonl",), log, spec, needs, own=True)
+
+    def _fitted(self, run: Run, method: str) -> Iterator[Result]:
+        """What a method reads of its run."""
+        if methods.needs_statistics(self.experiment, method):
+            yield self._of_run("length_statistics", run, "length_statistics.json")
+        if methods.needs_length_head(self.experiment, method):
+            yield self._of_run("length_head", run, "length_head.safetensors", "length_head.json")
+
+    @once
+    def _of_run(self, rule: str, run: Run, *files: str) -> Result:
+        spec, needs = self._params(getattr(jobs, rule), run), (*self._model(run), self.corpus(run.direction))
+        return Result(rule, _wildcards(run), run.folder(self.root), files, self._log(rule, *_parts(run)), spec, needs)
+
+    def _read(self, run: Run, testset: str) -> tuple[Result, ...]:
+        """What a job reads that runs a run's model on a test set."""
+        return (*self._model(run), self.testset(run.direction, testset))
+
+    def _model(self, run: Run) -> tuple[Result, ...]:
+        adapted = not self.experiment.backbones[run.backbone].zero_shot
+        return (self.adapter(run),) if adapted else (self.backbone(run.backbone),)
+
+    @once
+    def adapter(self, run: Run) -> Result:
+        """A trained adapter, or a given one."""
+        given, backbone = self.experiment.adapters == "released", self.backbone(run.backbone)
+        rule, params = ("adopt_adapter", jobs.adapter) if given else ("train", jobs.training)
+        files = ("adapter.json", "adapter_config.json", "adapter_model.safetensors")
+        needs = (backbone,) if given else (self.corpus(run.direction), backbone)
+        folder, log = f"{run.folder(self.root)}/adapter", self._log(rule, *_parts(run))
+        return Result(rule, _wildcards(run), folder, files, log, self._params(params, run), needs)
+
+    def backbone(self, name: str) -> Result:
+        """A checkpoint that is pre-trained here, or the manifest of another; variants share it."""
+        origin = paths.checkpoint_of(self.experiment, name)
+        return self._pretrained(origin) if self.experiment.backbones[origin].pretraining else self._fetched(origin)
+
+    @once
+    def _fetched(self, name: str) -> Result:
+        folder, log = f"{self.root}/backbones", self._log("fetch_backbone", name)
+        return Result(
+            "fetch_backbone", {"backbone": name}, folder, (f"{name}.json",), log, self._params(jobs.hub, name)
+        )
+
+    @once
+    def _pretrained(self, name: str) -> Result:
+        folder, files = f"{self.root}/backbones/{name}", ("checkpoint.json", "config.json", "model.safetensors")
+        corpora = tuple(map(self.corpus, jobs.pretraining_directions(self.experiment, name)))
+        spec, log = self._params(jobs.pretraining, name), self._log("pretrain", name)
+        return Result("pretrain", {"backbone": name}, folder, files, log, spec, corpora)
+
+    @once
+    def corpus(self, direction: str) -> Result:
+        """The training and development pairs of a direction."""
+        folder, files = f"{self.root}/corpus/{direction}", ("train.jsonl", "dev.jsonl", "corpus.json")
+        spec = self._params(jobs.corpus, direction)
+        return Result("corpus", {"direction": direction}, folder, files, self._log("corpus", direction), spec)
+
+    @once
+    def testset(self, direction: str, name: str) -> Result:
+        """The pairs that are translated."""
+        folder, log = f"{self.root}/corpus/{direction}/test", self._log("testset", direction, name)
+        of, files = {"direction": direction}, (f"{name}.jsonl",)
+        if name == DEV:
+            return Result("dev_as_testset", of, folder, files, log, needs=(self.corpus(direction),))
+        return Result(
+            "testset", {**of, "testset": name}, folder, files, log, self._params(jobs.testset, direction, name)
+        )
+
+    @once
+    def comet(self) -> tuple[Result, ...]:
+        """The COMET checkpoints that are trained or downloaded."""
+        scoring = self.experiment.scoring
+        trained = (self._toy_comet(),) if scoring.comet.training else ()
+        return trained + tuple(
+            Result("fetch_comet", {"checkpoint": name}, self.root, (f"{name}.json",), self._log(f"fetch_{name}"))
+            for name, metric in checkpoints(scoring).items()
+            if metric.checkpoint and not paths.is_local_comet(self.experiment, name)
+        )
+
+    def _toy_comet(self) -> Result:
+        files = ("comet.json", "hparams.yaml", "checkpoints/model.ckpt")
+        corpora, log = tuple(map(self.corpus, self.experiment.matrix.directions)), self._log("train_comet")
+        return Result("train_comet", {}, f"{self.root}/comet", files, log, self._params(jobs.comet_training), corpora)
+
+    @once
+    def _params(self, of: Callable[..., str], *given: Any) -> Mapping[str, Any]:
+        return json.loads(of(self.experiment, *given))
+
+    def _log(self, rule: str, *parts: str) -> str:
+        return f"{self.root}/logs/{rule}{'/' * bool(parts)}{'.'.join(parts)}.log"
+
+
+def _wildcards(run: Run) -> dict[str, str]:
+    return {"direction": run.direction, "backbone": run.backbone, "seed": str(run.seed)}
+
+
+def _parts(run: Run) -> tuple[str, str, str]:
+    """A run in the names of logs."""
+    return (run.direction, run.backbone, f"seed{run.seed}")
