@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,12 @@ def digest(value: Any) -> str:
 
 def text_digest(text: str) -> str:
     """128-bit blake2b of a text, as 32 hex digits."""
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return bytes_digest(text.encode())
+
+
+def bytes_digest(content: bytes) -> str:
+    """128-bit blake2b, as 32 hex digits: what :func:`file_digest` gives of a file with this content."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def file_digest(path: str | Path) -> str:
@@ -139,15 +145,31 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
+_told: ContextVar[Callable[[Path, bytes], None] | None] = ContextVar("told", default=None)
+
+
+@contextlib.contextmanager
+def watched(told: Callable[[Path, bytes], None]) -> Iterator[None]:
+    """Tell of every text file that the block reads, and of its bytes."""
+    token = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
 def read_lines(path: str | Path) -> list[str]:
     """The lines of a UTF-8 text file without their newline; missing, empty or badly encoded is an InputError."""
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8")
+        content = path.read_bytes()
+        if told := _told.get():
+            told(path, content)
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise InputError(path, "file not found", "Check the path, or run the rule that makes it.") from None
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + 1
         raise InputError(
             f"{path}:{line}",
             f"not UTF-8 (byte {error.object[error.start]:#04x})",

@@ -271,3 +271,12 @@ def test_canvases_of_another_test_set_are_refused(bench, capsys):
     with pytest.raises(SystemExit):
         bench.decode("ratio")
     assert "ratio.jsonl:1: canvas of 's0', but the test set has 's1'" in capsys.readouterr().err
+
+
+def test_a_canvas_file_that_was_edited_is_refused(bench, no_model, capsys):
+    bench.canvas("ratio")
+    no_model()
+    bench.canvases.write_text(bench.canvases.read_text().replace('"calls": 0', '"calls": 1'))
+    with pytest.raises(SystemExit):
+        bench.decode("ratio")
+    assert "ratio.jsonl: not as the rule canvas wrote it" in capsys.readouterr().err

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import run
+from entropy_valley import provenance, run
+from entropy_valley.backbone.adapters import FACTS
+from entropy_valley.backbone.checkpoint import checkpoint_digest
 
 
 def main() -> None:
@@ -19,7 +21,10 @@ def main() -> None:
 
     from entropy_valley.training import adoption
 
-    adoption.adopt(adoption.Job(**arguments))
+    job = adoption.Job(**arguments)
+    backbone = {job.backbone: checkpoint_digest(job.backbone)}
+    with provenance.made("adopt_adapter", job.spec, [], [job.out / FACTS], known=backbone, whole_folder=True):
+        adoption.adopt(job)
 
 
 if __name__ == "__main__":

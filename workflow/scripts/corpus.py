@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from entropy_valley import files, run
+from entropy_valley import files, provenance, run
 from entropy_valley.corpus import build
 from entropy_valley.demo.source import SOURCES
 
@@ -16,10 +16,12 @@ def main() -> None:
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)
     arguments = parser.parse_args()
-    train, dev, report = build.corpus(arguments.spec, SOURCES)
-    files.write_jsonl(arguments.train, train)
-    files.write_jsonl(arguments.dev, dev)
-    files.write_json(arguments.report, report)
+    outputs = (arguments.train, arguments.dev, arguments.report)
+    with provenance.made("corpus", arguments.spec, build.own_files(arguments.spec), outputs):
+        train, dev, report = build.corpus(arguments.spec, SOURCES)
+        files.write_jsonl(arguments.train, train)
+        files.write_jsonl(arguments.dev, dev)
+        files.write_json(arguments.report, report)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from entropy_valley import files, run
 from entropy_valley.decoding.decode_job import read_canvases, signature, summary, translate
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.made import made
 
 
 def main() -> None:
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--canvas", type=Path, required=True)
     parser.add_argument("--info", type=Path, required=True, help="where signature and totals go, as JSON")
     options = parser.parse_args()
-    with Job(options) as job:
+    with Job(options) as job, made("decode", job, options):
         denoising = Denoising.of(job.spec)
         canvases = read_canvases(options.canvas, job.rows)
         rows = translate(job, canvases, denoising)

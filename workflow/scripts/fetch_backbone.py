@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, hub, run
+from entropy_valley import errors, files, hub, provenance, run
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import find_family
 
@@ -27,7 +27,9 @@ def main() -> None:
     elif not folder.is_dir():
         raise errors.InputError(folder, "no such folder", f"Correct {key}.")
     check(spec, folder)
-    files.write_json(arguments.out, checkpoint.manifest(folder))
+    manifest = checkpoint.manifest(folder)
+    with provenance.made("fetch_backbone", spec, [], [arguments.out], known={folder: manifest["digest"]}):
+        files.write_json(arguments.out, manifest)
 
 
 def fetch(spec: dict[str, Any], work: Path, key: str) -> None:

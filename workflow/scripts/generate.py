@@ -7,13 +7,14 @@ from pathlib import Path
 from entropy_valley import files, run
 from entropy_valley.decoding.autoregressive import Search, signature, summary, translate
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.made import made
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--info", type=Path, required=True, help="where signature and totals go, as JSON")
     options = parser.parse_args()
-    with Job(options) as job:
+    with Job(options) as job, made("generate", job, options):
         search = Search(job.spec["beams"], job.spec["length_penalty"], job.spec["max_new_tokens"])
         rows = translate(job, search)
         made_by = {**signature(job, search), "data_digest": files.file_digest(options.testset)}

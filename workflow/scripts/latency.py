@@ -11,6 +11,7 @@ from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.engine.job import Job, method_arguments
+from entropy_valley.engine.made import made
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
     from entropy_valley.canvas.length_head import LengthHead
     from entropy_valley.decoding.latency import measure
 
-    with Job(options) as job:
+    with Job(options) as job, made("latency", job, options):
         spec = job.spec
         drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
         job = job.on([job.rows[place] for place in drawn])

@@ -7,6 +7,7 @@ from pathlib import Path
 from entropy_valley import files, run
 from entropy_valley.canvas.training_pairs import length_head
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.made import made
 
 
 def main() -> None:
@@ -14,7 +15,7 @@ def main() -> None:
     parser.add_argument("--dev", type=Path, required=True, help="pairs on which the head's error is reported")
     parser.add_argument("--info", type=Path, required=True, help="where that report goes, as JSON")
     options = parser.parse_args()
-    with Job(options) as job:
+    with Job(options) as job, made("length_head", job, options):
         trained = length_head(job, options.dev)
         digests = {"data_digest": files.file_digest(options.testset), "dev_digest": files.file_digest(options.dev)}
         with files.atomic(options.out) as temporary:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import run
+from entropy_valley import provenance, run
+from entropy_valley.backbone.checkpoint import MANIFEST
 
 
 def main() -> None:
@@ -28,7 +29,10 @@ def main() -> None:
     from entropy_valley.demo import pretraining
 
     corpora, dev = dict(arguments.pop("corpus")), dict(arguments.pop("dev"))
-    pretraining.pretrain(pretraining.Job(corpora=corpora, dev=dev, **arguments))
+    job = pretraining.Job(corpora=corpora, dev=dev, **arguments)
+    inputs = [*corpora.values(), *dev.values()]
+    with provenance.made("pretrain", job.spec, inputs, [job.out / MANIFEST], whole_folder=True):
+        pretraining.pretrain(job)
 
 
 def _named_path(text: str) -> tuple[str, Path]:

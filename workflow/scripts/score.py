@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from entropy_valley import files, run
+from entropy_valley import files, provenance, run
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.alignment import Outputs, read_outputs
 from entropy_valley.scoring.job import Job
@@ -16,6 +16,13 @@ MAIN = "comet"  # the folder of the main metric's checkpoint, and the name of it
 
 def main() -> None:
     options = _options()
+    written = [options.segments, options.system]
+    with provenance.made("score", options.spec, [options.testset, options.hypotheses], written) as record:
+        record.inputs.update(_score(options))
+
+
+def _score(options: argparse.Namespace) -> dict[str, str]:
+    """Write the scores; the digest of each metric's checkpoint, by its path."""
     outputs = read_outputs(options.testset, options.hypotheses)
     with Store(options.store, enabled=not options.no_store) as store:
         scores = _scores(options, outputs, store)
@@ -32,11 +39,18 @@ def main() -> None:
         "digests": digests,
     }
     files.write_json(options.system, system)
+    checkpoints = {MAIN: options.comet, **_checkpoints(options)}
+    return {checkpoints[name]: digest for name, digest in digests.items() if name in checkpoints}
+
+
+def _checkpoints(options: argparse.Namespace) -> dict[str, str]:
+    """Where the checkpoint of each further metric is."""
+    return dict(pair.split("=", 1) for pair in options.checkpoint)
 
 
 def _scores(options: argparse.Namespace, outputs: Outputs, store: Store) -> dict[str, Scores]:
     """The scores of each metric in turn; what one has loaded is let go before the next."""
-    checkpoints = dict(pair.split("=", 1) for pair in options.checkpoint)
+    checkpoints = _checkpoints(options)
     scorers, scores = metrics.from_params(options.spec), {}
     for name in list(scorers):
         checkpoint = checkpoints.get(name) if scores else options.comet  # the first is the main metric

@@ -8,12 +8,13 @@ from entropy_valley import files, run
 from entropy_valley.analysis.sig_concentration import sig_concentration
 from entropy_valley.canvas.diagnostics import reference_places
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.made import made
 from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    with Job(options) as job:
+    with Job(options) as job, made("sig_concentration", job, options):
         readings = probe(job, reference_places(job), sig=True)
         rows = [
             {

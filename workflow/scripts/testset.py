@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from entropy_valley import files, run
+from entropy_valley import files, provenance, run
 from entropy_valley.corpus import build
 from entropy_valley.demo.source import SOURCES
 
@@ -14,7 +14,8 @@ def main() -> None:
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
-    files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES))
+    with provenance.made("testset", arguments.spec, build.own_files(arguments.spec), [arguments.out]):
+        files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES))
 
 
 if __name__ == "__main__":

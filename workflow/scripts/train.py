@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
-from entropy_valley import run
+from entropy_valley import provenance, run
+from entropy_valley.backbone.adapters import FACTS
+from entropy_valley.backbone.checkpoint import checkpoint_digest
 
 
 def main() -> None:
@@ -29,7 +32,11 @@ def main() -> None:
 
     from entropy_valley.training import sft
 
-    sft.finetune(sft.Job(**arguments))
+    job = sft.Job(**arguments)
+    backbone = {job.backbone: checkpoint_digest(job.backbone)}
+    record = provenance.made("train", job.spec, [job.corpus], [job.out / FACTS], known=backbone, whole_folder=True)
+    with record if processes.is_first() else contextlib.nullcontext():
+        sft.finetune(job)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, run
+from entropy_valley import files, provenance, run
 from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
 
+IDENTITY = "comet.json"
 TOKENIZER_PAIRS = 20_000
 
 
@@ -18,7 +19,9 @@ def main() -> None:
     options = _options()
     settings = {key: value for key, value in options.spec.items() if key != "revision"}
     config = Estimator.model_validate(settings)
-    with files.atomic_folder(options.out) as folder:
+    inputs, first = [*options.corpus, *options.dev], options.out / IDENTITY
+    record = provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True)
+    with record, files.atomic_folder(options.out) as folder:
         _make(config, options.corpus, options.dev, folder)
 
 
@@ -40,7 +43,7 @@ def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folde
         "corpora": {_direction(path): files.file_digest(path) for path in corpora},
         "spearman": correlations,
     }
-    files.write_json(folder / "comet.json", identity)
+    files.write_json(folder / IDENTITY, identity)
 
 
 def _read(paths: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:

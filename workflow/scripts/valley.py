@@ -10,12 +10,13 @@ from entropy_valley.canvas import valley
 from entropy_valley.canvas.diagnostics import valley_places
 from entropy_valley.canvas.length_methods.ev import mean_entropy
 from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.made import made
 from entropy_valley.engine.probe import probe
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    with Job(options) as job:
+    with Job(options) as job, made("valley", job, options):
         tokens = job.identity.prompt.tokens
         around, grid = valley_places(job)
         entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]

@@ -53,6 +53,12 @@ def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> list[Row]:
     return _rows("test", drawn)
 
 
+def own_files(spec: Mapping[str, Any]) -> list[str]:
+    """The user's own text files that a corpus or test set is read from."""
+    source = spec["source"]
+    return [source["source"], source["target"]] if source["name"] == "files" else []
+
+
 def _limited(spec: Mapping[str, Any], kinds: Kinds) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
     source, counts, limit = make(spec["source"], kinds), Counter(), spec["limit"]

@@ -32,6 +32,11 @@ def launch(processes: int) -> None:
     os.execv(sys.executable, [*launcher, "--", *sys.argv])
 
 
+def is_first() -> bool:
+    """Whether this is the only process, or the first of those that torchrun has started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def use_threads(count: int) -> None:
     """Let torch and the tokenizers of this process use ``count`` CPU threads."""
     os.environ["TOKENIZERS_PARALLELISM"] = str(count > 1).lower()
