@@ -106,7 +106,8 @@ def made(
     read |= {str(path): digest for path, digest in (known or {}).items() if digest}
     place, record = record_path(outputs[0]), Record(rule, params, read, {}, {})
     before = read_record(place)
-    place.unlink(missing_ok=True)
+    if not whole_folder:  # a folder is replaced as a whole, and until then its record holds
+        place.unlink(missing_ok=True)
     try:
         yield record
     except BaseException:

@@ -86,6 +86,17 @@ def test_killed_and_resumed_gives_the_same_bytes(pretrain, corpora, tmp_path):
     assert_it_goes_on(pretrain, "dream", tmp_path / "killed", {"all_mask", "random_t"})
 
 
+def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):
+    pretrain("dream", tmp_path / "once")
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining, "new_model", lambda *_, **__: pytest.fail("it was trained again"))
+        pretrain("dream", tmp_path / "once")
+    files.write_jsonl(corpora["en-de"], ROWS[1:])
+    before = files.read_json(tmp_path / "once/out/checkpoint.json")
+    pretrain("dream", tmp_path / "once")
+    assert files.read_json(tmp_path / "once/out/checkpoint.json") != before
+
+
 def test_an_autoregressive_backbone_goes_on_too(pretrain, tmp_path, monkeypatch):
     step, left = pretraining._step, iter(range(7))
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from entropy_valley import files
-from entropy_valley.demo import corruption, grammar
+from entropy_valley.demo import corruption, grammar, toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples, spearman
 from entropy_valley.errors import InputError
@@ -47,7 +47,7 @@ def test_examples_are_a_function_of_the_seed():
 
 
 @pytest.mark.slow
-def test_training_makes_a_metric(tmp_path, run_script):
+def test_training_makes_a_metric(tmp_path, run_script, monkeypatch):
     paths = []
     for direction, target in (("en-zh", "zh"), ("en-de", "de")):
         for split, count, seed in (("train", 800, 1), ("dev", 100, 2)):
@@ -73,7 +73,18 @@ def test_training_makes_a_metric(tmp_path, run_script):
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score < 1.05 for score in scores)
 
+    files.write_json(tmp_path / "two/comet.json", of_the_version_before(files.read_json(tmp_path / "two/comet.json")))
+    with monkeypatch.context() as patch:
+        patch.setattr(toy_comet, "new_model", lambda *_: pytest.fail("it was trained again"))
+        run_script("train_comet", spec, *flags, tmp_path / "one")
+        run_script("train_comet", short, *flags, tmp_path / "two")
+
     with pytest.raises(InputError, match="Spearman correlation"):  # and the accepted estimator stays
         run_script("train_comet", {**spec, "steps": 1}, *flags, tmp_path / "one")
     assert files.read_json(tmp_path / "one" / "comet.json") == card
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en-de", "en-zh", "one", "three", "two"]
+
+
+def of_the_version_before(card):
+    """It said neither its revision nor what it was checked on."""
+    return {key: value for key, value in card.items() if key not in ("revision", "dev")}

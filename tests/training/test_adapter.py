@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
 from entropy_valley.backbone.adapters import read_adapter
@@ -62,11 +63,28 @@ def test_adapters_of_a_bfloat16_model_are_float32(load):
 def test_a_finished_adapter_is_known_by_what_it_was_trained_on(adapted, checkpoints, tmp_path):
     backbone, model = adapted
     folder = tmp_path / "adapter"
-    assert not adapter.is_finished(folder, {"seed": 1}, backbone)
+    known = {"seed": 1, "backbone_digest": backbone.digest}
+    assert not adapter.is_finished(folder, known)
     save(backbone, model, checkpoints, folder)
-    assert adapter.is_finished(folder, {"seed": 1}, backbone)
-    assert not adapter.is_finished(folder, {"seed": 2}, backbone)
-    assert not adapter.is_finished(folder, {"seed": 1}, dataclasses.replace(backbone, digest="another"))
+    assert adapter.is_finished(folder, known)
+    assert not adapter.is_finished(folder, known | {"seed": 2})
+    assert not adapter.is_finished(folder, known | {"backbone_digest": "another"})
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapter_config.json", "losses.csv"])
+def test_an_adapter_without_one_of_its_files_is_not_finished(adapted, checkpoints, tmp_path, name):
+    backbone, model = adapted
+    save(backbone, model, checkpoints, tmp_path / "adapter")
+    (tmp_path / "adapter" / name).unlink()
+    assert not adapter.is_finished(tmp_path / "adapter", {"seed": 1})
+
+
+def test_an_adapter_with_other_weights_is_not_finished(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    save(backbone, model, checkpoints, tmp_path / "adapter")
+    weights = tmp_path / "adapter" / "adapter_model.safetensors"
+    save_file({name: 3 * tensor for name, tensor in load_file(weights).items()}, weights)
+    assert not adapter.is_finished(tmp_path / "adapter", {"seed": 1})
 
 
 def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path):

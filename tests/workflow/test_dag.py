@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
 from workspace import COMPARED, METHODS, by_rule, jobs
@@ -98,6 +101,33 @@ def test_a_word_in_a_shell_line_repeats_nothing_in_any_profile(finished):
             assert not finished.planned(*profile), profile
     finally:
         rule.write_text(text)
+
+
+def test_results_of_the_version_before_stay_valid_and_a_changed_rank_repeats_them(finished, tmp_path):
+    """Their adapters and checkpoints were folders to Snakemake, and so are in its records."""
+    old = finished.copied(tmp_path / "old")
+    records = old.folder / ".snakemake/metadata"
+    moved = {record: folder_of(record) for record in records.iterdir()}
+    for record, folder in moved.items():
+        content = json.loads(record.read_text())
+        content["input"] = sorted(re.sub(STANDS_FOR_A_FOLDER, "", path) for path in content["input"])
+        record.unlink()
+        (records / urlsafe_b64encode(folder.encode()).decode()).write_text(json.dumps(content))
+    assert len({folder for record, folder in moved.items() if folder != named(record)}) == 6 + 2 + 2 + 1
+    assert not old.planned()
+    assert old.planned(over={"training": {"lora": {"rank": 4}}}).keys() == trained(RUNS | AR_RUNS) | AGGREGATES
+
+
+STANDS_FOR_A_FOLDER = r"/(adapter|checkpoint|comet)\.json$"
+
+
+def named(record):
+    """The path that a record of Snakemake is about."""
+    return urlsafe_b64decode(record.name).decode()
+
+
+def folder_of(record):
+    return re.sub(STANDS_FOR_A_FOLDER, "", named(record))
 
 
 def test_evs_ratios_of_one_direction(finished):

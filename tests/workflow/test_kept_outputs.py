@@ -14,6 +14,8 @@ from workspace import ROOT
 
 # The first rule writes its param whole or not at all, as the scripts do. `how` is what happens to it before.
 SNAKEFILE = """
+from entropy_valley.backbone import adapters, checkpoint
+
 include: "%s"
 
 rule second:

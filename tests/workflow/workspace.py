@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shutil
@@ -20,16 +21,18 @@ METHODS = (*COMPARED, "cal")
 ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
 
 # Stands for every `python workflow/scripts/X.py SPEC --option path …`: makes the paths that are not there yet.
-# Inputs always are; Snakemake has removed the outputs of a job that it repeats.
+# Inputs always are; Snakemake touches the outputs of a job that it repeats.
 STUB = """#!/bin/bash
 script=$(basename "$1" .py); shift 2
 for path in "$@"; do
   case "$path" in --out) folder=1; continue;; --*) folder=0; continue;; *=*) continue;; */*) ;; *) continue;; esac
-  [ -e "$path" ] && continue
   case "$folder $script" in
-    "1 train"*|"1 pretrain"|"1 adopt_adapter") mkdir -p "$path";;
-    *) mkdir -p "$(dirname "$path")"; touch "$path";;
+    "1 train"|"1 adopt_adapter") path="$path/adapter.json";;
+    "1 pretrain") path="$path/checkpoint.json";;
+    "1 train_comet") path="$path/comet.json";;
   esac
+  [ -e "$path" ] && continue
+  mkdir -p "$(dirname "$path")"; touch "$path"
 done
 """
 
@@ -48,6 +51,13 @@ class Workspace:
         if not real:
             (folder / "bin" / "python").write_text(STUB)
             (folder / "bin" / "python").chmod(0o755)
+
+    def copied(self, folder: Path) -> Workspace:
+        """The same in another folder, with all that has been made."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        other = copy.copy(self)
+        other.folder = folder
+        return other
 
     def run(
         self,

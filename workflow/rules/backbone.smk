@@ -28,7 +28,7 @@ rule pretrain:
         train=lambda w: expand(rules.corpus.output.train, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
         dev=lambda w: expand(rules.corpus.output.dev, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
-        update(directory(f"{R}/backbones/{{backbone}}")),
+        update(f"{R}/backbones/{{backbone}}/{checkpoint.MANIFEST}"),
     log:
         f"{R}/logs/pretrain/{{backbone}}.log",
     priority: 10  # all other jobs wait for the backbones
@@ -36,11 +36,12 @@ rule pretrain:
         "../../envs/training.yaml"
     params:
         spec=lambda w: params_file(jobs.pretraining(EXPERIMENT, w.backbone)),
+        out=folder_of_output,
         train=lambda w, input: by_direction(w, input.train),
         dev=lambda w, input: by_direction(w, input.dev),
         options=paths.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
     shell:
         "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
-        f" --out {{output:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
+        f" --out {{params.out:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
         f" --logs {R}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
         " {params.options} --threads {threads} 2> >(tee {log:q} >&2)"

@@ -50,10 +50,21 @@ def given_files(wildcards):
     return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
 
 
-def adapter_of(wildcards):
+def folder_of_output(wildcards, output):
+    """Where a job writes a whole folder. Its output is the one file that says what the folder holds: a rename puts it
+    there with the others, and dependents compare its digests instead of the times of large files."""
+    return paths.Unrecorded(os.path.dirname(output[0]))
+
+
+def adapter_folder(wildcards):
     """The adapter of a run; a zero-shot backbone has none."""
     zero_shot = EXPERIMENT.backbones[wildcards.backbone].zero_shot
-    return [] if zero_shot else f"{run_of(wildcards).folder(R)}/adapter"
+    return None if zero_shot else f"{run_of(wildcards).folder(R)}/adapter"
+
+
+def adapter_of(wildcards):
+    """The file that says what the adapter is."""
+    return f"{folder}/{adapters.FACTS}" if (folder := adapter_folder(wildcards)) else []
 
 
 def reassigned_from(wildcards):
@@ -76,7 +87,7 @@ def option(name, path_of):
     return lambda wildcards: paths.Unrecorded(f"{name} {shlex.quote(path)}" if (path := path_of(wildcards)) else "")
 
 
-adapter_option = option("--adapter", adapter_of)
+adapter_option = option("--adapter", adapter_folder)
 statistics_option = option("--statistics", statistics_of)
 length_head_option = option("--length-head", length_head_of)
 
@@ -92,8 +103,7 @@ def backbone_folder(wildcards):
 
 
 def backbone_ready(wildcards):
-    """The file that stands for the checkpoint: the checkpoint itself if it is made here, else its manifest, which stays
-    where it is when the checkpoint moves."""
+    """The file that stands for the checkpoint; that of a downloaded one stays where it is when the checkpoint moves."""
     made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
     origin = paths.checkpoint_of(EXPERIMENT, wildcards.backbone)
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)

@@ -4,8 +4,19 @@
 # records the old file as made with the new params, so that nothing plans the job again. On a cluster it deletes the
 # old file. And where a run was killed, its copy of a folder makes all later jobs of that folder fail.
 
+import functools
+import re
+
+from snakemake.io import IOFile
 from snakemake.jobs import Job
-from snakemake.persistence import FileBackupMixin
+from snakemake.persistence import FileBackupMixin, PersistenceBase
+
+# Folders that were outputs in the version before, and the file that now is the output instead.
+STANDS_FOR = {
+    r".+/seed\d+/adapter": adapters.FACTS,
+    r".+/backbones/[^/]+(?<!\.json)": checkpoint.MANIFEST,
+    r".+/comet": "comet.json",
+}
 
 
 def keep_outputs():
@@ -22,6 +33,28 @@ def keep_outputs():
     FileBackupMixin.backup_output = lambda persistence, path: None
 
 
-if not getattr(Job, "keeps_outputs", False):
+def read_records_of_folders():
+    """Let Snakemake's record of a folder hold for the file that stands for it: results of the version before stay
+    valid, and a change of params still repeats them."""
+    read = PersistenceBase.metadata
+
+    def metadata(persistence, target):
+        record = read(persistence, target) or read(persistence, IOFile(os.path.dirname(target)))
+        if record and any(map(now_called, record.input or [])):
+            record = record.model_copy(update={"input": sorted(now_called(path) or path for path in record.input)})
+        return record
+
+    PersistenceBase.metadata = metadata
+
+
+@functools.cache
+def now_called(path):
+    """The file that stands for a folder that was an input before; else None."""
+    files = [f"{path}/{name}" for pattern, name in STANDS_FOR.items() if re.fullmatch(pattern, path)]
+    return files[0] if files else None
+
+
+if not getattr(Job, "keeps_outputs", False):  # once in a process, however many Snakefiles it reads
     Job.keeps_outputs = True
     keep_outputs()
+    read_records_of_folders()

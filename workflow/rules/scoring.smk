@@ -29,7 +29,7 @@ rule train_comet:
         train=expand(rules.corpus.output.train, direction=EXPERIMENT.matrix.directions),
         dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
     output:
-        update(directory(f"{R}/comet")),
+        update(f"{R}/comet/comet.json"),
     log:
         f"{R}/logs/train_comet.log",
     priority: 10
@@ -37,9 +37,10 @@ rule train_comet:
         "../../envs/scoring.yaml"
     params:
         spec=lambda w: params_file(jobs.comet_training(EXPERIMENT)),
+        out=folder_of_output,
     shell:
         "python workflow/scripts/train_comet.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
-        " --out {output:q} 2> >(tee {log:q} >&2)"
+        " --out {params.out:q} 2> >(tee {log:q} >&2)"
 
 
 rule score:

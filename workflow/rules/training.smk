@@ -7,7 +7,7 @@ rule train:
         corpus=rules.corpus.output.train,
         backbone=backbone_ready,
     output:
-        update(directory(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter")),
+        update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter/{adapters.FACTS}"),
     log:
         f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
     priority: 5
@@ -18,12 +18,13 @@ rule train:
     params:
         spec=lambda w: params_file(jobs.training(EXPERIMENT, run_of(w))),
         backbone=backbone_folder,
+        out=folder_of_output,
         options=paths.Unrecorded(
             f"--device {EXPERIMENT.device} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             + " --activation-checkpointing" * EXPERIMENT.training.activation_checkpointing
         ),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {output:q}"
+        "HF_HUB_OFFLINE=1 python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {params.out:q}"
         " --backbone {params.backbone:q} {params.options}"
         f" --work {R}/work/train/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
         f" --logs {R}/logs/tensorboard/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"

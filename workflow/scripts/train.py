@@ -24,15 +24,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")
     arguments = vars(parser.parse_args())
+    count, threads = arguments["spec"]["processes"], arguments.pop("threads")
 
-    from entropy_valley.training import processes
-
-    processes.launch(arguments["spec"]["processes"])
-    processes.use_threads(max(1, arguments.pop("threads") // arguments["spec"]["processes"]))
-
-    from entropy_valley.training import sft
+    from entropy_valley.training import processes, sft
 
     job = sft.Job(**arguments)
+    if not job.is_finished():
+        processes.launch(count)
+        processes.use_threads(max(1, threads // count))
     backbone = {job.backbone: checkpoint_digest(job.backbone)}
     record = provenance.made("train", job.spec, [job.corpus], [job.out / FACTS], known=backbone, whole_folder=True)
     with record if processes.is_first() else contextlib.nullcontext():

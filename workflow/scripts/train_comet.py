@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, provenance, run
 from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
+from entropy_valley.scoring import comet
 
 IDENTITY = "comet.json"
 TOKENIZER_PAIRS = 20_000
@@ -19,13 +20,32 @@ def main() -> None:
     options = _options()
     settings = {key: value for key, value in options.spec.items() if key != "revision"}
     config = Estimator.model_validate(settings)
+    identity = {
+        "revision": options.spec["revision"],
+        "settings": config.model_dump(),
+        "corpora": {_direction(path): files.file_digest(path) for path in options.corpus},
+        "dev": {_direction(path): files.file_digest(path) for path in options.dev},
+    }
     inputs, first = [*options.corpus, *options.dev], options.out / IDENTITY
-    record = provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True)
-    with record, files.atomic_folder(options.out) as folder:
-        _make(config, options.corpus, options.dev, folder)
+    with provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True):
+        if not _is_finished(options.out, identity):
+            with files.atomic_folder(options.out) as folder:
+                _make(config, options.corpus, options.dev, folder, identity)
 
 
-def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folder: Path) -> None:
+def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether the COMET in ``folder`` is this one. That of the version before does not say its revision, 1, and dev."""
+    checkpoint = folder / comet.CHECKPOINT
+    if not (folder / IDENTITY).exists() or not checkpoint.exists():
+        return False
+    known = {"revision": 1, "dev": identity["dev"], **files.read_json(folder / IDENTITY)}
+    wanted = {**identity, "digest": files.file_digest(checkpoint)}
+    return all(known.get(key) == value for key, value in wanted.items())
+
+
+def _make(
+    config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folder: Path, identity: Mapping[str, Any]
+) -> None:
     """Train, check, write: nothing is at its final place before it has passed the check."""
     import torch
 
@@ -37,13 +57,8 @@ def _make(config: Estimator, corpora: Sequence[Path], dev: Sequence[Path], folde
     correlations = toy_comet_training.evaluate(model, _read(dev), config.seed + 2)
     toy_comet_training.check(correlations["all"], config.minimum_spearman)
     checkpoint = toy_comet.write_checkpoint(model, folder)
-    identity = {
-        "digest": files.file_digest(checkpoint),
-        "settings": config.model_dump(),
-        "corpora": {_direction(path): files.file_digest(path) for path in corpora},
-        "spearman": correlations,
-    }
-    files.write_json(folder / IDENTITY, identity)
+    found = {"digest": files.file_digest(checkpoint), "spearman": correlations}
+    files.write_json(folder / IDENTITY, {**identity, **found})
 
 
 def _read(paths: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:

@@ -46,7 +46,8 @@ def require_weights(names: Collection[str], folder: Path, first: str = "") -> No
     if WEIGHTS in names:
         return
     if PICKLE not in names:
-        raise InputError(folder, f"no {WEIGHTS}", "Give a folder that PEFT saved.")
+        remedy = f"Remove its {FACTS} too and run again." if FACTS in names else "Give a folder that PEFT saved."
+        raise InputError(folder, f"no {WEIGHTS}", remedy)
     raise checkpoint.only_pickles(folder, PICKLE, folder, first)
 
 

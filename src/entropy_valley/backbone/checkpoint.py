@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
+from entropy_valley import files, provenance
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
@@ -126,6 +126,13 @@ def manifest(folder: Path) -> dict[str, Any]:
 def facts(folder: Path) -> dict[str, Any]:
     """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
     return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
+
+
+def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
+    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same, and its files are as written."""
+    known, record = facts(folder), provenance.read_record(provenance.record_path(folder / MANIFEST))
+    same = all(known.get(key) == value for key, value in identity.items())
+    return same and any(folder.glob("*.safetensors")) and (record is None or record.describes(folder))
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,13 +47,23 @@ class Job:
     def settings(self) -> Pretraining:
         return Pretraining.model_validate({"seed": self.spec["seed"], **self.spec["pretraining"]})
 
+    @functools.cached_property
+    def data(self) -> dict[str, dict[str, str]]:
+        """The digests of its files, by split and direction."""
+        return {
+            split: {direction: files.file_digest(path) for direction, path in paths.items()}
+            for split, paths in (("train", self.corpora), ("dev", self.dev))
+        }
+
 
 def pretrain(job: Job) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
-    Its ``checkpoint.json`` has the dev cross-entropies. The same job gives the same bytes, even if it was killed and
-    resumed.
+    A checkpoint that is there already stays. Its ``checkpoint.json`` has the dev cross-entropies. The same job gives
+    the same bytes, even if it was killed and resumed.
     """
+    if checkpoint.is_finished(job.out, {"spec": job.spec, "data": job.data}):
+        return
     family, settings = find_family(job.spec["family"]), job.settings
     rows, dev = _read(job.corpora), _read(job.dev)
     tokenizer = train_tokenizer(_texts(rows, job.spec["prompts"]), settings.vocabulary, family)
@@ -71,7 +82,7 @@ def pretrain(job: Job) -> None:
         }
     with files.atomic_folder(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
-        checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec)
+        checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec, data=job.data)
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
@@ -163,9 +174,8 @@ class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
     def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
-        inputs = {name: files.file_digest(path) for name, path in job.corpora.items()}
         self._path, self._parts = job.work / "state.pt", parts
-        self._key = files.digest([job.spec, inputs])
+        self._key = files.digest([job.spec, job.data["train"]])
 
     def load(self) -> int:
         """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""

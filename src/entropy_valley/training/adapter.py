@@ -10,11 +10,13 @@ from typing import Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import FACTS, facts, write_adapter
+from entropy_valley.backbone.adapters import FACTS, facts, read_adapter, write_adapter
 from entropy_valley.backbone.checkpoint import facts as checkpoint_facts
+from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.backbone.peft_format import Adapter, from_peft
+from entropy_valley.errors import InputError
 from entropy_valley.training import lora
 from entropy_valley.training.reports import history_csv
 
@@ -46,14 +48,18 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def is_finished(folder: Path, identity: Mapping[str, Any], backbone: Backbone) -> bool:
-    """Whether ``folder`` already holds this adapter: changing the config back to an earlier state costs nothing."""
-    known, wanted = facts(folder), {**identity, **_origin(backbone)}
-    return all(known.get(key) == value for key, value in wanted.items())
+def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether ``folder`` already holds this adapter, whole: a job that starts again costs nothing.
 
-
-def _origin(backbone: Backbone) -> dict[str, Any]:
-    return {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
+    Packages of other versions than then are no reason to train again.
+    """
+    known = facts(folder)
+    if any(known.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
+        return False
+    try:
+        return read_adapter(folder, find_family(known["family"])).digest == known["adapter_digest"]
+    except InputError:  # cut or damaged
+        return False
 
 
 def save(
@@ -73,7 +79,8 @@ def save(
     change = trained(adapted, backbone, checkpoint)
     with files.atomic_folder(folder) as new:
         write_adapter(change, new)
-        files.write_json(new / FACTS, {**more, **_origin(backbone), **summary(change, backbone.model)})
+        origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
+        files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
         check_modules(change, lora.targets(backbone.model, backbone.family))
         check_values(change)

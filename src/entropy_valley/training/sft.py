@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import resource
 import socket
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 
 from entropy_valley import files
+from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.errors import InputError
@@ -50,12 +52,35 @@ class Job:
         given = {key: self.spec[key] for key in ("precision", "processes")}
         return Training.model_validate(given | dict(self.spec["training"]))
 
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """What the adapter is trained on and how, as ``adapter.json`` has it."""
+        return {
+            "data_digest": files.file_digest(self.corpus),
+            "seed": self.spec["seed"],
+            "spec": self.spec,
+            "backbone_digest": checkpoint_digest(self.backbone),
+            "family": self.spec["family"],
+        }
+
+    @property
+    def key(self) -> str:
+        """What checkpoints belong to; training goes on with the packages that it began with."""
+        facts = {name: self.facts[name] for name in ("data_digest", "seed", "spec")}
+        return files.digest([facts, self.facts["backbone_digest"], adapter.versions()])
+
+    def is_finished(self) -> bool:
+        """Whether ``out`` holds the adapter already; no model is loaded."""
+        return adapter.is_finished(self.out, self.facts)
+
 
 def finetune(job: Job) -> None:
     """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` if it passes the checks.
 
     On a CPU the same job gives the same bytes, even if it was killed and resumed.
     """
+    if job.is_finished():
+        return
     settings = job.settings
     rank = processes.join(job.device, settings.processes)
     backbone = load_backbone(
@@ -65,13 +90,11 @@ def finetune(job: Job) -> None:
         dtype=settings.precision,
         shifted=job.spec["shifted"],
     )
-    facts = {"data_digest": files.file_digest(job.corpus), "seed": job.spec["seed"], "spec": job.spec}
-    if not adapter.is_finished(job.out, facts, backbone):
-        _train(job, backbone, facts, rank)
+    _train(job, backbone, rank)
     processes.leave()
 
 
-def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) -> None:
+def _train(job: Job, backbone: Backbone, rank: int) -> None:
     settings = job.settings
     batches = _batches(job, settings, backbone)
     steps = settings.max_steps or settings.epochs * len(batches.order)
@@ -79,12 +102,12 @@ def _train(job: Job, backbone: Backbone, facts: Mapping[str, Any], rank: int) ->
     if job.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
-    checkpoints = engine.Checkpoints(job.work, files.digest([facts, backbone.digest, adapter.versions()]), rank)
+    checkpoints = engine.Checkpoints(job.work, job.key, rank)
     with processes.fast_kernels(job.device):
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
     if rank == 0:
         counts = {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, {**facts, **counts}, done["history"])
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, {**job.facts, **counts}, done["history"])
         files.write_json(job.logs / "run.json", _run(job.device, done["seconds"]))
         checkpoints.clear()
 

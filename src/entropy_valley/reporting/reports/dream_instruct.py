@@ -7,6 +7,7 @@ from typing import Any
 
 from entropy_valley.analysis.instruct import REFERENCE, InstructParams, Variant, measure
 from entropy_valley.analysis.losses import LAST, uniform_cross_entropy
+from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.jobs import shifted
@@ -37,7 +38,7 @@ class DreamInstruct(TableReport):
     def inputs(self, experiment: Experiment) -> list[str]:
         root, cells = experiment.results, self.cells(experiment)
         trained = [cell for cell in cells if not experiment.backbones[cell.run.backbone].zero_shot]
-        adapters = dict.fromkeys(f"{cell.run.folder(root)}/adapter" for cell in trained)
+        adapters = dict.fromkeys(f"{cell.run.folder(root)}/adapter/{FACTS}" for cell in trained)
         return [*super().inputs(experiment), *adapters, testset_file(experiment, cells[0])]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
