@@ -9,7 +9,7 @@ from entropy_valley.demo import corruption, grammar, toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples, spearman
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet
+from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.job import Job
 
 CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
@@ -59,7 +59,7 @@ def test_training_makes_a_metric(tmp_path, run_script, monkeypatch):
     run_script("train_comet", spec, *flags, tmp_path / "one")
     for name in ("two", "three"):
         run_script("train_comet", short, *flags, tmp_path / name)
-    assert len({files.file_digest(tmp_path / name / comet.CHECKPOINT) for name in ("two", "three")}) == 1
+    assert len({files.file_digest(tmp_path / name / comet_checkpoint.CHECKPOINT) for name in ("two", "three")}) == 1
     card = files.read_json(tmp_path / "one" / "comet.json")
     trained = comet.MainComet(checkpoint=None)
     trained.prepare(Job("zh", tmp_path / "one"))

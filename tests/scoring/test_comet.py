@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 
 import pytest
 import torch
 
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet
+from entropy_valley.scoring import comet, comet_checkpoint, unpadded
 from entropy_valley.scoring.job import Job
 from entropy_valley.store import Store
 
@@ -29,7 +30,7 @@ def test_comet_itself_loads_the_checkpoint(comet_folder, segments, monkeypatch):
     from comet import load_from_checkpoint
 
     monkeypatch.chdir(comet_folder)  # the encoder's place is relative to the folder
-    model = load_from_checkpoint(str(comet.CHECKPOINT), local_files_only=True)
+    model = load_from_checkpoint(str(comet_checkpoint.CHECKPOINT), local_files_only=True)
     ours = comet.load(comet_folder)
     assert type(model) is type(ours)
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), ours.parameters(), strict=True))
@@ -51,9 +52,8 @@ def test_single_sentences_do_not_depend_on_neighbours(comet_folder, segments):
     assert scores(comet_folder, segments[::-1])[::-1] == forward
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch, batch_size):
-    whole = scores(comet_folder, segments, batch_size=batch_size)
+def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch):
+    whole = scores(comet_folder, segments, batch_size=5)
     real, calls = comet.batch_scores, []
 
     def breaking(model, batch):
@@ -64,10 +64,10 @@ def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_pat
 
     monkeypatch.setattr(comet, "batch_scores", breaking)
     with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
-        scores(comet_folder, segments, store, batch_size=batch_size)
+        scores(comet_folder, segments, store, batch_size=5)
     with Store(tmp_path) as store:
-        assert scores(comet_folder, segments, store, batch_size=batch_size) == whole
-    assert sum(map(len, calls)) == len(segments) + batch_size  # only the broken batch was scored twice
+        assert scores(comet_folder, segments, store, batch_size=5) == whole
+    assert sum(map(len, calls)) == len(segments) + 5  # only the broken batch was scored twice
 
 
 def test_nothing_missing_loads_nothing(comet_folder, segments, tmp_path, monkeypatch):
@@ -75,6 +75,82 @@ def test_nothing_missing_loads_nothing(comet_folder, segments, tmp_path, monkeyp
         whole = scores(comet_folder, segments, store)
         monkeypatch.setattr(comet, "load", lambda *_: pytest.fail("loaded the model"))
         assert scores(comet_folder, segments, store) == whole
+
+
+def note_pass(passes, module, arguments, inputs):
+    """The number of sequences that an encoder gets; none is padded."""
+    assert inputs["attention_mask"].all()
+    passes.append(len(inputs["input_ids"]))
+
+
+class TestUnpadded:
+    """With ``batch_size`` 1: batches of sequences of equal length, and the bits that each segment has alone."""
+
+    @pytest.fixture
+    def company(self, segments):
+        """Segments of several systems of one test set: equal sources, and hypotheses in all combinations of a few."""
+        return [(source, other, reference) for source, _, reference in segments for _, other, _ in segments[:6]]
+
+    @pytest.fixture
+    def kinds(self, comet_folder, other_folders):
+        """Folder and number of texts read, of each class in each use."""
+        both = [(other_folders[kind], texts) for kind in ("unified", "xcomet") for texts in (2, 3)]
+        return [(comet_folder, 3), (other_folders["referenceless"], 2), (other_folders["kiwi"], 2), *both]
+
+    def test_every_class_gives_the_bits_of_a_segment_alone(self, kinds, company):
+        for folder, texts in kinds:
+            model, passes = comet.load(folder), []
+            model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
+            asked = list(dict.fromkeys(segment[:texts] for segment in company))
+            alone = {segment: comet.batch_scores(model, [segment])[0] for segment in asked}
+            assert len(set(alone.values())) > len(alone) / 2
+            one_by_one = len(passes)
+            assert dict(unpadded.unpadded_scores(model, asked)) == alone, folder
+            assert len(passes) - one_by_one < one_by_one and max(passes) >= 4
+
+    def test_a_batch_that_gives_other_bits_is_left(self, comet_folder, company, monkeypatch):
+        model, real = comet.load(comet_folder), unpadded._embedding
+        alone = {segment: comet.batch_scores(model, [segment])[0] for segment in company}
+
+        def wrong_in_batches(model):
+            def encode(**inputs):
+                (embeddings,) = real(model)(**inputs)
+                return (embeddings + (len(embeddings) > 2) * 1e-3,)
+
+            return encode
+
+        monkeypatch.setattr(unpadded, "_embedding", wrong_in_batches)
+        assert dict(unpadded.unpadded_scores(model, company)) == alone
+
+    def test_a_killed_job_keeps_finished_chunks(self, comet_folder, company, tmp_path, monkeypatch):
+        whole = scores(comet_folder, company)
+        monkeypatch.setattr(unpadded, "CHUNK", 40)
+        real, chunks = unpadded._score_embedded, []
+
+        def breaking(model, encoder, segments):
+            chunks.append(segments)
+            if len(chunks) == 3:
+                raise KeyboardInterrupt
+            return real(model, encoder, segments)
+
+        monkeypatch.setattr(unpadded, "_score_embedded", breaking)
+        with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
+            scores(comet_folder, company, store)
+        with Store(tmp_path) as store:
+            assert len(store) == 80
+            assert scores(comet_folder, company, store) == whole
+        assert sum(map(len, chunks)) == len(set(company)) + 40  # only the broken chunk was scored twice
+
+    def test_a_score_that_is_no_number_is_not_kept(self, comet_folder, segments, tmp_path, monkeypatch):
+        monkeypatch.setattr(
+            comet,
+            "unpadded_scores",
+            lambda _, missing: ((one, float("nan") if one == segments[3] else 0.5) for one in missing),
+        )
+        with Store(tmp_path) as store:
+            assert [number for number, score in enumerate(scores(comet_folder, segments, store)) if score != 0.5] == [3]
+        with Store(tmp_path) as store:
+            assert len(store) == len(segments) - 1
 
 
 def test_every_input_counts(comet_folder, segments):
@@ -95,7 +171,7 @@ def test_signature(comet_folder):
     assert signature.startswith("comet:2.2.7|model:toy|digest:")
     assert signature.endswith("|precision:fp32|device:cpu|batch:4")
     assert ready(comet_folder).digest[:16] in signature
-    own = comet_folder / comet.CHECKPOINT
+    own = comet_folder / comet_checkpoint.CHECKPOINT
     assert f"model:{comet_folder.name}|" in ready(own, name=str(own)).signature
 
 
@@ -147,8 +223,8 @@ class TestOtherClasses:
 
     def test_a_class_that_scores_no_translation_is_refused(self, comet_folder, tmp_path):
         folder = copy(comet_folder, tmp_path)
-        text = (folder / comet.HPARAMS).read_text().replace("regression_metric", "ranking_metric")
-        (folder / comet.HPARAMS).write_text(text)
+        text = (folder / comet_checkpoint.HPARAMS).read_text().replace("regression_metric", "ranking_metric")
+        (folder / comet_checkpoint.HPARAMS).write_text(text)
         with pytest.raises(InputError, match=r"its class is 'ranking_metric'.*regression_metric, referenceless"):
             ready(folder)
 
@@ -164,12 +240,12 @@ class TestBadCheckpoints:
 
     def test_without_hparams(self, comet_folder, tmp_path):
         folder = copy(comet_folder, tmp_path)
-        (folder / comet.HPARAMS).unlink()
+        (folder / comet_checkpoint.HPARAMS).unlink()
         with pytest.raises(InputError, match=r"no hparams\.yaml"):
             comet.load(folder)
 
     def test_truncated(self, comet_folder, tmp_path):
-        path = copy(comet_folder, tmp_path) / comet.CHECKPOINT
+        path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         path.write_bytes(path.read_bytes()[:-5000])
         with pytest.raises(InputError, match="COMET cannot load it"):
             comet.load(path)
@@ -182,7 +258,7 @@ class TestBadCheckpoints:
             comet.load(folder)
 
     def test_missing_tensors(self, comet_folder, tmp_path):
-        path = copy(comet_folder, tmp_path) / comet.CHECKPOINT
+        path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         checkpoint = torch.load(path)
         del checkpoint["state_dict"]["estimator.ff.0.weight"]
         torch.save(checkpoint, path)

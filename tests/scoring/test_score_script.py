@@ -10,7 +10,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet
+from entropy_valley.scoring import comet, comet_checkpoint
 
 SPEC = {
     "direction": "en-zh",
@@ -55,7 +55,7 @@ def test_files(job, run_script, tmp_path, comet_folder, segments):
     assert 0 < system["bleu"] < 100 and 0 < system["chrf"] < 100
     assert "|model:embedded|" in system["signatures"]["toy_comet"] and "tok:zh" in system["signatures"]["bleu"]
     assert system["digests"]["testset"] == files.file_digest(tmp_path / "test.jsonl")
-    assert system["digests"]["comet"] == files.file_digest(comet_folder / comet.CHECKPOINT)
+    assert system["digests"]["comet"] == files.file_digest(comet_folder / comet_checkpoint.CHECKPOINT)
 
 
 def test_a_killed_job_ends_in_the_same_bytes(job, run_script, tmp_path):
@@ -86,13 +86,13 @@ def test_a_further_metric_loads_only_its_own_model(job, run_script, tmp_path, ot
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(path) or load(path, device))
     folder = other_folders["kiwi"]
     run_script("score", *job("more", metrics={"kiwi": kiwi}), "--checkpoint", f"kiwi={folder}")
-    assert loaded == [folder / comet.CHECKPOINT]
+    assert loaded == [folder / comet_checkpoint.CHECKPOINT]
     first, more = (files.read_json(tmp_path / name / "scores.json") for name in ("first", "more"))
     assert {key: more[key] for key in ("toy_comet", "bleu", "chrf")} == {
         key: first[key] for key in ("toy_comet", "bleu", "chrf")
     }
     assert "|model:Unbabel/wmt22-cometkiwi-da|" in more["signatures"]["kiwi"]
-    assert more["digests"]["kiwi"] == files.file_digest(folder / comet.CHECKPOINT)
+    assert more["digests"]["kiwi"] == files.file_digest(folder / comet_checkpoint.CHECKPOINT)
     rows = files.read_jsonl(tmp_path / "more" / "scores.jsonl", ("id", "toy_comet", "chrf", "kiwi"))
     assert more["kiwi"] == sum(row["kiwi"] for row in rows) / len(rows)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.scoring.comet import CHECKPOINT, HPARAMS
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
 
 ENCODER = "encoder"
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # XLM-R's, in its order: ids 0 to 4

@@ -3,63 +3,34 @@
 The model is run by a plain loop over its own ``prepare_sample`` and ``predict_step`` instead of ``predict``:
 Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several tasks.
 
-A score in a padded batch depends in its last digits on the neighbours. Consecutive batches of the file are therefore
-the unit of caching, and with ``batch_size`` 1 a score is a function of its sentence alone: equal translations get equal
-scores whichever method made them, which a test that treats zero differences apart (Wilcoxon, Pratt) relies on.
+With ``batch_size`` 1 a score is a function of its sentence alone (:mod:`entropy_valley.scoring.unpadded`): equal
+translations get equal scores whichever method made them, which a test that treats zero differences apart (Wilcoxon,
+Pratt) relies on. A score in a padded batch depends in its last digits on the neighbours. Then consecutive batches of
+the file are the unit of caching.
 """
 
 from __future__ import annotations
 
-import contextlib
-import pickle
-import zipfile
+import math
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
 from pydantic import Field, PositiveInt, PrivateAttr
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
+from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.unpadded import NAMES, Segment, moved, unpadded_scores
 from entropy_valley.settings import Name, Section
 
 DECIMALS = 6
-CHECKPOINT = Path("checkpoints", "model.ckpt")
-HPARAMS = "hparams.yaml"
-
-_BROKEN = (
-    OSError,
-    EOFError,
-    RuntimeError,  # torch: not a whole archive
-    LookupError,  # COMET: no such hyper-parameter or tensor
-    ValueError,
-    TypeError,
-    AttributeError,  # transformers: a tokenizer without files
-    pickle.UnpicklingError,
-)
-
-Segment = tuple[str, ...]
-"""Source, hypothesis and, where the model reads it, reference."""
 
 RELEASED, TOY = "comet22", "toy_comet"
 _TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
-_READS = {  # COMET's classes that score one translation: what they read, None where hparams.yaml says so
-    "regression_metric": ["src", "mt", "ref"],
-    "referenceless_regression_metric": ["src", "mt"],
-    "unified_metric": None,
-    "xcomet_metric": ["mt", "src", "ref"],
-}
-_WITHOUT_REFERENCE = ("referenceless_regression_metric", "unified_metric", "xcomet_metric")
-
-_REMEDY = (
-    "Where there is a network, run `hf download Unbabel/wmt22-comet-da` (or what it is) and the same for the *.json "
-    "files of its encoder, xlm-roberta-large; copy the first folder, with the second inside it, and set "
-    "`scoring.comet.checkpoint` (or that of the metric): path/to/wmt22-comet-da/checkpoints/model.ckpt"
-)
 
 
 class Comet(Section):
@@ -102,21 +73,50 @@ class Comet(Section):
         """One score per sentence, in order, rounded to :data:`DECIMALS`; what the store has is not computed again."""
         read = (sources, hypotheses) if self.reference_free else (sources, hypotheses, references)
         segments = list(zip(*read, strict=True))
+        return self._one_by_one(segments) if self.batch_size == 1 else self._in_padded_batches(segments)
+
+    def _one_by_one(self, segments: Sequence[Segment]) -> list[float]:
+        """Scores that depend on their sentence alone: the segments may be those of many systems."""
+        signature = self.signature
+        keys = {one: files.digest({"metric": signature, "segments": [one]}) for one in dict.fromkeys(segments)}
+        known = {one: found[0] for one, key in keys.items() if (found := self._known(key))}
+        missing = [one for one in keys if one not in known]
+        if missing:
+            self._require_computing(len(missing), len(keys))
+            scored = unpadded_scores(self._loaded(), missing)
+            for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
+                known[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
+        return [known[one] for one in segments]
+
+    def _in_padded_batches(self, segments: Sequence[Segment]) -> list[float]:
+        signature = self.signature
         starts = range(0, len(segments), self.batch_size)
         batches = [segments[start : start + self.batch_size] for start in starts]
-        signature = self.signature
         bar = progress(batches, description="COMET", unit="batch")
         return [score for batch in bar for score in self._remembered(batch, signature)]
 
     def _remembered(self, batch: Sequence[Segment], signature: str) -> list[float]:
-        store, key = self._job.store, files.digest({"metric": signature, "segments": batch})
-        known = store.get(key) if store is not None else None
-        if known is not None:
-            return known["scores"]
-        scores = [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
-        if store is not None:
-            store.put(key, {"scores": scores})
+        key = files.digest({"metric": signature, "segments": batch})
+        known = self._known(key)
+        if known:
+            return known
+        self._require_computing(len(batch), len(batch))
+        return self._keep(key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)])
+
+    def _known(self, key: str) -> list[float] | None:
+        found = self._job.store.get(key) if self._job.store is not None else None
+        # Earlier versions stored scores that are no numbers, too.
+        return found["scores"] if found and all(map(math.isfinite, found["scores"])) else None
+
+    def _keep(self, key: str, scores: list[float]) -> list[float]:
+        if self._job.store is not None and all(map(math.isfinite, scores)):
+            self._job.store.put(key, {"scores": scores})
         return scores
+
+    def _require_computing(self, missing: int, of: int) -> None:
+        if self._job.from_store:
+            problem = f"the store has no score of {self.checkpoint or TOY} for {missing} of {of} sentences"
+            raise InputError("COMET", problem, "Run the same command again: a `comet` job computes them first.")
 
     def _loaded(self) -> Any:
         import torch
@@ -155,71 +155,10 @@ def batch_scores(model: Any, batch: Sequence[Segment]) -> list[float]:
     """Scores of one padded batch by a COMET model in evaluation mode, in order."""
     import torch
 
-    samples = [dict(zip(("src", "mt", "ref"), segment, strict=False)) for segment in batch]
+    samples = [dict(zip(NAMES, segment, strict=False)) for segment in batch]
     inputs = model.prepare_sample(samples, stage="predict")
     with torch.inference_mode():
-        scores = model.predict_step(_moved(inputs, model.device)).scores.tolist()
+        scores = model.predict_step(moved(inputs, model.device)).scores.tolist()
     if len(scores) != len(batch):
         raise RuntimeError(f"COMET returned {len(scores)} scores for {len(batch)} sentences")
     return scores
-
-
-def _moved(inputs: Any, device: Any) -> Any:
-    """A model's inputs on its device; unified models have one mapping each for source, reference and both."""
-    if isinstance(inputs, tuple):
-        return tuple(_moved(one, device) for one in inputs)
-    return {name: value.to(device) if hasattr(value, "to") else value for name, value in inputs.items()}
-
-
-def check_class(path: Path, reference_free: bool) -> None:
-    """Raise InputError unless the checkpoint's class scores one translation, with or without reference as asked."""
-    hparams = yaml.safe_load((path.parents[1] / HPARAMS).read_text(encoding="utf-8"))
-    kind = hparams.get("class_identifier")
-    if kind not in _READS:
-        raise InputError(path, f"its class is {kind!r}", f"Take a checkpoint of {', '.join(_READS)}.")
-    reads = _READS[kind] or hparams.get("input_segments", [])
-    if not reference_free and "ref" not in reads:
-        raise InputError(path, "it reads no reference", "Say so: `reference_free: true`.")
-    if reference_free and (kind not in _WITHOUT_REFERENCE or "src" not in reads):
-        raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
-
-
-def locate(checkpoint: str | Path) -> Path:
-    """The absolute path of a checkpoint: a ``.ckpt`` file two folders below its hparams.yaml, or the upper folder."""
-    path = Path(checkpoint).absolute()  # never resolved: in the hub's cache the file is a link and its folder matters
-    path = path / CHECKPOINT if path.is_dir() else path
-    if path.suffix != ".ckpt" or not path.is_file():
-        raise InputError(checkpoint, "no COMET checkpoint", f"{_REMEDY}.")
-    if not (path.parents[1] / HPARAMS).is_file():
-        raise InputError(path, f"no {HPARAMS} in {path.parents[1]}", f"Keep COMET's layout: {HPARAMS}, {CHECKPOINT}.")
-    return path
-
-
-def load(checkpoint: str | Path, device: str = "cpu") -> Any:
-    """The COMET model of a checkpoint in float32 on ``device``, in evaluation mode, without any network access.
-
-    The encoder's tokenizer and configuration, named in hparams.yaml, are looked for beside that file and then in the
-    hub's cache: a folder that holds them can be moved anywhere.
-    """
-    from comet.models import load_from_checkpoint
-
-    path = locate(checkpoint)
-    try:
-        with contextlib.chdir(path.parents[1]):
-            model = load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
-        missing = {name for name, _ in model.named_parameters()} - _stored_tensors(path)
-    except _BROKEN as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(
-            path, f"COMET cannot load it ({reason})", f"Copy the whole checkpoint again. {_REMEDY}."
-        ) from error
-    if missing:
-        raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
-    return model.float().eval().to(device)
-
-
-def _stored_tensors(path: Path) -> set[str]:
-    """Names in the checkpoint, without reading the tensors: COMET would leave what is missing at random values."""
-    import torch
-
-    return set(torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))["state_dict"])

@@ -1,0 +1,95 @@
+"""Folders of COMET checkpoints: found, checked and loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from entropy_valley.errors import InputError
+
+CHECKPOINT = Path("checkpoints", "model.ckpt")
+HPARAMS = "hparams.yaml"
+
+_BROKEN = (
+    OSError,
+    EOFError,
+    RuntimeError,  # torch: not a whole archive
+    LookupError,  # COMET: no such hyper-parameter or tensor
+    ValueError,
+    TypeError,
+    AttributeError,  # transformers: a tokenizer without files
+    pickle.UnpicklingError,
+)
+
+_READS = {  # COMET's classes that score one translation: what they read, None where hparams.yaml says so
+    "regression_metric": ["src", "mt", "ref"],
+    "referenceless_regression_metric": ["src", "mt"],
+    "unified_metric": None,
+    "xcomet_metric": ["mt", "src", "ref"],
+}
+_WITHOUT_REFERENCE = ("referenceless_regression_metric", "unified_metric", "xcomet_metric")
+
+_REMEDY = (
+    "Where there is a network, run `hf download Unbabel/wmt22-comet-da` (or what it is) and the same for the *.json "
+    "files of its encoder, xlm-roberta-large; copy the first folder, with the second inside it, and set "
+    "`scoring.comet.checkpoint` (or that of the metric): path/to/wmt22-comet-da/checkpoints/model.ckpt"
+)
+
+
+def check_class(path: Path, reference_free: bool) -> None:
+    """Raise InputError unless the checkpoint's class scores one translation, with or without reference as asked."""
+    hparams = yaml.safe_load((path.parents[1] / HPARAMS).read_text(encoding="utf-8"))
+    kind = hparams.get("class_identifier")
+    if kind not in _READS:
+        raise InputError(path, f"its class is {kind!r}", f"Take a checkpoint of {', '.join(_READS)}.")
+    reads = _READS[kind] or hparams.get("input_segments", [])
+    if not reference_free and "ref" not in reads:
+        raise InputError(path, "it reads no reference", "Say so: `reference_free: true`.")
+    if reference_free and (kind not in _WITHOUT_REFERENCE or "src" not in reads):
+        raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
+
+
+def locate(checkpoint: str | Path) -> Path:
+    """The absolute path of a checkpoint: a ``.ckpt`` file two folders below its hparams.yaml, or the upper folder."""
+    path = Path(checkpoint).absolute()  # never resolved: in the hub's cache the file is a link and its folder matters
+    path = path / CHECKPOINT if path.is_dir() else path
+    if path.suffix != ".ckpt" or not path.is_file():
+        raise InputError(checkpoint, "no COMET checkpoint", f"{_REMEDY}.")
+    if not (path.parents[1] / HPARAMS).is_file():
+        raise InputError(path, f"no {HPARAMS} in {path.parents[1]}", f"Keep COMET's layout: {HPARAMS}, {CHECKPOINT}.")
+    return path
+
+
+def load(checkpoint: str | Path, device: str = "cpu") -> Any:
+    """The COMET model of a checkpoint in float32 on ``device``, in evaluation mode, without any network access.
+
+    The encoder's tokenizer and configuration, named in hparams.yaml, are looked for beside that file and then in the
+    hub's cache: a folder that holds them can be moved anywhere.
+    """
+    from comet.models import load_from_checkpoint
+
+    path = locate(checkpoint)
+    try:
+        with contextlib.chdir(path.parents[1]):
+            model = load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
+        missing = {name for name, _ in model.named_parameters()} - _stored_tensors(path)
+    except _BROKEN as error:
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise InputError(
+            path, f"COMET cannot load it ({reason})", f"Copy the whole checkpoint again. {_REMEDY}."
+        ) from error
+    if missing:
+        raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
+    return model.float().eval().to(device)
+
+
+def _stored_tensors(path: Path) -> set[str]:
+    """Names in the checkpoint, without reading the tensors: COMET would leave what is missing at random values."""
+    import torch
+
+    return set(torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))["state_dict"])
