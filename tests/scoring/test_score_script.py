@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -127,3 +128,67 @@ def test_a_metric_that_fails_is_named(job, run_script, tmp_path, monkeypatch, bo
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=rf"metric 'mine': {says}"):
         run_script("score", *job("own", metrics={"mine": {"metric": f"{module}:Mine"}}))
+
+
+class TestOneJobForManySystems:
+    """``comet_scores.py`` fills the store, from which ``score.py --from-store`` takes its scores."""
+
+    KIWI: ClassVar = {"metric": "comet", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
+
+    @pytest.fixture
+    def fill(self, job, run_script, tmp_path, segments, other_folders):
+        """Score two systems; the second one has the hypotheses of the first in another order."""
+        rows = [{"id": str(i), "hypothesis": h} for i, (_, h, _) in enumerate(segments)]
+        others = [row | {"hypothesis": other["hypothesis"]} for row, other in zip(rows, rows[::-1], strict=True)]
+        files.write_jsonl(tmp_path / "others.jsonl", others)
+
+        def run(**more):
+            spec, *given = job("unused", **more)
+            shared = [*given[:2], *given[4:6], "--store", tmp_path / "store"]
+            systems = ("--hypotheses", tmp_path / "hypotheses.jsonl", tmp_path / "others.jsonl")
+            further = ("--checkpoint", f"kiwi={other_folders['kiwi']}") if "metrics" in more else ()
+            run_script("comet_scores", spec, *shared, *systems, "--out", tmp_path / "stamp.json", *further)
+
+        return run
+
+    @pytest.mark.parametrize("batch_size", [1, 5])
+    def test_the_scores_are_those_of_each_system_alone(
+        self, job, fill, run_script, tmp_path, other_folders, batch_size, monkeypatch
+    ):
+        more = {"comet": {"checkpoint": None, "batch_size": batch_size}, "metrics": {"kiwi": self.KIWI}}
+        kiwi = ("--checkpoint", f"kiwi={other_folders['kiwi']}")
+        loaded, load = [], comet.load
+        monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(path) or load(path, device))
+        fill(**more)
+        assert len(loaded) == len(set(loaded)) == 2
+        assert files.read_json(tmp_path / "stamp.json")["systems"] == 2
+        for name in ("hypotheses", "others"):
+            spec, *given = job(name, **more)
+            given[3] = tmp_path / f"{name}.jsonl"
+            run_script("score", spec, *given, *kiwi, "--from-store")
+            assert len(loaded) == 2
+            alone = [Path(str(one).replace(f"/{name}/", "/alone/")) for one in given]
+            run_script("score", spec, *alone, *kiwi, "--no-store")
+            del loaded[2:]
+            assert written(tmp_path / name) == written(tmp_path / "alone")
+
+    def test_a_score_that_the_store_lacks_is_an_error(self, job, run_script, tmp_path):
+        with pytest.raises(
+            InputError, match=r"no score of toy_comet for 24 of 24 sentences.*`comet` job computes them"
+        ):
+            run_script("score", *job("first"), "--from-store")
+        assert not (tmp_path / "first").exists()
+
+    def test_a_score_that_is_no_number_is_named_with_its_file(self, fill, tmp_path, monkeypatch, segments):
+        real = comet.unpadded_scores
+
+        def failing(model, missing):
+            wrong = (segments[0][0], segments[-1][1], segments[0][2])  # the first one of the second system
+            return ((one, float("nan") if one == wrong else score) for one, score in real(model, missing))
+
+        monkeypatch.setattr(comet, "unpadded_scores", failing)
+        with pytest.raises(InputError, match=r"metric 'toy_comet': gave nan for sentence 1 of .*others\.jsonl"):
+            fill()
+        kept = sum(len(path.read_text().splitlines()) for path in (tmp_path / "store").glob("*.jsonl"))
+        assert kept == 2 * len(segments) - 1
+        assert not (tmp_path / "stamp.json").exists()

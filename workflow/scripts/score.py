@@ -7,7 +7,7 @@ import argparse
 from entropy_valley import files, provenance, run
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.alignment import Outputs, read_outputs
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.job import Job, add_arguments, checkpoints
 from entropy_valley.scoring.metrics import Scores
 from entropy_valley.store import Store
 
@@ -39,22 +39,16 @@ def _score(options: argparse.Namespace) -> dict[str, str]:
         "digests": digests,
     }
     files.write_json(options.system, system)
-    checkpoints = {MAIN: options.comet, **_checkpoints(options)}
-    return {checkpoints[name]: digest for name, digest in digests.items() if name in checkpoints}
-
-
-def _checkpoints(options: argparse.Namespace) -> dict[str, str]:
-    """Where the checkpoint of each further metric is."""
-    return dict(pair.split("=", 1) for pair in options.checkpoint)
+    paths = checkpoints(options, MAIN)
+    return {paths[name]: digest for name, digest in digests.items() if name in paths}
 
 
 def _scores(options: argparse.Namespace, outputs: Outputs, store: Store) -> dict[str, Scores]:
     """The scores of each metric in turn; what one has loaded is let go before the next."""
-    checkpoints = _checkpoints(options)
     scorers, scores = metrics.from_params(options.spec), {}
+    paths, language = checkpoints(options, next(iter(scorers))), options.spec["target_language"]
     for name in list(scorers):
-        checkpoint = checkpoints.get(name) if scores else options.comet  # the first is the main metric
-        job = Job(options.spec["target_language"], checkpoint, options.device, options.threads, store)
+        job = Job(language, paths.get(name), options.device, options.threads, store, options.from_store)
         sentences = (outputs.sources, outputs.hypotheses, outputs.references)
         scores[name] = metrics.score(name, scorers.pop(name), job, *sentences)
     return scores
@@ -62,19 +56,15 @@ def _scores(options: argparse.Namespace, outputs: Outputs, store: Store) -> dict
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "spec", type=run.params, help="a JSON file, or JSON: target_language, comet: {checkpoint, batch_size}, …"
-    )
-    parser.add_argument("--testset", required=True)
+    add_arguments(parser)
     parser.add_argument("--hypotheses", required=True)
-    parser.add_argument("--comet", required=True, help="a COMET folder or its .ckpt file: the main metric")
-    parser.add_argument("--checkpoint", action="append", default=[], help="METRIC=PATH: the same for a further metric")
     parser.add_argument("--segments", required=True, help="output: one row per sentence")
     parser.add_argument("--system", required=True, help="output: the system's scores and their signatures")
-    parser.add_argument("--store", required=True, help="folder of finished work, shared between jobs")
-    parser.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the models")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
+    where.add_argument(
+        "--from-store", action="store_true", help="load no COMET model: a score that the store lacks is an error"
+    )
     return parser.parse_args()
 
 

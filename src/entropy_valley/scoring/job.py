@@ -1,18 +1,20 @@
-"""What a metric may use of the job that scores."""
+"""What a metric may use of the job that scores, and the options that such jobs share."""
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from entropy_valley import run
 from entropy_valley.store import Store
 
 
 @dataclass(frozen=True)
 class Job:
     """``checkpoint``: a COMET folder or its ``.ckpt`` file, of metrics that have one. ``threads`` are for the CPU and
-    change no number. ``store`` keeps finished scores between jobs; None keeps none. With ``from_store``
-    a COMET model is never loaded: a score that the store does not have is an InputError.
+    change no number. ``store`` keeps finished scores between jobs; None keeps none. ``from_store``: no COMET model is
+    loaded, and a score that the store does not have is an InputError.
     """
 
     target_language: str
@@ -21,3 +23,21 @@ class Job:
     threads: int = 1
     store: Store | None = None
     from_store: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of each job that scores."""
+    parser.add_argument(
+        "spec", type=run.params, help="a JSON file, or JSON: target_language, comet: {checkpoint, batch_size}, …"
+    )
+    parser.add_argument("--testset", required=True)
+    parser.add_argument("--comet", required=True, help="a COMET folder or its .ckpt file: the main metric")
+    parser.add_argument("--checkpoint", action="append", default=[], help="METRIC=PATH: the same for a further metric")
+    parser.add_argument("--store", required=True, help="folder of finished work, shared between jobs")
+    parser.add_argument("--device", default="cpu", help="of the models; a score is kept by the device that it is from")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the models")
+
+
+def checkpoints(options: argparse.Namespace, main_metric: str) -> dict[str, str]:
+    """Where each metric's COMET checkpoint is, by its key in files."""
+    return {main_metric: options.comet, **dict(pair.split("=", 1) for pair in options.checkpoint)}

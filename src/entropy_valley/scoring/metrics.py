@@ -19,6 +19,7 @@ METRICS = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
 """Ours by the name that the config has for them; a user's own is ``module:Class``."""
 
 _FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
+_MEND = "Mend the metric, or remove it from `scoring.metrics`."
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,19 @@ def score(
 
 
 def _check(name: str, system: float, segments: Sequence[float] | None, sentences: int) -> None:
-    place, remedy = f"metric {name!r}", "Mend the metric, or remove it from `scoring.metrics`."
-    if segments is not None and len(segments) != sentences:
-        raise InputError(place, f"gave {len(segments)} scores for {sentences} sentences", remedy)
-    for number, value in enumerate(segments or (), 1):
-        if not math.isfinite(value):
-            raise InputError(place, f"gave {value} for sentence {number}", remedy)
+    if segments is not None:
+        require_numbers(name, segments, sentences)
     if not math.isfinite(system):
-        raise InputError(place, f"gave {system} for the system", remedy)
+        raise InputError(f"metric {name!r}", f"gave {system} for the system", _MEND)
+
+
+def require_numbers(name: str, segments: Sequence[float], sentences: int, of: str = "") -> None:
+    """Raise InputError unless there are as many scores as sentences, all finite; ``of`` says of what they are."""
+    if len(segments) != sentences:
+        raise InputError(f"metric {name!r}", f"gave {len(segments)} scores for {sentences} sentences{of}", _MEND)
+    for number, value in enumerate(segments, 1):
+        if not math.isfinite(value):
+            raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{of}", _MEND)
 
 
 def _scores_segments(metric: Scorer) -> bool:
