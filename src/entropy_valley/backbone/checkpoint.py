@@ -166,18 +166,11 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 def _digests(folder: Path) -> dict[str, Any]:
-    """Computed once per machine and cached: no job reads 16 GB only to hash them."""
-    remembered = files.cache_folder() / "digests" / f"{files.digest(_stamps(folder))}.json"
-    if not remembered.exists():
+    def compute() -> dict[str, Any]:
         digests = {path.name: files.file_digest(path) for path in _content(folder)}
-        files.write_json(remembered, {"files": digests, "digest": files.digest(digests)})
-    return files.read_json(remembered)
+        return {"files": digests, "digest": files.digest(digests)}
 
-
-def _stamps(folder: Path) -> list[list[Any]]:
-    """Path, size and time of change of each file: if these are the same, the cached digests hold."""
-    stats = [(path.resolve(), path.stat()) for path in _content(folder)]
-    return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+    return files.remembered(_content(folder), compute)
 
 
 def _content(folder: Path) -> list[Path]:

@@ -52,7 +52,7 @@ class Comet(Section):
 
     @property
     def digest(self) -> str:
-        return files.file_digest(self._path)
+        return files.remembered_digest(self._path)
 
     @property
     def signature(self) -> str:
