@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tiny_adapters import peft_save, random_adapter, write
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import read_adapter
+from entropy_valley.backbone.adapters import export, read_adapter
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.errors import InputError
@@ -140,3 +140,15 @@ def test_a_pickle_with_the_way_to_convert_it(refused):
     command = error.value.remedy.split("`")[1].replace("python", sys.executable, 1)
     subprocess.run(command, shell=True, check=True)
     assert load_file(folder / "adapter_model.safetensors").keys() == weights.keys()
+
+
+def test_tensors_that_are_not_those_of_adapter_json(refused):
+    """All tensors times three changed every translation, under the digest of before."""
+    adapter, look = refused
+    given = read_adapter(adapter, FAMILIES["llada"])
+    files.write_json(adapter / "adapter.json", {"adapter_digest": given.digest})
+    export(adapter, adapter.parent / "exported", family="llada")
+    edit_tensors(adapter, lambda weights: weights.update({name: 3 * tensor for name, tensor in weights.items()}))
+    look(rf"adapter_model\.safetensors: its tensors have the digest \w+, but adapter\.json says {given.digest}")
+    with pytest.raises(InputError, match="its tensors have the digest"):
+        export(adapter, adapter.parent / "again", family="llada")

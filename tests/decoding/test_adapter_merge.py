@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from entropy_valley import files
+from entropy_valley.backbone.adapters import read_adapter
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
@@ -23,7 +24,8 @@ def adapted(llada, checkpoints, tmp_path_factory):
             torch.nn.init.normal_(parameter, std=0.1)
     folder = tmp_path_factory.mktemp("adapter")
     peft.save_pretrained(folder)
-    files.write_json(folder / "adapter.json", {"backbone_digest": llada.digest, "adapter_digest": "a1"})
+    digest = read_adapter(folder, FAMILIES["llada"]).digest
+    files.write_json(folder / "adapter.json", {"backbone_digest": llada.digest, "adapter_digest": digest})
     return folder, peft.eval()
 
 

@@ -30,12 +30,13 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
 
 def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str) -> Adapter:
-    """The adapter in ``folder``, checked against its backbone's digest and ``model``, which may be on ``meta``.
+    """The adapter in ``folder``, checked against its backbone's digest, ``model``, which may be on ``meta``, and the
+    digest of its tensors in ``adapter.json``.
 
-    Raises InputError as :func:`checked_facts` and :func:`read_adapter` do.
+    Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
     """
-    checked_facts(folder, backbone_digest)
-    return read_adapter(folder, family, model)
+    known = checked_facts(folder, backbone_digest)
+    return require_digest(read_adapter(folder, family, model), known, folder)
 
 
 def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
@@ -99,6 +100,18 @@ def checked_facts(folder: Path, backbone_digest: str) -> dict[str, Any]:
     return known
 
 
+def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Adapter:
+    """The adapter. Raises InputError if its tensors are not those whose digest ``adapter.json`` has."""
+    said = known.get("adapter_digest")
+    if said and said != (found := adapter.digest):
+        raise InputError(
+            folder / WEIGHTS,
+            f"its tensors have the digest {found}, but {FACTS} says {said}",
+            "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
+        )
+    return adapter
+
+
 def adapter_digest(folder: Path, family: Family, backbone_digest: str) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
     return checked_facts(folder, backbone_digest).get("adapter_digest") or read_adapter(folder, family).digest
@@ -118,7 +131,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     kind = find_family(family or known["family"])
     if known.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
-    adapter = read_adapter(folder, kind)
+    adapter = require_digest(read_adapter(folder, kind), known, folder)
     with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
         if known:
