@@ -14,6 +14,7 @@ from making import one_backbone
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.provenance import made, record_of
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
@@ -78,6 +79,27 @@ def test_params_may_be_in_a_file(run_script, params, tmp_path):
     (tmp_path / "params.json").write_text(files.canonical(params))
     run_script("report", "tables/significance", str(tmp_path / "params.json"), "--csv", tmp_path / "tests.csv")
     assert (tmp_path / "tests.csv").is_file()
+
+
+def test_a_table_has_a_record_of_all_that_it_read(run, params):
+    params = one_backbone(params)
+    outputs = run("tables/main", params)
+    record = record_of(outputs["csv"])
+    assert (record.rule, record.matches(files.canonical(params))) == ("table", True)
+    assert record.outputs.keys() == {path.name for path in outputs.values()}
+    read = [Path(cell["path"]).with_name(name) for cell in params["cells"] for name in ("scores.json", "decoding.json")]
+    assert {str(path): files.file_digest(path) for path in read} == record.inputs
+
+
+def test_scores_that_were_edited_go_into_no_table(run, params):
+    params = one_backbone(params)
+    scores = Path(params["cells"][1]["path"])
+    with made("score", {}, [], [scores.with_name("scores.jsonl"), scores]):
+        pass
+    run("tables/main", params)
+    change(scores, bleu=99.0)
+    with pytest.raises(InputError, match=r"scores\.json: not as the rule score wrote it"):
+        run("tables/main", params)
 
 
 def test_numbers_that_do_not_compare_leave_the_old_table(run, params, tmp_path):

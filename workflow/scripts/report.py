@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import run
+from entropy_valley import files, provenance, run
+from entropy_valley.analysis.alike import require_alike
 from entropy_valley.reporting import reports
+
+RULES = {("tex", "md", "csv"): "table", ("csv",): "numbers", ("pdf", "png", "csv"): "figure"}
 
 
 def main() -> None:
@@ -18,7 +21,13 @@ def main() -> None:
         parser.add_argument(f"--{ending}", type=Path, required=True)
     paths = vars(parser.parse_args())
     paths.pop("report")
-    report.write(report.parsed.parse(paths.pop("params")), **paths)
+    given = paths.pop("params")
+    params = report.parsed.parse(given)
+    with provenance.made(RULES[report.endings], run.params(given), [], list(paths.values())) as record:
+        if "decoding.json" in report.read:
+            record.facts["length_methods"] = require_alike(params.cells)
+        with files.watched(record.read):
+            report.write(params, **paths)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,11 @@ class ScoredCell:
     canvas = _file("canvas.jsonl", up=1)  # the method's, above its orders and step budgets
     valley = _file("valley.json", up=2)  # the test set's, above its methods
 
+    @property
+    def adapter(self) -> Path:
+        """``adapter.json`` of its run."""
+        return Path(self.path).parents[2 if self.autoregressive else 3] / "adapter" / "adapter.json"
+
 
 @dataclass(frozen=True)
 class Params:

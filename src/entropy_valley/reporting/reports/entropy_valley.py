@@ -29,6 +29,7 @@ class EntropyValley(FigureReport):
         "% of the mean over sentences."
     )
     width = 2.6
+    read = ("valley.json",)
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.valley_cells(experiment)
