@@ -11,6 +11,7 @@ from tiny_checkpoints import SOURCES
 
 from entropy_valley import files
 from entropy_valley.decoding.asked import Shard
+from entropy_valley.provenance import ENDING
 from entropy_valley.store import Store
 
 SPEC = {
@@ -53,7 +54,7 @@ class Cells:
         """The bytes of every result."""
         for command in self.commands(options):
             start(command)
-        results = (path for path in self.folder.rglob("*") if path.is_file() and path.parent.name == "results")
+        results = (path for path in (self.folder / "results").iterdir() if not path.name.endswith(ENDING))
         return {path.name: path.read_bytes() for path in results}
 
     def commands(self, options):

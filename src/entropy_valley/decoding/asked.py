@@ -78,7 +78,7 @@ def read_asked(path: Path) -> list[Asked]:
         try:
             found.append(Asked.of(value))
         except (KeyError, TypeError, ValueError) as error:
-            remedy = "docs/cluster.md says what an inference job takes."
+            remedy = "Let the workflow write the requests, or see `Asked` in src/entropy_valley/decoding/asked.py."
             raise InputError(path, f"request {place} is none ({error!r})", remedy) from None
     return found
 
