@@ -15,7 +15,7 @@ from making import one_backbone
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import made, record_of
-from entropy_valley.reporting import reports
+from entropy_valley.reporting import reports, tables
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
 
@@ -54,6 +54,17 @@ def run(run_script, tmp_path):
         return outputs
 
     return run
+
+
+@pytest.mark.parametrize("key", ["tables/main", "figures/hero"])
+def test_a_report_that_fails_at_its_last_file_leaves_all_finished_ones(run, tmp_path, monkeypatch, key):
+    before = {path: path.read_bytes() for path in run(key, MADE_UP[key](tmp_path)).values()}
+    other = MADE_UP[key](tmp_path) | {"labels": {"backbones": {"llada-tiny": "Another"}, "directions": {}}}
+    monkeypatch.setattr(tables, "write_csv", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(key, other)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list(tmp_path.glob(".out*"))
 
 
 @pytest.mark.parametrize("key", reports.REPORTS)

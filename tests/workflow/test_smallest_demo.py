@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 import re
 import sys
 
@@ -126,7 +128,18 @@ def test_bad_input_is_one_clear_error_and_leaves_what_is_finished(demo):
     assert contents(demo.folder / "results/smallest") == finished
 
 
+def test_a_score_that_is_no_number_stops_its_tables_and_leaves_the_finished_ones(demo):
+    score = demo.folder / f"results/smallest/{CELL_FOLDER}/ev/med-T8/scores.json"
+    before, finished = score.read_text(), contents(demo.folder / "results/smallest")
+    score.write_text(json.dumps(json.loads(before) | {"toy_comet": math.nan}))
+    try:
+        demo.run("--cores", "2", "--keep-going", fails=True)
+    finally:
+        score.write_text(before)
+    assert contents(demo.folder / "results/smallest") == finished
+
+
 def contents(folder):
-    """Every result's bytes; logs and what Snakemake keeps beside folders are no results."""
-    kept = (path for path in folder.rglob("*") if path.is_file() and path.name != ".snakemake_timestamp")
-    return {path: path.read_bytes() for path in kept if "logs" not in path.parts}
+    """Every result's bytes; logs, and what is written about the run and for it, are no results."""
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if name.parts[0] not in ("logs", "work", "params")}

@@ -6,9 +6,9 @@ rule table:
     input:
         lambda w: TABLES[w.table].inputs(EXPERIMENT),
     output:
-        tex=f"{R}/tables/{{table}}.tex",
-        md=report(f"{R}/tables/{{table}}.md", caption="../report/caption.rst", category="Tables"),
-        csv=report(f"{R}/tables/{{table}}.csv", caption="../report/caption.rst", category="Tables"),
+        tex=update(f"{R}/tables/{{table}}.tex"),
+        md=report(update(f"{R}/tables/{{table}}.md"), caption="../report/caption.rst", category="Tables"),
+        csv=report(update(f"{R}/tables/{{table}}.csv"), caption="../report/caption.rst", category="Tables"),
     log:
         f"{R}/logs/table/{{table}}.log",
     wildcard_constraints:
@@ -29,7 +29,7 @@ rule numbers:
     input:
         lambda w: NUMBERS[w.numbers].inputs(EXPERIMENT),
     output:
-        report(f"{R}/tables/{{numbers}}.csv", caption="../report/caption.rst", category="Tables"),
+        report(update(f"{R}/tables/{{numbers}}.csv"), caption="../report/caption.rst", category="Tables"),
     log:
         f"{R}/logs/numbers/{{numbers}}.log",
     wildcard_constraints:
@@ -49,9 +49,9 @@ rule figure:
     input:
         lambda w: FIGURES[w.figure].inputs(EXPERIMENT),
     output:
-        pdf=f"{R}/figures/{{figure}}.pdf",
-        png=report(f"{R}/figures/{{figure}}.png", caption="../report/caption.rst", category="Figures"),
-        csv=f"{R}/figures/{{figure}}.csv",
+        pdf=update(f"{R}/figures/{{figure}}.pdf"),
+        png=report(update(f"{R}/figures/{{figure}}.png"), caption="../report/caption.rst", category="Figures"),
+        csv=update(f"{R}/figures/{{figure}}.csv"),
     log:
         f"{R}/logs/figure/{{figure}}.log",
     wildcard_constraints:

@@ -71,7 +71,12 @@ class Report:
         return summarise(params.cells, params.metrics)
 
     def write(self, params: Any, **paths: Path) -> None:
-        """Make it and write its files, one path for each ending, each file whole."""
+        """Make it and write its files, one path for each ending: all of them, or none if it cannot be made."""
+        with files.atomic_together(paths) as new:
+            self.make(params, **new)
+
+    def make(self, params: Any, **paths: Path) -> None:
+        """Make it and write its files."""
         tables.write_csv(paths["csv"], self.numbers(params))
 
 
@@ -94,7 +99,7 @@ class TableReport(Report):
         table = self.table(params, numbers)
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
 
-    def write(self, params: Any, **paths: Path) -> None:
+    def make(self, params: Any, **paths: Path) -> None:
         tables.write(*self.made(params), **paths)
 
 
@@ -116,7 +121,7 @@ class FigureReport(Report):
     def panel_height(self, numbers: pd.DataFrame) -> float:
         return self.height
 
-    def write(self, params: Any, **paths: Path) -> None:
+    def make(self, params: Any, **paths: Path) -> None:
         numbers = self.numbers(params)
         panels, height = self.panels(params, numbers), self.panel_height(numbers)
         style.save(style.draw(*panels, width=self.width, height=height), pdf=paths["pdf"], png=paths["png"])
