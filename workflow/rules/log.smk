@@ -2,6 +2,7 @@
 # has all of it, as has the terminal with --printshellcmds (-p), --verbose or --quiet …: there the user has chosen.
 
 from snakemake.logging import DefaultFormatter, logger
+from snakemake.settings.enums import Quietness
 
 from entropy_valley.experiment import plan
 
@@ -14,11 +15,6 @@ class Brief(DefaultFormatter):
     def __init__(self, workflow):
         super().__init__(workflow.output_settings.quiet, workflow.output_settings.show_failed_logs)
         self.workflow, self.dry, self.reasons = workflow, workflow.output_settings.dryrun, {}
-
-    def format(self, record):
-        """A dry run says nothing more after its plan."""
-        said_all = self.dry and self.reasons and record.levelname == "INFO"
-        return "" if said_all else super().format(record)
 
     def format_workflow_started(self, msg):
         return "" if self.dry else super().format_workflow_started(msg)
@@ -46,3 +42,5 @@ if not (workflow.output_settings.printshellcmds or workflow.output_settings.verb
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
             handler.setFormatter(Brief(workflow))
+    if workflow.output_settings.dryrun:  # it ends with its plan, as with --quiet: listing each job takes as long again
+        workflow.output_settings.quiet = {Quietness.RULES, Quietness.PROGRESS}
