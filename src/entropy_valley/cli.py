@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors
+from entropy_valley.differences import differences
 from entropy_valley.experiment import Experiment, base_files, load_files
 from entropy_valley.experiment.findings import DONE, STATES
+from entropy_valley.experiment.loading import merge
 from entropy_valley.experiment.schema import json_schema
-from entropy_valley.reporting import audit, reports, terminal, work_report
+from entropy_valley.reporting import against, audit, reports, terminal, work_report
 
 CONFIGFILE = "config files; each overrides those before it, and all override the config.yaml of this folder"
 
@@ -42,6 +44,9 @@ def _add_audit(commands: Any) -> None:
             f"--{column}", nargs="+", default=[], metavar="NAME", help=f"look at cells of a {column} only"
         )
     parser.add_argument("--verify", action="store_true", help="read all files and compare them with their digests")
+    parser.add_argument(
+        "--against", nargs="+", metavar="FILE", help="config files as above: say instead what changes with them"
+    )
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all cells are done")
     parser.set_defaults(command=_audit)
 
@@ -79,18 +84,26 @@ def _add_export(commands: Any) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
+    configs = _configs(arguments.configfile)
+    experiment = load_files(configs, reports.problems)
+    if arguments.against:
+        return _compare(experiment, configs, _configs(arguments.against))
     only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
     listed = arguments.cells or bool(arguments.state)
-    experiment = _experiment(arguments.configfile)
     states = audit.report(experiment, arguments.out, only=only, cells=listed, verify=arguments.verify)
     if arguments.check and any(one.state != DONE for one in states):
         sys.exit(1)
 
 
-def _experiment(configfiles: list[str]) -> Experiment:
-    """The config of this folder under the files that are named."""
+def _compare(experiment: Experiment, configs: list[Path], others: list[Path]) -> None:
+    keys = differences(merge(configs), merge(others))
+    print(*against.lines(experiment, load_files(others, reports.problems), keys), sep="\n")
+
+
+def _configs(configfiles: list[str]) -> list[Path]:
+    """The config files of this folder, and above them those that are named."""
     base = [path for path in base_files() if path.exists()]
-    return load_files(dict.fromkeys([*base, *map(Path, configfiles)]), reports.problems)
+    return list(dict.fromkeys([*base, *map(Path, configfiles)]))
 
 
 def _export(arguments: argparse.Namespace) -> None:

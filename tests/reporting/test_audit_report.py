@@ -122,15 +122,15 @@ def test_the_command_is_quick_and_ends_with_an_error_only_if_asked(results):
 
 
 def test_ten_thousand_cells_take_five_seconds(tmp_path, monkeypatch, capsys):
-    """A quarter of them in a quarter of the time: to write their files takes longer than to look at them."""
+    """A tenth of them in a tenth of the time: to write their files takes longer than to look at them."""
     monkeypatch.chdir(tmp_path)
     paper = load_files([*base_files(ROOT)])
-    wide = {"seeds": list(range(1, 14)), "methods": [*METHODS, "ev_sum", "ev_line", "cal"], "steps": [8, 16, 32]}
+    wide = {"seeds": list(range(1, 6)), "methods": [*METHODS, "ev_sum", "ev_line", "cal"], "steps": [8, 16, 32]}
     experiment = paper.model_copy(update={"matrix": paper.matrix.model_copy(update=wide)})
     fake_chain.write(experiment, logs=False)
     count = len(all_cells(experiment))
-    assert count > 2500
+    assert count > 1000
     start = time.process_time()
     audit.report(experiment)
-    assert time.process_time() - start < 1.25
+    assert time.process_time() - start < 0.5
     assert f"{count} cells: {count} done, 0 missing" in capsys.readouterr().out

@@ -1,19 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from workspace import Workspace
+from workspace import MIXED, Workspace
 
-# A backbone of either kind, so that fetching and pre-training are both there, and a method that is fitted to each run.
-MIXED = {
-    "matrix": {
-        "backbones": ["llada-tiny", "dream-7b"],
-        "directions": ["en-zh", "en-de"],
-        "seeds": [1, 2],
-        "seeds_of": {"dream-7b": [1]},
-        "methods": ["oracle", "ratio", "ev", "cal"],
-    },
-    "valley": {"backbones": []},
-}
 RELEASED = {
     "adapters": "released",
     "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},

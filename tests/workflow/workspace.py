@@ -20,6 +20,18 @@ COMPARED = ("oracle", "ratio", "ev")
 METHODS = (*COMPARED, "cal")
 ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
 
+# A backbone of either kind, so that fetching and pre-training are both there, and a method that is fitted to each run.
+MIXED = {
+    "matrix": {
+        "backbones": ["llada-tiny", "dream-7b"],
+        "directions": ["en-zh", "en-de"],
+        "seeds": [1, 2],
+        "seeds_of": {"dream-7b": [1]},
+        "methods": ["oracle", "ratio", "ev", "cal"],
+    },
+    "valley": {"backbones": []},
+}
+
 # Stands for every `python workflow/scripts/X.py SPEC --option path …`: makes the paths that are not there yet.
 # Inputs always are; Snakemake touches the outputs of a job that it repeats.
 STUB = """#!/bin/bash

@@ -64,7 +64,7 @@ class Audit:
         """The state of every result that cells are made from, each once, those that others need first."""
         made: dict[Result, None] = {}
         for cell in cells:
-            _collect(self.chain.scores(cell), made)
+            collect(self.chain.scores(cell), made)
         return [self.finding(result) for result in made]
 
     def _troubles(self, result: Result) -> dict[Result, None]:
@@ -90,11 +90,11 @@ class Audit:
         return own and self.findings.of(result).recorded
 
 
-def _collect(result: Result, into: dict[Result, None]) -> None:
+def collect(result: Result, into: dict[Result, None]) -> None:
     """Add a result and all that it is made from."""
     if result not in into:
         for need in result.needs:
-            _collect(need, into)
+            collect(need, into)
         into[result] = None
 
 

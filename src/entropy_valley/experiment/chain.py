@@ -21,7 +21,7 @@ from entropy_valley.experiment.scoring import checkpoints
 RULES = (  # in the order of the workflow
     *("corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
     *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
-    *("fetch_comet", "train_comet", "score"),
+    *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
 )
 DECODED = ("hypotheses.jsonl", "decoding.json")
 P = ParamSpec("P")
@@ -90,10 +90,8 @@ class Chain:
     def _decode(self, cell: Cell) -> Result:
         run, spec = cell.run, self._params(jobs.decoding, cell.run, cell.order, cell.steps)
         needs = (*self._read(run, cell.testset), self.canvas(run, cell.testset, cell.method))
-        of = {**_wildcards(run), "testset": cell.testset, "method": cell.method}
-        of |= {"order": cell.order, "steps": str(cell.steps)}
-        log = self._log("decode", *_parts(run), cell.testset, cell.method, f"{cell.order}-T{cell.steps}")
-        return Result("decode", of, cell.folder(self.root), DECODED, log, spec, needs, own=True)
+        log = self._system_log("decode", cell)
+        return Result("decode", _setting(cell), cell.folder(self.root), DECODED, log, spec, needs, own=True)
 
     def _generate(self, cell: Cell) -> Result:
         run, spec = cell.run, self._params(jobs.generation, cell.run)
@@ -133,6 +131,32 @@ class Chain:
     def _model(self, run: Run) -> tuple[Result, ...]:
         adapted = not self.experiment.backbones[run.backbone].zero_shot
         return (self.adapter(run),) if adapted else (self.backbone(run.backbone),)
+
+    def beside(self, path: str) -> Result | None:
+        """What a table or figure reads beside the scores of cells; None for any other file."""
+        match path.removeprefix(f"{self.root}/").split("/"):
+            case [direction, backbone, seed, testset, ("valley.json" | "sig.jsonl") as name]:
+                rule = "valley" if name == "valley.json" else "sig_concentration"
+                return self._diagnostic(rule, Run(direction, backbone, int(seed[4:])), testset, name)
+            case [direction, backbone, seed, testset, method, system, "latency.json"]:
+                order, steps = system.rsplit("-T", 1)
+                run = Run(direction, backbone, int(seed[4:]))
+                return self._latency(Cell(run, testset, method, order, int(steps)))
+        return None
+
+    @once
+    def _diagnostic(self, rule: str, run: Run, testset: str, name: str) -> Result:
+        of, folder = {**_wildcards(run), "testset": testset}, f"{run.folder(self.root)}/{testset}"
+        spec, log = self._params(getattr(jobs, rule), run), self._log(rule, *_parts(run), testset)
+        return Result(rule, of, folder, (name,), log, spec, self._read(run, testset))
+
+    @once
+    def _latency(self, cell: Cell) -> Result:
+        of, needs = _setting(cell), (*self._read(cell.run, cell.testset), *self._fitted(cell.run, cell.method))
+        spec = self._params(jobs.latency, cell.run, cell.method, cell.order, cell.steps)
+        return Result(
+            "latency", of, cell.folder(self.root), ("latency.json",), self._system_log("latency", cell), spec, needs
+        )
 
     @once
     def adapter(self, run: Run) -> Result:
@@ -201,12 +225,20 @@ class Chain:
     def _params(self, of: Callable[..., str], *given: Any) -> Mapping[str, Any]:
         return json.loads(of(self.experiment, *given))
 
+    def _system_log(self, rule: str, cell: Cell) -> str:
+        return self._log(rule, *_parts(cell.run), cell.testset, cell.method, f"{cell.order}-T{cell.steps}")
+
     def _log(self, rule: str, *parts: str) -> str:
         return f"{self.root}/logs/{rule}{'/' * bool(parts)}{'.'.join(parts)}.log"
 
 
 def _wildcards(run: Run) -> dict[str, str]:
     return {"direction": run.direction, "backbone": run.backbone, "seed": str(run.seed)}
+
+
+def _setting(cell: Cell) -> dict[str, str]:
+    of = {**_wildcards(cell.run), "testset": cell.testset, "method": cell.method}
+    return {**of, "order": cell.order, "steps": str(cell.steps)}
 
 
 def _parts(run: Run) -> tuple[str, str, str]:

@@ -12,9 +12,9 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.experiment.chain import Result
+from entropy_valley.provenance import ENDING
 
 DONE, STALE, DAMAGED, FAILED, MISSING = STATES = ("done", "stale", "damaged", "failed", "missing")
-ENDING = ".made.json"
 SAID_IN = {"train": "adapter.json", "pretrain": "checkpoint.json"}  # the params of results that are older than records
 TAIL = 8192  # bytes at the end of a log that are searched for an error
 

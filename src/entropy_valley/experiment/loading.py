@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ def _nothing_further(experiment: Experiment) -> list[Problem]:
 
 def load_files(paths: Iterable[str | Path], further: Further = _nothing_further) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
-    merged: dict[str, Any] = {}
     paths = list(paths)
-    for path in paths:
-        merged = overlay(merged, read_yaml(path))
-    return load(merged, paths, further)
+    return load(merge(paths), paths, further)
+
+
+def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
+    """Config files, each laid over those before it, unchecked and with their short forms."""
+    return functools.reduce(overlay, map(read_yaml, paths), {})
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:

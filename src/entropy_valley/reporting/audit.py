@@ -10,18 +10,16 @@ from typing import IO, Any
 from rich.console import Console
 from rich.table import Table
 
-from entropy_valley.differences import ABSENT, Difference
 from entropy_valley.experiment import Experiment, plan
 from entropy_valley.experiment.audit import Audit, CellState
 from entropy_valley.experiment.chain import RULES
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, STATES, Finding
-from entropy_valley.files import canonical, write_text
-from entropy_valley.reporting.labels import method
+from entropy_valley.files import write_text
+from entropy_valley.reporting.changes import counted, said
 
 WIDTH = 120  # columns of a log, which has no terminal
 ROOM = 100  # columns of the cells that a reason concerns
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
-LONGEST = 70  # characters of a value
 COLUMNS = ("backbone", "direction", "seed", "testset", "method", "order", "steps")  # of a cell
 
 
@@ -152,7 +150,7 @@ def reasons(experiment: Experiment, states: Iterable[CellState]) -> Iterator[str
     for state in (FAILED, DAMAGED, STALE, MISSING):
         of_state = [(rule, text, counts) for (name, rule, text), counts in groups.items() if name == state]
         for rule, text, counts in of_state[:REASONS]:
-            yield f"{state}: {rule}: {text} ({_number(sum(counts.values()), 'cell')})"
+            yield f"{state}: {rule}: {text} ({counted(sum(counts.values()), 'cell')})"
             jobs = [one.result for one in counts]
             yield from (f"    {line}" for line in plan.lines([job.wildcards for job in jobs], ROOM))
             if state == FAILED:
@@ -170,31 +168,6 @@ def because(experiment: Experiment, reason: Finding) -> str:
     return reason.why or "not made yet"
 
 
-def said(experiment: Experiment, rule: str, wildcards: Mapping[str, str], change: Difference) -> str:
-    """``EV ratios of en-zh: 0.7 0.8 → 0.6 0.8``: a param that differs."""
-    name, direction = change.key, wildcards.get("direction", "")
-    if change.key.startswith("selector."):
-        key = change.key.removeprefix("selector.")
-        block = getattr(experiment.length_methods, wildcards["method"])
-        of = f" of {direction}" if isinstance(getattr(block, key.split(".")[0], None), Mapping) else ""
-        name = f"{method(wildcards['method']).short} {key}{of}"
-    elif change.key == "prompt":
-        name = f"prompt of {direction}"
-    elif change.key == "revision":
-        name = f"revision of the code of {rule}"
-    return f"{name}: {shown(change.before)} → {shown(change.after)}"
-
-
-def shown(value: Any) -> str:
-    """A value in print; numbers of a list side by side."""
-    if value is ABSENT:
-        return "not set"
-    plain = isinstance(value, list) and value and not any(isinstance(one, list | dict) for one in value)
-    text = " ".join(map(str, value)) if plain else value if isinstance(value, str) else canonical(value)
-    text = text.replace("\n", "\\n")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
 def _cells(experiment: Experiment, states: Iterable[CellState]) -> Table:
     """A row for each system of a test set and state; its seeds side by side."""
     table = Table(title="Cells", title_justify="left")
@@ -210,7 +183,3 @@ def _cells(experiment: Experiment, states: Iterable[CellState]) -> Table:
     for (*key, why), seeds in groups.items():
         table.add_row(*key, plan.numbers(sorted(seeds)), why)
     return table
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
