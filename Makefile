@@ -53,5 +53,6 @@ lock:
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
+# It leaves .snakemake: there Snakemake keeps by which params, inputs and code each result was made.
 clean:
-	rm -rf .snakemake .pytest_cache .ruff_cache .hypothesis .import_linter_cache build
+	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache build

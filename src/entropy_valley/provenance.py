@@ -36,6 +36,11 @@ class Record:
         """Whether it was made by these params, given as values or as JSON text."""
         return self.params == (json.loads(params) if isinstance(params, str) else params)
 
+    @property
+    def text(self) -> str:
+        """The params as the JSON text that a rule has."""
+        return files.canonical(self.params)
+
     def read(self, path: Path, content: bytes) -> None:
         """Check an input that the job has just read, as :func:`require_as_made` does, and note it."""
         self.inputs[str(path)] = _checked(path, files.bytes_digest(content))

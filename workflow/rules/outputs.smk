@@ -9,7 +9,9 @@ import re
 
 from snakemake.io import IOFile
 from snakemake.jobs import Job
-from snakemake.persistence import FileBackupMixin, PersistenceBase
+from snakemake.persistence import FileBackupMixin, ParamsChange, PersistenceBase
+
+from entropy_valley import provenance
 
 # Folders that were outputs in the version before, and the file that now is the output instead.
 STANDS_FOR = {
@@ -54,7 +56,36 @@ def now_called(path):
     return files[0] if files else None
 
 
+def compare_with_records_beside_results():
+    """Where Snakemake's own records are lost (`.snakemake` deleted, results copied), the record beside a result says by
+    which params it was made."""
+    known, changed = PersistenceBase.has_metadata, PersistenceBase.params_changed
+
+    def has_metadata(persistence, job):
+        return known(persistence, job) or record_beside(job) is not None
+
+    def params_changed(persistence, job, file=None):
+        if known(persistence, job) or not (record := record_beside(job)):
+            return changed(persistence, job, file)
+        now = next((param for param in job.params if isinstance(param, paths.ParamsFile)), None)
+        if now is None or record.matches(now.text):
+            return ParamsChange()
+        return ParamsChange(frozenset([repr(record.text)]), frozenset([repr(now.text)]), frozenset(job.output[:1]))
+
+    PersistenceBase.has_metadata, PersistenceBase.params_changed = has_metadata, params_changed
+
+
+def record_beside(job):
+    """The record of a job's outputs; None without one."""
+    try:
+        record = provenance.read_record(provenance.record_path(job.output[0])) if job.output else None
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+    return record if record and os.path.basename(job.output[0]) in record.outputs else None
+
+
 if not getattr(Job, "keeps_outputs", False):  # once in a process, however many Snakefiles it reads
     Job.keeps_outputs = True
     keep_outputs()
     read_records_of_folders()
+    compare_with_records_beside_results()

@@ -38,10 +38,14 @@ class ParamsFile(str):
         made.path, made.dry = Path(folder) / f"{files.text_digest(text)}.json", dry
         return made
 
+    @property
+    def text(self) -> str:
+        """The params as plain JSON text."""
+        return str.__str__(self)
+
     def __str__(self) -> str:
-        text = str.__str__(self)
-        if not self.dry() and not (self.path.is_file() and self.path.read_text(encoding="utf-8") == text):
-            files.write_text(self.path, text)
+        if not self.dry() and not (self.path.is_file() and self.path.read_text(encoding="utf-8") == self.text):
+            files.write_text(self.path, self.text)
         return str(self.path)
 
     def __format__(self, spec: str) -> str:
