@@ -10,7 +10,7 @@ from typing import Any
 from entropy_valley import files, provenance, run
 from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.scoring import comet
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
 IDENTITY = "comet.json"
 TOKENIZER_PAIRS = 20_000
@@ -35,7 +35,7 @@ def main() -> None:
 
 def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     """Whether the COMET in ``folder`` is this one. That of the version before does not say its revision, 1, and dev."""
-    checkpoint = folder / comet.CHECKPOINT
+    checkpoint = folder / CHECKPOINT
     if not (folder / IDENTITY).exists() or not checkpoint.exists():
         return False
     known = {"revision": 1, "dev": identity["dev"], **files.read_json(folder / IDENTITY)}
