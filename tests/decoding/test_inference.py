@@ -7,126 +7,13 @@ import shutil
 
 import pytest
 from bench import SCRIPTS, killed_at_the_sixth_result, run, run_without_torch
+from cells import DECODES, METHODS, SPEC, Cells, lines, pairs
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files
 from entropy_valley.decoding.asked import Shard
-from entropy_valley.provenance import ENDING
+from entropy_valley.engine.engine import Engine
 from entropy_valley.store import Store
-
-SPEC = {
-    **{"family": "llada", "prompt": "Say: {src}\nIn German: ", "bos": False, "shifted": False},
-    **{"precision": "float32", "revision": 1, "direction": "en-de"},
-}
-GRID = {"ratios": [0.6, 0.8, 1.0]}
-METHODS = {
-    "oracle": {},
-    "ratio": {"ratios": 1.2, "reserve_eos_slot": True},
-    "ev": GRID,
-    "adaptive_ev": GRID,
-    "neighbours": GRID | {"radius": 1},
-    "ev_line": {"candidates": 3},
-    "length_head": {"beam": 2},
-    "daedal": {"ratios": 1.2, "eos_window": 1, "cap": 24},
-    "reassigned": {"of": "ev", "seed": 1, "within": "all"},
-}
-MED, RANDOM = ("med", {}), ("random", {"seed": 3})
-DECODES = [
-    *((method, *MED, 4) for method in METHODS),
-    ("ev", *MED, 6),
-    ("ev", *RANDOM, 4),
-    ("reassigned", *RANDOM, 4),
-    ("ratio", "sig_first", {"backward": True}, 4),
-    ("daedal", "daedal", {"eos_window": 1, "cap": 24}, 4),
-    ("ratio", "rho_eos", {"cap": 24}, 4),
-]
-HEAD = {"pairs": 9, "epochs": 2, "learning_rate": 0.1, "batch": 4, "longest": 12}
-
-
-class Cells:
-    """All results of a run with two test sets, each made by its own job in ``folder``."""
-
-    def __init__(self, folder, data, checkpoint):
-        self.folder, self.data, self.checkpoint = folder, data, checkpoint
-        self.store, self.statistics_store = folder / "store", folder / "statistics"
-
-    def make(self, *options, start=run):
-        """The bytes of every result."""
-        for command in self.commands(options):
-            start(command)
-        results = (path for path in (self.folder / "results").iterdir() if not path.name.endswith(ENDING))
-        return {path.name: path.read_bytes() for path in results}
-
-    def commands(self, options):
-        for request in self.requests():
-            yield [SCRIPTS / f"{request['rule']}.py", *self.options(request), *options]
-
-    def options(self, request):
-        """The command line of a result's own job."""
-        rule, store = request["rule"], self.store
-        inputs, out = [], self.out(request)
-        if rule == "canvas":
-            inputs = ["--statistics", self.folder / "results" / "length_statistics.json"]
-            inputs += ["--length-head", self.folder / "results" / "length_head"]
-        if rule == "reassigned_canvas":
-            inputs = ["--of", self.out(request["of"])]
-        if rule == "decode":
-            inputs = ["--canvas", self.out(request["choose"]), "--info", out.with_suffix(".info")]
-        if rule == "length_head":
-            inputs = ["--dev", request["dev"], "--info", out.with_suffix(".info")]
-        if rule == "length_statistics":
-            store = self.statistics_store
-        common = ["--testset", request["testset"], "--backbone", self.checkpoint, "--store", store, "--out", out]
-        return [json.dumps(request["spec"]), *common, *inputs]
-
-    def out(self, request):
-        spec, name = request["spec"], request["rule"]
-        if name in ("canvas", "reassigned_canvas"):
-            name = f"canvas {spec['method']}"
-        if name == "decode":
-            name += f" {request['choose']['spec']['method']} {spec['order']} {spec['steps']}"
-        if name == "length_statistics":
-            return self.folder / "results" / f"{name}.json"
-        return self.folder / "results" / (name if name == "length_head" else f"{name} {request['testset'].stem}")
-
-    def requests(self):
-        corpus, *testsets = self.data
-        yield {"rule": "length_statistics", "spec": SPEC | {"pairs": 5, "bias_pairs": 2}, "testset": corpus}
-        yield {"rule": "length_head", "spec": SPEC | {"seed": 1, "training": HEAD}, "testset": corpus, "dev": corpus}
-        for testset in testsets:
-            for method in METHODS:
-                yield self.canvas(method, testset)
-            for method, order, settings, steps in DECODES:
-                spec = SPEC | {"order": order, "order_settings": settings, "steps": steps, "schedule": "llada"}
-                yield {"rule": "decode", "spec": spec, "testset": testset, "choose": self.canvas(method, testset)}
-            spec = SPEC | {"offset": 2, "ratios": [0.6, 1.1], "sentences": 3, "seed": 1}
-            yield {"rule": "valley", "spec": spec, "testset": testset}
-            yield {"rule": "sig_concentration", "spec": SPEC, "testset": testset}
-
-    def canvas(self, method, testset):
-        request = {"spec": SPEC | {"method": method, "selector": METHODS[method]}, "testset": testset}
-        if method == "reassigned":
-            return {"rule": "reassigned_canvas", **request, "of": self.canvas("ev", testset)}
-        return {"rule": "canvas", **request}
-
-    def infer(self, requests=None, *options):
-        """Run the inference job; its stamp, and the ledgers of all such jobs."""
-        asked, stamp = self.folder / "requests.json", self.folder / "stamp"
-        asked.write_text(json.dumps(list(self.requests() if requests is None else requests), default=str))
-        stores = ["--store", self.store, "--statistics-store", self.statistics_store]
-        arguments = [json.dumps(SPEC), "--requests", asked, "--backbone", self.checkpoint, *stores, "--out", stamp]
-        run([SCRIPTS / "inference.py", *arguments, *options])
-        logs = sorted((self.store / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
-        return files.read_json(stamp), [log for log in map(files.read_json, logs) if log["job"] == "inference"]
-
-
-def pairs(path, sources, targets):
-    rows = [
-        {"id": f"{path.stem}{n}", "source": s, "target": t}
-        for n, (s, t) in enumerate(zip(sources, targets, strict=False))
-    ]
-    files.write_jsonl(path, rows)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -173,10 +60,6 @@ def test_nothing_is_computed_twice_and_again_no_model_is_loaded(together, no_mod
     assert sum(map(len, stored)) == sum(len(set(keys)) for keys in stored) == ledger["computed"]
     no_model()
     assert cells.infer()[1][-1]["computed"] == 0
-
-
-def lines(store):
-    return [json.loads(line)["key"] for shard in store.glob("*.jsonl") for line in shard.read_text().splitlines()]
 
 
 def test_two_shards_and_the_files_of_the_run_answer_everything(cells, alone, together, no_model):
@@ -228,6 +111,44 @@ def test_a_failing_request_is_left_to_its_own_job_and_no_other_waits_for_it(cell
     with pytest.raises(SystemExit):
         run(broken)
     assert "long.jsonl: sentence 'bad': prompt" in capsys.readouterr().err
+
+
+def test_an_error_in_a_users_method_is_its_requests_alone(cells, tmp_path, monkeypatch):
+    """No InputError, and not before it has seen a probe."""
+    (tmp_path / "broken.py").write_text(
+        "class Broken:\n    sees_reference = False\n    def propose(self, sentence, probes): return [3]\n"
+        "    def choose(self, sentence, probes): return 1 / 0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    ratio, testset = cells.canvas("ratio", cells.data[2]), cells.data[2]
+    broken = {**ratio, "spec": SPEC | {"method": "broken", "selector": {"selector": "broken:Broken"}}}
+    spec = SPEC | {"order": "med", "order_settings": {}, "steps": 4, "schedule": "llada"}
+    decodes = [{"rule": "decode", "spec": spec, "testset": testset, "choose": one} for one in (broken, ratio)]
+    stamp, (ledger,) = cells.infer([broken, ratio, *decodes])
+    assert stamp["failed"] == {f"canvas broken {testset}": "ZeroDivisionError: division by zero"}
+    assert ledger["computed"] == 8  # a probe and a decode of each sentence
+
+
+def test_each_order_has_one_stream_and_what_is_only_read_another(cells, monkeypatch):
+    streams, stream = [], Engine.run
+
+    def noted(engine, queue, order=None):
+        streams.append(type(order).__name__)
+        return stream(engine, queue, order)
+
+    monkeypatch.setattr(Engine, "run", noted)
+    fitted = ("ev_line", "length_head")
+    asked = [one for one in cells.requests() if not one["rule"].startswith("length_")]
+    cells.infer([one for one in asked if one.get("choose", one)["spec"].get("method") not in fitted])
+    assert streams == ["NoneType", "MinimumEntropy", "Random", "SigFirst"]
+
+
+def test_a_request_of_another_model_is_refused(cells, capsys):
+    request = cells.canvas("ratio", cells.data[2])
+    request["spec"] = request["spec"] | {"precision": "bfloat16"}
+    with pytest.raises(SystemExit):
+        cells.infer([request])
+    assert "request: precision is 'bfloat16', but 'float32' in the job's own spec" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["2/2", "1", "-1/2", "a/b"])

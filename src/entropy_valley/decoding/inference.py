@@ -45,8 +45,8 @@ class Inference:
     """Computes what the requests ask and the store has not, on the model of ``job``, which has no test set of its own.
 
     ``statistics`` and ``head`` are files of the run, for length methods that use them and where no request is for
-    them. ``failures`` has, by its label, the error of each request that cannot be answered: its own job will end with
-    the same, and it keeps no other from being answered.
+    them. Raises InputError for a request of another model. ``failures`` has, by its label, the error of each request
+    that cannot be answered: its own job will end with the same, and it keeps no other from being answered.
     """
 
     def __init__(
@@ -57,6 +57,8 @@ class Inference:
         statistics: Path | None = None,
         head: Path | None = None,
     ) -> None:
+        for one in (part for request in requests for part in (request, *request.chosen())):
+            job.asked(one.spec)  # refuses another model's
         self._root, self._requests, self._shard = job, requests, shard or Shard()
         self._statistics, self._head = LengthStatistics.given(statistics), head
         self._testsets: dict[Path, Job] = {}

@@ -117,8 +117,10 @@ class Job:
 
         Raises InputError for the spec of another model.
         """
-        if any(spec.get(name) != self.spec.get(name) for name in _MODEL):
-            raise InputError(self.testset, "a request of another model or prompt", "Make the requests of one run.")
+        for name in _MODEL:
+            if spec.get(name) != self.spec.get(name):
+                problem = f"{name} is {spec.get(name)!r}, but {self.spec.get(name)!r} in the job's own spec"
+                raise InputError("request", problem, "Ask one job for results of one run.")
         other = copy.copy(self)
         other.spec, other.store = spec, self.store if store is None else store
         return other
