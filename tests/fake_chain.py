@@ -8,8 +8,9 @@ from pathlib import Path
 
 from entropy_valley import files
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.chain import Chain, Result
+from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.matrix import Cell, all_cells
+from entropy_valley.experiment.result import Result
 
 
 def write(

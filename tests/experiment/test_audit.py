@@ -161,6 +161,24 @@ def test_a_job_that_ended_with_an_error_has_failed(small, chain):
     assert reason(small()) == (FAILED, "score", "RuntimeError: CUDA out of memory")
 
 
+def test_a_job_that_did_the_work_of_many_cells_has_failed_once_for_all(small, chain):
+    lost = [cell for cell in all_cells(small()) if cell.run == EV.run]
+    for cell in lost:
+        for name in ("hypotheses.jsonl", "decoding.json", "scores.jsonl", "scores.json"):
+            Path(cell.folder("results/demo"), name).unlink()
+    old, new = (f"results/demo/logs/inference/en-zh.llada-tiny.seed1.1of1.2026{day}-1.log" for day in (1101, 1102))
+    files.write_text(old, "error: of an earlier session.\n")
+    files.write_text(new, "50 %\n")
+    assert of_state(small(), MISSING) == set(lost)
+    files.write_text(new, "error: CUDA out of memory.\n")
+    found = [one for one in Audit(small()).cells() if one.state == FAILED]
+    assert [one.cell for one in found] == lost
+    assert {(reason.result.rule, reason.why, reason.result.log) for one in found for reason in one.reasons} == {
+        ("inference", "error: CUDA out of memory.", new)
+    }
+    assert reason(small(training={"lora": {"rank": 16}}))[0] == FAILED
+
+
 def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, chain):
     other = small(training={"lora": {"rank": 16}})
     log = Path("results/demo/logs/train/en-zh.llada-tiny.seed1.log")

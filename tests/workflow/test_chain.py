@@ -8,7 +8,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.experiment import load_files
-from entropy_valley.experiment.chain import RULES
+from entropy_valley.experiment.result import RULES
 from entropy_valley.reporting import against
 
 BASE = ["config/studies.yaml", "config.yaml"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from entropy_valley.experiment.chain import Chain, Result
+from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, Finding, Findings
 from entropy_valley.experiment.matrix import Cell, all_cells
+from entropy_valley.experiment.result import Result
 from entropy_valley.experiment.schema import Experiment
 
 
@@ -32,7 +33,7 @@ class Audit:
     def __init__(self, experiment: Experiment, verify: bool = False) -> None:
         self.experiment, self.chain, self.findings = experiment, Chain(experiment), Findings(verify)
         self._troubled: dict[Result, dict[Result, None]] = {}
-        self._failures: dict[Result, str] = {}
+        self._failures: dict[Result, Finding | None] = {}
 
     def cells(self) -> list[CellState]:
         """The state of each cell that is scored, in the config's order."""
@@ -46,7 +47,7 @@ class Audit:
         reasons = [one for one in troubled if lacking or one.state != MISSING or one.result.own]
         if not reasons:
             return CellState(cell, DONE, recorded=self._recorded(scores))
-        if failed := [self.finding(one.result) for one in reasons if self._failure(one.result)]:
+        if failed := dict.fromkeys(filter(None, (self._failure(one.result) for one in reasons))):
             return CellState(cell, FAILED, tuple(failed))
         if lacking:
             return CellState(cell, MISSING, tuple(one for one in reasons if one.state == MISSING)[:1])
@@ -57,8 +58,8 @@ class Audit:
     def finding(self, result: Result) -> Finding:
         """The state of a result that some cell is made from."""
         found = self.findings.of(result)
-        error = self._failure(result) if found.state != DONE else ""
-        return Finding(result, FAILED, error) if error else found
+        failed = self._failure(result) if found.state != DONE else None
+        return failed if failed and failed.result is result else found
 
     def results(self, cells: Iterable[Cell]) -> list[Finding]:
         """The state of every result that cells are made from, each once, those that others need first."""
@@ -80,7 +81,7 @@ class Audit:
             self._troubled[result] = {**kept, **own}
         return self._troubled[result]
 
-    def _failure(self, result: Result) -> str:
+    def _failure(self, result: Result) -> Finding | None:
         if result not in self._failures:
             self._failures[result] = self.findings.failure(result)
         return self._failures[result]

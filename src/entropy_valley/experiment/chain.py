@@ -9,57 +9,27 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from entropy_valley.experiment import paths
 from entropy_valley.experiment.matrix import DEV, Cell, Run
 from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.result import Result
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import checkpoints
 
-RULES = (  # in the order of the workflow
-    *("corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
-    *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
-    *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
-)
 DECODED = ("hypotheses.jsonl", "decoding.json")
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What one job writes: its rule and wildcards; the folder and the files in it, the first of which has the record
-    beside it; its log; its params, none for a rule that has none; and the results that it reads.
-
-    ``own`` marks what belongs to a few cells only: without it, they are not whole.
-    """
-
-    rule: str
-    wildcards: Mapping[str, str]
-    folder: str
-    files: tuple[str, ...]
-    log: str
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[Result, ...] = ()
-    own: bool = False
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Which job it is, in any config."""
-        return (self.rule, *self.wildcards.values())
-
-
-def once(method: Callable[P, R]) -> Callable[P, R]:
+def once(method: Callable[..., R]) -> Callable[..., R]:
     """Remember what a method of :class:`Chain` returns for its arguments."""
 
     @functools.wraps(method)
-    def remembered(*arguments: P.args, **_: P.kwargs) -> R:
-        chain, *given = arguments
-        key = (method.__name__, *given)
+    def remembered(chain: Chain, *arguments: Any) -> R:
+        key = (method.__name__, *arguments)
         if key not in chain.found:
-            chain.found[key] = method(*arguments)
+            chain.found[key] = method(chain, *arguments)
         return chain.found[key]
 
     return remembered
@@ -80,7 +50,9 @@ class Chain:
         needs = (self.testset(run.direction, cell.testset), self.hypotheses(cell), *self.comet())
         of = {**_wildcards(run), "testset": cell.testset, "system": cell.system}
         log = self._log("score", *_parts(run), cell.testset, cell.system)
-        return Result("score", of, cell.folder(self.root), ("scores.jsonl", "scores.json"), log, spec, needs, own=True)
+        folder, files = cell.folder(self.root), ("scores.jsonl", "scores.json")
+        shared = f"{self.root}/logs/comet/{run.direction}.{cell.testset}."
+        return Result("score", of, folder, files, log, spec, needs, True, shared)
 
     @once
     def hypotheses(self, cell: Cell) -> Result:
@@ -91,7 +63,8 @@ class Chain:
         run, spec = cell.run, self._params(jobs.decoding, cell.run, cell.order, cell.steps)
         needs = (*self._read(run, cell.testset), self.canvas(run, cell.testset, cell.method))
         log = self._system_log("decode", cell)
-        return Result("decode", _setting(cell), cell.folder(self.root), DECODED, log, spec, needs, own=True)
+        folder, shared = cell.folder(self.root), self._inference(run)
+        return Result("decode", _setting(cell), folder, DECODED, log, spec, needs, True, shared)
 
     def _generate(self, cell: Cell) -> Result:
         run, spec = cell.run, self._params(jobs.generation, cell.run)
@@ -110,7 +83,7 @@ class Chain:
         folder, log = f"{run.folder(self.root)}/{testset}/{method}", self._log("canvas", *_parts(run), testset, method)
         spec, needs = self._params(jobs.canvas, run, method), (*self._read(run, testset), *more)
         wildcards = {**_wildcards(run), "testset": testset, "method": method}
-        return Result(rule, wildcards, folder, ("canvas.jsonl",), log, spec, needs, own=True)
+        return Result(rule, wildcards, folder, ("canvas.jsonl",), log, spec, needs, True, self._inference(run))
 
     def _fitted(self, run: Run, method: str) -> Iterator[Result]:
         """What a method reads of its run."""
@@ -122,7 +95,8 @@ class Chain:
     @once
     def _of_run(self, rule: str, run: Run, *files: str) -> Result:
         spec, needs = self._params(getattr(jobs, rule), run), (*self._model(run), self.corpus(run.direction))
-        return Result(rule, _wildcards(run), run.folder(self.root), files, self._log(rule, *_parts(run)), spec, needs)
+        folder, log = run.folder(self.root), self._log(rule, *_parts(run))
+        return Result(rule, _wildcards(run), folder, files, log, spec, needs, shared=self._inference(run))
 
     def _read(self, run: Run, testset: str) -> tuple[Result, ...]:
         """What a job reads that runs a run's model on a test set."""
@@ -148,7 +122,7 @@ class Chain:
     def _diagnostic(self, rule: str, run: Run, testset: str, name: str) -> Result:
         of, folder = {**_wildcards(run), "testset": testset}, f"{run.folder(self.root)}/{testset}"
         spec, log = self._params(getattr(jobs, rule), run), self._log(rule, *_parts(run), testset)
-        return Result(rule, of, folder, (name,), log, spec, self._read(run, testset))
+        return Result(rule, of, folder, (name,), log, spec, self._read(run, testset), shared=self._inference(run))
 
     @once
     def _latency(self, cell: Cell) -> Result:
@@ -224,6 +198,10 @@ class Chain:
     @once
     def _params(self, of: Callable[..., str], *given: Any) -> Mapping[str, Any]:
         return json.loads(of(self.experiment, *given))
+
+    def _inference(self, run: Run) -> str:
+        """How the logs of the job begin that loads a run's model."""
+        return f"{self.root}/logs/inference/{'.'.join(_parts(run))}."
 
     def _system_log(self, rule: str, cell: Cell) -> str:
         return self._log(rule, *_parts(cell.run), cell.testset, cell.method, f"{cell.order}-T{cell.steps}")

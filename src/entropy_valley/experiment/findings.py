@@ -11,7 +11,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.differences import ABSENT, Difference, differences
-from entropy_valley.experiment.chain import Result
+from entropy_valley.experiment.result import Result
 from entropy_valley.provenance import ENDING
 
 DONE, STALE, DAMAGED, FAILED, MISSING = STATES = ("done", "stale", "damaged", "failed", "missing")
@@ -40,6 +40,7 @@ class Findings:
         self._records: dict[Result, dict[str, Any]] = {}
         self._broken: set[Result] = set()  # whose record cannot be read
         self._folders: dict[str, dict[str, os.DirEntry[str]]] = {}
+        self._shared: dict[str, list[Result]] = {}
 
     def of(self, result: Result) -> Finding:
         """Done, stale, damaged or missing; :meth:`failure` knows whether its job has failed."""
@@ -47,20 +48,34 @@ class Findings:
             self._found[result] = self._look(result)
         return self._found[result]
 
-    def failure(self, result: Result) -> str:
-        """The error that the log of a result's job ends with; "" where it has none, or the result is newer."""
-        log = Path(result.log)
+    def failure(self, result: Result) -> Finding | None:
+        """The error that the log of a result's job ends with, or of a job that does its work together with that of
+        others; none where the result is newer."""
         there = filter(None, (self._entry(result, name) for name in result.files))
         newest = max((entry.stat().st_mtime for entry in there), default=0.0)
-        try:
-            about = log.stat()
-            if about.st_mtime < newest:
-                return ""
-            with log.open("rb") as file:
-                file.seek(max(0, about.st_size - TAIL))
-                return _error(file.read().decode("utf-8", "replace").splitlines())
-        except (FileNotFoundError, NotADirectoryError):
-            return ""
+        if error := _error(result.log, newest):
+            return Finding(result, FAILED, error)
+        return next((found for job in self._together(result) if (found := self._failed(job, newest))), None)
+
+    def _failed(self, job: Result, newest: float) -> Finding | None:
+        """One finding for a job, whatever result of it is asked for."""
+        if error := _error(job.log, newest):
+            self._found.setdefault(job, Finding(job, FAILED, error))
+            return self._found[job]
+        return None
+
+    def _together(self, result: Result) -> list[Result]:
+        """The jobs of the last session that did a result's work together with that of others."""
+        folder, _, beginning = result.shared.rpartition("/")
+        if result.shared not in self._shared:
+            names = [name for name in self._listed(folder) if name.startswith(beginning)] if beginning else []
+            last = max((name.split(".")[-2] for name in names), default="")
+            rule = folder.rpartition("/")[2]
+            of = ("direction", "testset") if rule == "comet" else ("direction", "backbone", "seed")
+            wildcards = {name: result.wildcards[name] for name in of if result.shared}
+            logs = [f"{folder}/{name}" for name in sorted(names) if name.endswith(f".{last}.log")]
+            self._shared[result.shared] = [Result(rule, wildcards, folder, (), log) for log in logs]
+        return self._shared[result.shared]
 
     def _look(self, result: Result) -> Finding:
         if not any(self._entry(result, name) for name in result.files):
@@ -129,10 +144,12 @@ class Findings:
     def _entry(self, result: Result, name: str) -> os.DirEntry[str] | None:
         """A file in a result's folder. Each folder is listed once."""
         below, _, last = name.rpartition("/")
-        folder = f"{result.folder}/{below}" if below else result.folder
+        return self._listed(f"{result.folder}/{below}" if below else result.folder).get(last)
+
+    def _listed(self, folder: str) -> dict[str, os.DirEntry[str]]:
         if folder not in self._folders:
             self._folders[folder] = _entries(folder)
-        return self._folders[folder].get(last)
+        return self._folders[folder]
 
 
 def _record_name(result: Result) -> str:
@@ -163,8 +180,17 @@ def _changed(said: Mapping[str, Any], spec: Mapping[str, Any], whole: bool) -> t
     return tuple(one for one in differences(said, spec) if whole or one.after is not ABSENT)
 
 
-def _error(lines: list[str]) -> str:
-    """The last error of a script; else the last line after a traceback."""
+def _error(log: str, since: float) -> str:
+    """The last error in a log that is no older than ``since``: that of a script, else the last line of a traceback."""
+    try:
+        about = Path(log).stat()
+        if about.st_mtime < since:
+            return ""
+        with open(log, "rb") as file:
+            file.seek(max(0, about.st_size - TAIL))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
     said = [line for line in lines if line.startswith("error: ")]
     if not said and any(line.startswith("Traceback ") for line in lines):
         said = [line for line in lines if line.strip()]

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.experiment import Experiment, plan
 from entropy_valley.experiment.audit import collect
-from entropy_valley.experiment.chain import RULES, Chain, Result
+from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.matrix import all_cells
+from entropy_valley.experiment.result import RULES, Result
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.changes import counted, said, shown
 

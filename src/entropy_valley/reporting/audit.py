@@ -12,8 +12,8 @@ from rich.table import Table
 
 from entropy_valley.experiment import Experiment, plan
 from entropy_valley.experiment.audit import Audit, CellState
-from entropy_valley.experiment.chain import RULES
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, STATES, Finding
+from entropy_valley.experiment.result import RULES
 from entropy_valley.files import write_text
 from entropy_valley.reporting.changes import counted, said
 

@@ -1,0 +1,38 @@
+"""What one job of the workflow writes, and from what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RULES = (  # in the order of the workflow
+    *("corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
+    *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
+    *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one job writes: its rule and wildcards; the folder and the files in it, the first of which has the record
+    beside it; its log; its params, none for a rule that has none; and the results that it reads.
+
+    ``own`` marks what belongs to a few cells only: without it, they are not whole. ``shared`` is how the logs of jobs
+    begin that do its work together with that of others.
+    """
+
+    rule: str
+    wildcards: Mapping[str, str]
+    folder: str
+    files: tuple[str, ...]
+    log: str
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[Result, ...] = ()
+    own: bool = False
+    shared: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Which job it is, in any config."""
+        return (self.rule, *self.wildcards.values())
