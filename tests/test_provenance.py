@@ -7,7 +7,7 @@ import json
 import pytest
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, refusal
 from entropy_valley.provenance import made, record_of, record_path, require_as_made
 
 SPEC = {"selector": {"ratios": [0.7, 0.8]}, "revision": 4}
@@ -89,13 +89,13 @@ def test_a_damaged_record_is_named(canvas):
         require_as_made(canvas)
 
 
-@pytest.mark.parametrize(("written", "stays"), [("one\n", True), ("two\n", False)])
-def test_when_a_job_fails_the_record_stays_with_the_files_that_it_describes(canvas, written, stays):
+@pytest.mark.parametrize(("written", "holds"), [("one\n", True), ("two\n", False)])
+def test_what_a_failed_job_leaves_is_read_only_if_it_is_whole(canvas, written, holds):
     with pytest.raises(RuntimeError), made("canvas", {}, [], [canvas]):
-        assert not record_path(canvas).exists()
         canvas.write_text(written)
         raise RuntimeError
-    assert (record_of(canvas) is not None) == stays
+    assert record_of(canvas).matches(SPEC)
+    assert (refusal(require_as_made, canvas) is None) == holds
 
 
 def test_a_failed_first_try_leaves_no_record(tmp_path):

@@ -75,7 +75,7 @@ def test_a_damaged_value_is_no_answer_and_put_again(tmp_path, capsys):
     shard.write_text(shard.read_text().replace("12", "13"))
     store = Store(tmp_path)
     assert store.get("a") is None and store.get("b") == 3
-    assert f"{shard}: a damaged value, which is computed again" in capsys.readouterr().err
+    assert f"{shard}:1: a damaged value, which is computed again" in capsys.readouterr().err
     store.put("a", {"tokens": [11, 12]})
     assert store.get("a") == Store(tmp_path).get("a") == {"tokens": [11, 12]}
 

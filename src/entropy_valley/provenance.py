@@ -104,21 +104,15 @@ def made(
 
     ``inputs`` are checked first, see :func:`require_as_made`. ``known`` has the digests of others by path, such as that
     of a checkpoint's folder. The block may add inputs and facts to the record that it gets. With ``whole_folder`` every
-    file in the folder of the first output is an output. If the block fails, an older record stays if it still describes
-    the files.
+    file in the folder of the first output is an output.
+
+    The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
+    some are new already, nobody reads these before the job is repeated.
     """
     read = {str(path): require_as_made(path) for path in inputs}
     read |= {str(path): digest for path, digest in (known or {}).items() if digest}
     place, record = record_path(outputs[0]), Record(rule, params, read, {}, {})
-    before = read_record(place)
-    if not whole_folder:  # a folder is replaced as a whole, and until then its record holds
-        place.unlink(missing_ok=True)
-    try:
-        yield record
-    except BaseException:
-        if before and before.describes(place.parent):
-            _write(place, before)
-        raise
+    yield record
     written = _contents(place.parent) if whole_folder else map(Path, outputs)
     record.outputs.update({str(path.relative_to(place.parent)): _written(path) for path in written})
     _write(place, record)

@@ -52,7 +52,8 @@ class Store:
             entry = _entry(self._line(place))
             if entry is not None and entry["key"] == key:
                 return entry["value"]
-            print(f"{place.shard}: a damaged value, which is computed again", file=sys.stderr, flush=True)
+            line = place.shard.read_bytes()[: place.start].count(b"\n") + 1
+            print(f"{place.shard}:{line}: a damaged value, which is computed again", file=sys.stderr, flush=True)
         return None
 
     def put(self, key: str, value: Any) -> None:

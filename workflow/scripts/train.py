@@ -8,7 +8,7 @@ from pathlib import Path
 
 from entropy_valley import provenance, run
 from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import checkpoint_digest
+from entropy_valley.backbone.checkpoint import MANIFEST, checkpoint_digest
 
 
 def main() -> None:
@@ -33,7 +33,8 @@ def main() -> None:
         processes.launch(count)
         processes.use_threads(max(1, threads // count))
     backbone = {job.backbone: checkpoint_digest(job.backbone)}
-    record = provenance.made("train", job.spec, [job.corpus], [job.out / FACTS], known=backbone, whole_folder=True)
+    inputs = [job.corpus, *filter(Path.is_file, [job.backbone / MANIFEST])]
+    record = provenance.made("train", job.spec, inputs, [job.out / FACTS], known=backbone, whole_folder=True)
     with record if processes.is_first() else contextlib.nullcontext():
         sft.finetune(job)
 
