@@ -40,6 +40,19 @@ def run_script(monkeypatch, scripts):
     return run
 
 
+@pytest.fixture
+def reach(monkeypatch):
+    """Have this process ask that hub."""
+
+    def point_to(url):
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+        template = url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    return point_to
+
+
 def pytest_collection_modifyitems(items):
     """The longest files first, whole workflows before all: at the end the workers then share short ones."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))

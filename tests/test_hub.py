@@ -166,19 +166,6 @@ class TestTheScript:
         assert not (tmp_path / "mine").exists() and not (tmp_path / ".mine.part").exists()
 
 
-@pytest.fixture
-def reach(monkeypatch):
-    """Have this process ask that hub."""
-
-    def point_to(url):
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
-        template = url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-    return point_to
-
-
 def contents(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

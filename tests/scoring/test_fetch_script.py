@@ -1,35 +1,121 @@
+"""Downloads of COMET checkpoints: a folder for each, pinned, checked; and what earlier versions downloaded."""
+
 from __future__ import annotations
 
-import subprocess
-import sys
+import shutil
 
 import pytest
+import yaml
+from fake_hub import serve
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.scoring import comet, comet_origin
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
+from entropy_valley.scoring.job import Job
 
-KIWI = {"repository": "Unbabel/wmt22-cometkiwi-da", "revision": "0" * 40}
+OLD, NEW = "a" * 40, "b" * 40
+MODEL = "someone/model"
 
 
 @pytest.fixture
-def fetch(scripts, tmp_path):
-    """Ask for a repository in a folder that has CometKiwi."""
-    files.write_json(tmp_path / "models" / "kiwi" / "comet.json", KIWI)
+def released(comet_folder):
+    """A checkpoint as a repository; its encoder's files are in the same one."""
+    encoder = {path.name: path.read_bytes() for path in (comet_folder / "encoder").iterdir()}
+    hparams = yaml.safe_load((comet_folder / HPARAMS).read_text()) | {"pretrained_model": MODEL}
+    checkpoint = {str(CHECKPOINT): (comet_folder / CHECKPOINT).read_bytes(), HPARAMS: yaml.safe_dump(hparams).encode()}
+    return {"README.md": b"a model", **encoder, **checkpoint}
 
-    def run(repository):
-        where = ("--folder", tmp_path / "models" / "kiwi", "--out", tmp_path / "kiwi.json")
-        command = [sys.executable, scripts / "fetch_comet.py", repository, *where]
-        return subprocess.run(command, capture_output=True, text=True)
+
+@pytest.fixture
+def fetch(run_script, tmp_path, reach):
+    """Ask for ``someone/model``; its folder. The hub has it at two commits, which differ in the weights."""
+
+    def run(server, *options):
+        reach(server.url)
+        where = ("--folder", tmp_path / "models" / "model", "--former", tmp_path / "models" / "comet")
+        run_script("fetch_comet", MODEL, *where, "--out", tmp_path / "checkpoints" / "model.json", *options)
+        return tmp_path / "models" / "model"
 
     return run
 
 
-def test_what_is_there_is_not_fetched_again(fetch, tmp_path):
-    assert fetch(KIWI["repository"]).returncode == 0
-    assert files.read_json(tmp_path / "kiwi.json") == KIWI
+def scorer(folder, checkpoint, **settings):
+    metric = comet.Comet(checkpoint=checkpoint, **settings)
+    metric.prepare(Job("zh", folder))
+    return metric
 
 
-def test_another_checkpoint_under_the_same_name_is_refused(fetch, tmp_path):
-    done = fetch("Unbabel/XCOMET-XL")
-    assert done.returncode and "Traceback" not in done.stderr
-    assert "has Unbabel/wmt22-cometkiwi-da, but the config asks for Unbabel/XCOMET-XL" in done.stderr
-    assert not (tmp_path / "kiwi.json").exists()
+def test_a_download_is_of_one_commit_and_scores_only_as_it_came(fetch, released, tmp_path, monkeypatch, segments):
+    moved_on = {**released, str(CHECKPOINT): released[str(CHECKPOINT)][:-1] + b"x"}
+    with serve({OLD: released, NEW: moved_on}) as server:
+        monkeypatch.setitem(comet_origin.PINNED, MODEL, OLD)
+        folder = fetch(server)
+    found = files.read_json(tmp_path / "checkpoints" / "model.json")
+    assert found["revision"] == found["encoder_revision"] == OLD
+    assert found["digest"] == files.file_digest(folder / CHECKPOINT)
+    assert scorer(folder, MODEL).segment_scores(*zip(*segments[:2], strict=True))
+    with (folder / CHECKPOINT).open("r+b") as checkpoint:
+        checkpoint.write(b"another")
+    with pytest.raises(InputError, match="the checkpoint changed since the download"):
+        scorer(folder, MODEL)
+    shutil.rmtree(folder)
+    with serve({OLD: released, NEW: moved_on}) as server:
+        folder = fetch(server)
+        (folder / MODEL / "tokenizer.json").write_text("{}")
+        with pytest.raises(InputError, match="its encoder's files changed"):
+            fetch(server)
+
+
+def test_without_a_pin_the_newest_commit_is_kept_and_another_one_refused_later(fetch, released, tmp_path):
+    with serve({OLD: released}) as server:
+        folder = fetch(server)
+    shutil.rmtree(folder)
+    with serve({OLD: released, NEW: {**released, "README.md": b"another"}}) as server:
+        with pytest.raises(InputError, match=f"the results are from commit {OLD}, but the folder holds {NEW}"):
+            fetch(server)
+        shutil.rmtree(folder)
+        fetch(server, "--revision", OLD)
+    assert files.read_json(tmp_path / "checkpoints" / "model.json")["revision"] == OLD
+
+
+class TestFormerFolder:
+    """Earlier versions had one folder for each metric, ``models/comet``, whatever the checkpoint was."""
+
+    @pytest.fixture
+    def former(self, tmp_path, comet_folder):
+        folder = shutil.copytree(comet_folder, tmp_path / "models" / "comet")
+        files.write_json(folder / "comet.json", {"repository": MODEL, "revision": OLD})
+        return folder
+
+    def test_the_same_checkpoint_is_taken_over(self, fetch, former, tmp_path):
+        with serve({OLD: {}}) as server:
+            folder = fetch(server)
+            assert not server.served and not former.exists()
+            assert files.read_json(folder / "comet.json")["digest"] == files.file_digest(folder / CHECKPOINT)
+            assert fetch(server) == folder
+
+    @pytest.mark.parametrize("options", [("--revision", NEW), ()])
+    def test_another_one_is_left_alone(self, fetch, former, released, options, monkeypatch):
+        monkeypatch.setitem(comet_origin.PINNED, MODEL, NEW)
+        with serve({OLD: {}, NEW: released}) as server:
+            fetch(server, *options)
+        assert files.read_json(former / "comet.json")["revision"] == OLD
+
+    def test_old_weights_are_not_signed_with_a_new_name(self, former):
+        with pytest.raises(InputError, match=f"holds {MODEL}, but the config asks for Unbabel/XCOMET-XL"):
+            scorer(former, "Unbabel/XCOMET-XL")
+        with pytest.raises(InputError, match=f"holds commit {OLD} of {MODEL}, but {NEW} is asked for"):
+            scorer(former, MODEL, revision=NEW)
+        assert f"model:{MODEL}|" in scorer(former, MODEL, revision=OLD).signature
+
+
+def test_a_revision_is_of_a_repository():
+    with pytest.raises(ValueError, match="`revision` is the commit of a `checkpoint` on the hub"):
+        comet.MainComet(checkpoint="my/model.ckpt", revision=OLD)
+
+
+def test_each_checkpoint_and_commit_has_a_folder_of_its_own():
+    names = [comet_origin.folder_name(*of) for of in [("a/b",), ("a/b", OLD), ("a/b", NEW), ("a/c", OLD)]]
+    assert names[:2] == ["a--b", "a--b@aaaaaaaa"] and len(set(names)) == 4
+    assert comet_origin.folder_name("Unbabel/wmt22-comet-da") == "Unbabel--wmt22-comet-da@2760a223"

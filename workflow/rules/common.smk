@@ -129,17 +129,37 @@ def own_files(name):
     return [path for path in paths if os.path.exists(path)]
 
 
-# The metrics that have a COMET checkpoint.
+# The metrics that have a COMET checkpoint, and the checkpoints that are downloaded.
 CHECKPOINTS = scoring.checkpoints(EXPERIMENT.scoring)
+DOWNLOADED_COMETS = paths.downloaded_comets(EXPERIMENT)
 
 
 def comet_ready(wildcards):
     """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
     trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
-    hub = [
-        name for name, metric in CHECKPOINTS.items() if metric.checkpoint and not paths.is_local_comet(EXPERIMENT, name)
+    return trained + expand(rules.fetch_comet.output, checkpoint=DOWNLOADED_COMETS)
+
+
+def comet_repository(wildcards):
+    return CHECKPOINTS[DOWNLOADED_COMETS[wildcards.checkpoint]].checkpoint
+
+
+def comet_options(wildcards):
+    """Where a downloaded COMET checkpoint goes, and what of it is asked for."""
+    name = DOWNLOADED_COMETS[wildcards.checkpoint]
+    folder, revision = paths.comet_folder(EXPERIMENT, name), CHECKPOINTS[name].revision
+    section = name if name == "comet" else f"metrics.{name}"
+    former = f"{EXPERIMENT.models}/{name}"  # of earlier versions
+    parts = [
+        "--folder",
+        folder,
+        "--former",
+        former,
+        "--section",
+        section,
+        *(["--revision", revision] if revision else []),
     ]
-    return trained + expand(rules.fetch_comet.output, checkpoint=hub)
+    return paths.Unrecorded(shlex.join(parts))
 
 
 def scoring_options():

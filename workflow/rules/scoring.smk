@@ -6,20 +6,20 @@ localrules:
 
 
 rule fetch_comet:
-    """Download a metric's COMET checkpoint once, and keep which one it is; ``comet`` is the main metric's."""
+    """Download a COMET checkpoint once, and keep which one it is."""
     output:
-        f"{R}/{{checkpoint}}.json",
+        update(f"{R}/checkpoints/{{checkpoint}}.json"),
     log:
-        f"{R}/logs/fetch_{{checkpoint}}.log",
+        f"{R}/logs/fetch_comet/{{checkpoint}}.log",
     wildcard_constraints:
-        checkpoint=one_of(CHECKPOINTS),
+        checkpoint=one_of(DOWNLOADED_COMETS),
     conda:
         "../../envs/scoring.yaml"
     params:
-        checkpoint=lambda w: CHECKPOINTS[w.checkpoint].checkpoint,
-        folder=lambda w: paths.Unrecorded(paths.comet_folder(EXPERIMENT, w.checkpoint)),
+        checkpoint=comet_repository,
+        options=comet_options,
     shell:
-        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} --folder {params.folder:q}"
+        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} {params.options}"
         " --out {output:q} 2> >(tee {log:q} >&2)"
 
 

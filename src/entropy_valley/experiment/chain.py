@@ -16,7 +16,6 @@ from entropy_valley.experiment.matrix import DEV, Cell, Run
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.experiment.result import Result
 from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.scoring import checkpoints
 
 DECODED = ("hypotheses.jsonl", "decoding.json")
 R = TypeVar("R")
@@ -184,11 +183,11 @@ class Chain:
         """The COMET checkpoints that are trained or downloaded."""
         scoring = self.experiment.scoring
         trained = (self._toy_comet(),) if scoring.comet.training else ()
-        return trained + tuple(
-            Result("fetch_comet", {"checkpoint": name}, self.root, (f"{name}.json",), self._log(f"fetch_{name}"))
-            for name, metric in checkpoints(scoring).items()
-            if metric.checkpoint and not paths.is_local_comet(self.experiment, name)
-        )
+        return trained + tuple(map(self._downloaded_comet, paths.downloaded_comets(self.experiment)))
+
+    def _downloaded_comet(self, name: str) -> Result:
+        folder, log = f"{self.root}/checkpoints", self._log("fetch_comet", name)
+        return Result("fetch_comet", {"checkpoint": name}, folder, (f"{name}.json",), log)
 
     def _toy_comet(self) -> Result:
         files = ("comet.json", "hparams.yaml", "checkpoints/model.ckpt")

@@ -10,6 +10,7 @@ from entropy_valley import files
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Adapter, Experiment
 from entropy_valley.experiment.scoring import checkpoints
+from entropy_valley.scoring.comet_origin import folder_name
 
 
 class Unrecorded:
@@ -66,15 +67,19 @@ def backbone_folder(experiment: Experiment, backbone: str) -> str:
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:
     """Where a metric's COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
-    if is_local_comet(experiment, name):
-        return checkpoints(experiment.scoring)[name].checkpoint
-    made_here = name == "comet" and experiment.scoring.comet.training
-    return f"{experiment.results if made_here else experiment.models}/{name}"
+    section = checkpoints(experiment.scoring)[name]
+    if section.on_hub:
+        return f"{experiment.models}/{folder_name(section.checkpoint, section.revision)}"
+    return section.checkpoint or f"{experiment.results}/comet"
 
 
-def is_local_comet(experiment: Experiment, name: str = "comet") -> bool:
-    """Whether a metric's COMET checkpoint is a file of the user's own."""
-    return (checkpoints(experiment.scoring)[name].checkpoint or "").endswith(".ckpt")
+def downloaded_comets(experiment: Experiment) -> dict[str, str]:
+    """The first metric that uses a COMET checkpoint of the hub, by the name of the checkpoint's folder."""
+    found: dict[str, str] = {}
+    for name, section in checkpoints(experiment.scoring).items():
+        if section.on_hub:
+            found.setdefault(folder_name(section.checkpoint, section.revision), name)
+    return found
 
 
 def released_adapter(experiment: Experiment, run: Run) -> Adapter:

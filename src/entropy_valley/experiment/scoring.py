@@ -69,7 +69,7 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
 def scoring_params(scoring: Scoring) -> dict[str, Any]:
     """The metrics with what their numbers depend on. What has its default is left out: old results stay valid."""
     comet = {"checkpoint": scoring.comet.checkpoint, "batch_size": scoring.comet.batch_size}
-    comet |= scoring.comet.model_dump(include={"name", "reference_free"}, exclude_defaults=True)
+    comet |= scoring.comet.model_dump(include={"name", "reference_free", "revision"}, exclude_defaults=True)
     more = {
         "bleu": scoring.bleu.model_dump(exclude_defaults=True),
         "chrf": scoring.chrf.model_dump(exclude_defaults=True),

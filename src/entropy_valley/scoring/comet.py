@@ -15,22 +15,26 @@ import math
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
+from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.job import Job
 from entropy_valley.scoring.unpadded import NAMES, Segment, moved, unpadded_scores
-from entropy_valley.settings import Name, Section
+from entropy_valley.settings import Commit, Name, Section
 
 DECIMALS = 6
 
 RELEASED, TOY = "comet22", "toy_comet"
 _TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
+
+
+REVISION = "commit of the repository; null: the pinned one, else the newest, written to the results"
 
 
 class Comet(Section):
@@ -39,6 +43,7 @@ class Comet(Section):
     decimals: ClassVar[int] = 4
 
     checkpoint: str = Field(description="owner/name on the hub, or a .ckpt file")
+    revision: Commit | None = Field(None, description=REVISION)
     batch_size: PositiveInt = Field(1, description="sentences per pass; with 1 no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
     _job: Job = PrivateAttr()
@@ -49,6 +54,19 @@ class Comet(Section):
         """Find the checkpoint; InputError if there is none, or it cannot score with (or without) references."""
         self._job, self._path = job, locate(job.checkpoint)
         check_class(self._path, self.reference_free)
+        if self.on_hub:
+            comet_origin.check(self._path.parents[1], self.checkpoint, self.revision)
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether the checkpoint is a repository: else it is a file of the user's own, or trained here."""
+        return self.checkpoint is not None and not self.checkpoint.endswith(".ckpt")
+
+    @model_validator(mode="after")
+    def _revision_of_a_repository(self) -> Self:
+        if self.revision and not self.on_hub:
+            raise ValueError("`revision` is the commit of a `checkpoint` on the hub")
+        return self
 
     @property
     def digest(self) -> str:

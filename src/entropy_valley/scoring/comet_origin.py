@@ -1,0 +1,68 @@
+"""Where downloaded COMET checkpoints come from: pinned commits, and what a folder says of its origin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
+
+MANIFEST = "comet.json"
+_ENCODER = "c23d21b0620b635a76227c604d44e43a9f0ee389"
+PINNED = {  # the commit of each repository that the config may leave out
+    "Unbabel/wmt22-comet-da": "2760a223ac957f30acfb18c8aa649b01cf1d75f2",
+    "FacebookAI/xlm-roberta-large": _ENCODER,
+    "xlm-roberta-large": _ENCODER,  # its name before, which COMET's files have
+}
+ENCODER_FILES = ("*.json", "*.model", "vocab.txt")
+
+
+def pinned(repository: str, revision: str | None = None) -> str | None:
+    """The commit to use: ``revision`` if the config has one, else ours; None: the newest, written to the results."""
+    return revision or PINNED.get(repository)
+
+
+def folder_name(repository: str, revision: str | None = None) -> str:
+    """The name of a checkpoint's folder: another checkpoint, or another commit of it, is in another folder."""
+    commit = pinned(repository, revision)
+    return repository.replace("/", "--") + (f"@{commit[:8]}" if commit else "")
+
+
+def digests(folder: Path, encoder: str) -> dict[str, str]:
+    """Digests of a downloaded checkpoint and of its encoder's tokenizer and config; computed once a machine."""
+    paths = sorted(path for pattern in ENCODER_FILES for path in (folder / encoder).glob(pattern))
+    read = files.remembered(paths, lambda: {path.name: files.file_digest(path) for path in paths})
+    return {"digest": files.remembered_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
+
+
+def check(folder: Path, repository: str, revision: str | None) -> None:
+    """Raise InputError unless a folder with a manifest holds the checkpoint ``repository``, as it was downloaded.
+
+    Earlier versions wrote no digests into the manifest. A folder without a manifest is the user's own.
+    """
+    if not (folder / MANIFEST).is_file():
+        return
+    found = files.read_json(folder / MANIFEST)
+    require_origin(folder, found, repository, revision)
+    if "digest" not in found:
+        return
+    now = digests(folder, found["encoder"])
+    for name, of in {"digest": "the checkpoint", "encoder_digest": "its encoder's files"}.items():
+        if found[name] != now[name]:
+            problem = f"{of} changed since the download: digest {now[name][:12]}, not {found[name][:12]}"
+            raise InputError(folder, problem, "Remove the folder and its JSON file in `checkpoints`, and run again.")
+
+
+def require_origin(folder: Path, found: dict[str, Any], repository: str, revision: str | None) -> None:
+    """Raise InputError unless the manifest ``found`` names the repository, and the commit if one is asked for."""
+    commit = pinned(repository, revision)
+    if found.get("repository") != repository:
+        problem = (
+            f"holds {found.get('repository', 'a checkpoint that was trained')}, but the config asks for {repository}"
+        )
+        raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")
+    if commit and found.get("revision", commit) != commit:
+        problem = f"holds commit {found['revision']} of {repository}, but {commit} is asked for"
+        raise InputError(folder, problem, "Name it as `revision` in the config, or move the folder away and run again.")
