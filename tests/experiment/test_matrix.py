@@ -12,7 +12,7 @@ from entropy_valley.corpus import sources
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import jobs, methods
-from entropy_valley.files import canonical
+from entropy_valley.files import canonical, write_json
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +97,25 @@ def test_how_adapters_are_run_goes_unsaid_where_it_is_usual():
         assert beside == usual | {"merge_adapter": False} and "merge_adapter" not in usual
     assert not json.loads(jobs.generation(other, run))["merge_adapter"]
     assert jobs.training(other, run) == jobs.training(PAPER, run)
+
+
+def test_an_adapter_is_valid_whatever_the_number_of_processes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = matrix.Run("en-zh", "llada-8b", 1)
+    known = jobs.training(PAPER, run)
+    assert json.loads(known)["processes"] == 8
+    four = changed(PAPER, processes=4)
+    assert json.loads(jobs.training(four, run))["processes"] == 4
+    write_json(Path(run.folder(PAPER.results)) / "adapter/adapter.json", {"spec": json.loads(known)})
+    assert jobs.training(four, run) == known
+    assert jobs.training(four, matrix.Run("en-zh", "llada-8b", 2)) != jobs.training(
+        PAPER, matrix.Run("en-zh", "llada-8b", 2)
+    )
+    assert json.loads(jobs.training(changed(four, learning_rate=1.0), run))["processes"] == 4
+
+
+def changed(experiment, **training):
+    return experiment.model_copy(update={"training": experiment.training.model_copy(update=training)})
 
 
 def test_a_method_that_sets_up_another_selector_says_so():

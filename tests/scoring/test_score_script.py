@@ -17,7 +17,6 @@ SPEC = {
     "direction": "en-zh",
     "revision": 1,
     "target_language": "zh",
-    "label": "toy COMET",
     "comet": {"checkpoint": None, "batch_size": 1},
 }
 

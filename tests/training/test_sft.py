@@ -188,7 +188,10 @@ def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
-    finish(train(checkpoints, corpus, tmp_path, spec(processes=2), "--activation-checkpointing"))
+    """They are said in ``adapter.json``; the params name those of an adapter that was there before."""
+    more = ("--processes", "2", "--activation-checkpointing")
+    finish(train(checkpoints, corpus, tmp_path, spec(processes=8), *more))
+    assert files.read_json(tmp_path / "adapter" / "adapter.json")["spec"] == spec(processes=2)
     one, two = (load_file(folder / "adapter_model.safetensors") for folder in (finetune(spec()), tmp_path / "adapter"))
     assert one.keys() == two.keys()
     for name, tensor in one.items():

@@ -35,7 +35,7 @@ def planned(text):
 def test_every_job_is_the_one_that_snakemake_plans(workspace, monkeypatch):
     monkeypatch.chdir(workspace.folder)
     there = dict(planned(workspace.dry_run("--printshellcmds", "--forceall")))
-    names = workspace._options(None)[1:]
+    names = workspace.config_files()
     found = against.jobs(load_files(dict.fromkeys([*BASE, *names])))
     assert found.keys() == there.keys()
     for key, job in found.items():

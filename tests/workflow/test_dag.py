@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
-from workspace import COMPARED, METHODS, by_rule, jobs
+from workspace import COMPARED, METHODS, ROOT, by_rule, jobs
+
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.params.jobs import training
 
 MAIN = {"table main", "table crossbb", "numbers significance", "figure hero", "figure crossbb", "all"}
 AGGREGATES = MAIN | {"table ar_reference"}
@@ -84,6 +89,23 @@ def test_a_second_run_does_nothing(finished):
 )
 def test_how_and_where_a_job_runs_repeats_nothing(finished, over):
     assert not finished.planned(over=over)
+
+
+def test_another_number_of_processes_repeats_only_what_is_trained_anew(finished, tmp_path):
+    """Adapters keep the number that they were trained with; the stubs' adapters say nothing, so they are trained."""
+    four = {"training": {"processes": 4}}
+    assert finished.planned(over=four).keys() == trained(RUNS | AR_RUNS) | AGGREGATES
+    moved = finished.copied(tmp_path / "moved")
+    experiment = load_files([*base_files(ROOT), *(moved.folder / name for name in moved.config_files())])
+    for facts in moved.folder.glob("results/demo/*/*/seed*/adapter/adapter.json"):
+        direction, backbone, seed = facts.parts[-5:-2]
+        spec = training(experiment, Run(direction, backbone, int(seed.removeprefix("seed"))))
+        then = facts.stat().st_mtime_ns
+        facts.write_text(json.dumps({"spec": json.loads(spec)}))
+        os.utime(facts, ns=(then, then))
+    assert not moved.planned(over=four)
+    ranks = {"training": {"processes": 4, "lora": {"rank": 4}}}
+    assert moved.planned(over=ranks).keys() == trained(RUNS | AR_RUNS) | AGGREGATES
 
 
 def test_threads_and_cores_repeat_nothing(finished):

@@ -8,10 +8,11 @@ import socket
 import subprocess
 import tempfile
 from collections import Counter
+from getpass import getuser
 from pathlib import Path
 
 import pytest
-from workspace import Workspace
+from workspace import Retraining, Workspace
 
 pytestmark = [
     pytest.mark.slow,
@@ -89,12 +90,34 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     }
 
 
-def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
-    before = submitted(cluster)
+@pytest.fixture(scope="module")
+def smallest(tmp_path_factory):
     study = {"studies": {"one": {"directions": ["en-zh"], "methods": ["ev"]}}, "tables": {"studies": ["one"]}}
-    workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", study, real=True)
-    workspace.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster)
-    assert "Entropy-Valley" in (tmp_path / "results/smallest/tables/one.tex").read_text()
+    folder = tmp_path_factory.mktemp("smallest")
+    return Workspace(folder, "config/demo.yaml", "config/smallest.yaml", study, real=True)
+
+
+def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, smallest):
+    before = submitted(cluster)
+    smallest.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster)
+    assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
     assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
     assert jobs == dict.fromkeys(("pretrain", "train_comet", "train", "canvas", "decode", "score", "table"), 1)
+
+
+def test_a_killed_retraining_resumes_in_its_next_attempt_and_the_old_adapter_stays_until_then(cluster, smallest):
+    """The job is killed as a lost node kills it, with the Snakemake in it."""
+    retraining = Retraining(smallest.folder)
+    options = ["--profile", "slurm", retraining.target, *QUICK]
+    process = smallest.start(*options, over=retraining.over, environment=cluster)
+    retraining.begun(process)
+    variables = {**os.environ, **cluster}
+    subprocess.run(
+        ["scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}"], env=variables, check=True
+    )
+    assert retraining.is_unfinished()
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert "Trying to restart job" in said
+    assert retraining.went_on()

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import re
+import shutil
+import signal
 import sys
+from pathlib import Path
 
 import pytest
-from workspace import ROOT, Workspace
+from workspace import ROOT, Retraining, Workspace
 
 from entropy_valley import cli
 from entropy_valley.experiment import base_files, load_files
@@ -126,6 +130,21 @@ def test_bad_input_is_one_clear_error_and_leaves_what_is_finished(demo):
     with pytest.raises(AssertionError, match=r"error: nowhere\.en: file not found"):
         demo.run("--cores", "2", "--keep-going", over=nowhere)
     assert contents(demo.folder / "results/smallest") == finished
+
+
+def test_a_killed_retraining_resumes_and_the_old_adapter_stays_until_then(demo):
+    """Killed as a lost machine kills: Snakemake and its jobs at once. Backups of an older Snakemake are no obstacle."""
+    retraining = Retraining(demo.folder)
+    shutil.copytree(retraining.adapter, demo.folder / ".snakemake/backups" / Path(retraining.target).parent)
+    process = demo.start("--cores", "1", retraining.target, over=retraining.over)
+    retraining.begun(process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()  # until the last of its jobs is gone
+    assert retraining.is_unfinished()
+    demo.run("--cores", "1", "--unlock", over=retraining.over)
+    assert "locked" not in demo.run("--cores", "1", retraining.target, over=retraining.over)
+    assert retraining.went_on()
+    demo.run("--cores", "1", retraining.target)  # for the other tests, the adapter of before
 
 
 def test_a_score_that_is_no_number_stops_its_tables_and_leaves_the_finished_ones(demo):

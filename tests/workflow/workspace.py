@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import forked_snakemake
 import yaml
@@ -79,12 +81,27 @@ class Workspace:
         fails: bool = False,
     ) -> str:
         """Snakemake's own words; ``over`` is laid over the workspace's configs. ``fails``: it ends with an error."""
+        process = self.start(*arguments, over=over, environment=environment)
+        said, _ = process.communicate()
+        assert (process.returncode != 0) == fails, said
+        return said
+
+    def start(
+        self, *arguments: str, over: dict[str, Any] | None = None, environment: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Snakemake and its jobs as a process group of their own."""
         command = [sys.executable, "-m", "snakemake", *arguments, *self._options(over)]
         variables = {**os.environ, **(environment or {})}
         variables["PATH"] = self._path(variables["PATH"])
-        finished = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True)
-        assert (finished.returncode != 0) == fails, finished.stdout + finished.stderr
-        return finished.stdout + finished.stderr
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
     def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
         """What Snakemake says that it would run."""
@@ -98,9 +115,13 @@ class Workspace:
         return f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{path}"
 
     def _options(self, over: dict[str, Any] | None) -> list[str]:
-        configs = [*self.configs, *([over] if over else [])]
-        names = [self._written(index, config) for index, config in enumerate(configs)]
+        names = self.config_files(over)
         return ["--configfile", *names] if names else []
+
+    def config_files(self, over: dict[str, Any] | None = None) -> list[str]:
+        """The configs as files in the folder."""
+        configs = [*self.configs, *([over] if over else [])]
+        return [self._written(index, config) for index, config in enumerate(configs)]
 
     def _written(self, index: int, config: str | dict[str, Any]) -> str:
         if isinstance(config, str):
@@ -114,6 +135,37 @@ class Workspace:
         text = self.dry_run("--printshellcmds", *arguments, over=over)
         blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
         return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
+
+
+class Retraining:
+    """A training of the smallest demo's first run over its finished adapter, long enough to be killed on its way."""
+
+    over: ClassVar = {"training": {"max_steps": 400, "checkpoint_every": 2}}
+    target = "results/smallest/en-zh/llada-tiny/seed1/adapter/adapter.json"
+
+    def __init__(self, folder: Path) -> None:
+        results = folder / "results/smallest"
+        self.adapter, self.log = (folder / self.target).parent, results / "logs/train/en-zh.llada-tiny.seed1.log"
+        self._last = results / "work/train/en-zh.llada-tiny.seed1/last.json"
+        self._old = self._contents()
+
+    def begun(self, process: subprocess.Popen[str]) -> None:
+        """Wait until it has a checkpoint."""
+        while not self._last.exists():
+            assert process.poll() is None, process.stdout.read()
+            time.sleep(0.05)
+
+    def is_unfinished(self) -> bool:
+        """The old adapter is there as it was, and a checkpoint of the new one."""
+        return self._contents() == self._old and self._last.exists()
+
+    def went_on(self) -> bool:
+        """The new adapter is there, and its last job did not start from nothing."""
+        steps = json.loads((self.adapter / "adapter.json").read_text())["steps"]
+        return steps == 400 and "continuing after step " in self.log.read_text()
+
+    def _contents(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.adapter.iterdir()}
 
 
 def _wildcards(body: str) -> list[str]:

@@ -20,7 +20,7 @@ rule train:
         backbone=backbone_folder,
         out=folder_of_output,
         options=paths.Unrecorded(
-            f"--device {EXPERIMENT.device} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
+            f"--device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             + " --activation-checkpointing" * EXPERIMENT.training.activation_checkpointing
         ),
     shell:

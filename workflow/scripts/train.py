@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 from pathlib import Path
 
 from entropy_valley import provenance, run
@@ -21,15 +22,17 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
     parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS")
     parser.add_argument("--activation-checkpointing", action="store_true", help="less memory, the same numbers")
+    parser.add_argument("--processes", type=int, help="how many train; the params may name those of a finished adapter")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")
     arguments = vars(parser.parse_args())
-    count, threads = arguments["spec"]["processes"], arguments.pop("threads")
+    count, threads = arguments.pop("processes") or arguments["spec"]["processes"], arguments.pop("threads")
 
     from entropy_valley.training import processes, sft
 
     job = sft.Job(**arguments)
     if not job.is_finished():
+        job = dataclasses.replace(job, spec={**job.spec, "processes": count})
         processes.launch(count)
         processes.use_threads(max(1, threads // count))
     backbone = {job.backbone: checkpoint_digest(job.backbone)}

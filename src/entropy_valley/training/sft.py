@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import resource
 import socket
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -179,6 +180,8 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
+    if trainer.rank == 0 and first:
+        print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(lambda scalars: None)
     with shown as report:
         for step in range(first, steps):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions
+from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings
@@ -97,14 +100,28 @@ def training(experiment: Experiment, run: Run) -> str:
         settings["loss"]["eos_padding"] = section.eos_padding
     if find_family(section.family).causal:
         settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
-    return _slice(
+    params = {
         **_model(experiment, run),
-        revision=revisions.TRAINING,
-        seed=run.seed,
-        precision=experiment.training.precision,
-        processes=experiment.training.processes,
-        training=settings,
-    )
+        "revision": revisions.TRAINING,
+        "seed": run.seed,
+        "precision": experiment.training.precision,
+        "processes": experiment.training.processes,
+        "training": settings,
+    }
+    return _slice(**_as_trained(params, f"{run.folder(experiment.results)}/adapter"))
+
+
+def _as_trained(params: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The params, with the number of processes of the finished adapter in ``folder`` if they agree in all else.
+
+    More or fewer processes draw other dropout masks. The adapter is then another one, but no better.
+    """
+    try:
+        known = json.loads(Path(folder, FACTS).read_bytes())["spec"]
+    except (OSError, ValueError, LookupError):
+        return params
+    as_known = params | {"processes": known.get("processes")}
+    return as_known if as_known == known else params
 
 
 def adapter(experiment: Experiment, run: Run) -> str:
@@ -195,7 +212,6 @@ def scoring(experiment: Experiment, direction: str) -> str:
         direction=direction,
         target_language=target,
         revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
-        label=experiment.scoring.comet.label,
         **scoring_params(experiment.scoring),
     )
 
