@@ -5,7 +5,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import errors, experiment as configuration, run
+from entropy_valley import errors, experiment as configuration
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import jobs, methods
@@ -63,7 +63,7 @@ onstart:
 
 
 onsuccess:
-    os.unlink(os.environ[run.HANDED_DOWN])
+    SESSION.end()
 
 
 rule all:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from entropy_valley import files, hub, run
+from entropy_valley import files, hub, provenance, run
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import HPARAMS
@@ -25,7 +25,9 @@ def main() -> None:
     comet_origin.require_origin(folder, found, repository, options.revision)
     require_same_commit(options.out, found)
     comet_origin.check(folder, repository, options.revision)
-    files.write_json(options.out, found)
+    asked = {"repository": repository, "revision": options.revision}
+    with provenance.made("fetch_comet", asked, [], [options.out]):
+        files.write_json(options.out, found)
 
 
 def take_over(former: Path | None, folder: Path, repository: str, revision: str | None) -> None:

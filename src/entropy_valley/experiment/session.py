@@ -55,6 +55,11 @@ class Session:
         os.environ[run.HANDED_DOWN] = str(path)
         return path
 
+    @staticmethod
+    def end() -> None:
+        """Remove the description: no job needs it any more."""
+        Path(os.environ.pop(run.HANDED_DOWN)).unlink(missing_ok=True)
+
     def require_same(self, experiment: Experiment) -> None:
         """Raise InputError that names the keys of the config, or the files of code, that have changed."""
         changed = [str(one) for one in differences(self.config, plain(experiment))]
