@@ -118,7 +118,7 @@ class TestTheScript:
             said = [job.communicate()[1] for job in jobs]
             assert [job.returncode for job in jobs] == [0, 0], said
             assert server.served == sizes(released)
-        assert all(line.endswith("mine: another workflow is using it; waiting\n") for line in first_lines)
+        assert all(line.endswith("mine: another job is using it; waiting\n") for line in first_lines)
         assert sorted("licence mit" in text for text in said) == [False, True]  # the hub's own answer
 
     def test_a_killed_download_goes_on(self, released, tmp_path):

@@ -126,7 +126,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"{folder}: another workflow is using it; waiting", file=sys.stderr, flush=True)
+        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
         lock.acquire()
     try:
         yield

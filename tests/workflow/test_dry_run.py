@@ -50,8 +50,17 @@ def test_a_run_lists_few_files_and_its_log_file_all(paper):
     said = paper.run("--cores", "2", "results/corpus/en-de/corpus.json")
     (log,) = (paper.folder / ".snakemake" / "log").iterdir()
     assert lines(said) == {"corpus": 1}
+    assert "localrule corpus:" in said
     assert re.search(r"output: .*… \(3 files\)$", said, re.MULTILINE)
     assert re.search(r"output: .*train\.jsonl.*dev\.jsonl", log.read_text())
+
+
+def test_drawing_pairs_may_be_a_job_of_a_cluster_and_takes_one_pass_for_both_directions(paper):
+    target = "results/corpus/zh-en/corpus.json"
+    said = paper.run("--cores", "1", "-p", target, over={"corpus": {"on_cluster": True}})
+    assert "\nrule corpus:" in said and "localrule" not in said
+    assert "--both-ways" in said
+    assert "--both-ways" not in paper.dry_run("-p", target.replace("zh-en", "en-de"))
 
 
 def test_an_error_is_said_whole(paper):

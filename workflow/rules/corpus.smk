@@ -3,13 +3,18 @@
 
 # These may need a network; cluster nodes may have none.
 localrules:
-    corpus,
     testset,
     dev_as_testset,
 
 
+if not EXPERIMENT.corpus.on_cluster:
+
+    localrules:
+        corpus,
+
+
 rule corpus:
-    """Sample train and dev pairs of a direction."""
+    """Sample train and dev pairs of a direction; of a slow source those of its reverse in the same pass."""
     input:
         lambda w: own_files(EXPERIMENT.directions[w.direction].train),
     output:
@@ -22,9 +27,10 @@ rule corpus:
         "../../envs/corpus.yaml"
     params:
         spec=lambda w: params_file(jobs.corpus(EXPERIMENT, w.direction)),
+        both_ways=lambda w: paths.Unrecorded("--both-ways" * jobs.both_ways(EXPERIMENT, w.direction)),
     shell:
         "python workflow/scripts/corpus.py {params.spec:q}"
-        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} 2> >(tee {log:q} >&2)"
+        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways} 2> >(tee {log:q} >&2)"
 
 
 rule testset:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from pathlib import Path
 
 from entropy_valley import files, provenance, run
-from entropy_valley.corpus import build
+from entropy_valley.corpus import build, shared
 from entropy_valley.demo.source import SOURCES
 
 
@@ -15,13 +17,20 @@ def main() -> None:
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)
+    parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
     arguments = parser.parse_args()
     outputs = (arguments.train, arguments.dev, arguments.report)
-    with provenance.made("corpus", arguments.spec, build.own_files(arguments.spec), outputs):
-        train, dev, report = build.corpus(arguments.spec, SOURCES)
+    with provenance.made("corpus", arguments.spec, build.own_files(arguments.spec), outputs), drawn(arguments) as found:
+        train, dev, report = found
         files.write_jsonl(arguments.train, train)
         files.write_jsonl(arguments.dev, dev)
         files.write_json(arguments.report, report)
+
+
+def drawn(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[build.Corpus]:
+    if arguments.both_ways:
+        return shared.corpus(arguments.spec, SOURCES, Path(arguments.report))
+    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,25 +17,46 @@ from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 Row = dict[str, str]
+Corpus = tuple[list[Row], list[Row], dict[str, Any]]  # train rows, dev rows, report
 
 
-def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[list[Row], list[Row], dict[str, Any]]:
+def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> Corpus:
     """Train rows, dev rows and a report.
 
     ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (numbers of
     pairs) and optionally filters. Raises InputError if the source has too few pairs.
     """
     source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
-
-    def read(split: str) -> Iterator[Pair]:
-        pairs = source.pairs(spec["direction"], split, spec["seed"])
-        shown = progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
-        return filtered(shown, spec["direction"], spec.get("filters") or {}, counts)
-
     if source.splits:
-        train, dev = (_draw(source, read(split), spec[split], spec["seed"], split) for split in ("train", "dev"))
+        train, dev = (
+            _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
+            for split in ("train", "dev")
+        )
     else:
-        train, dev = sampling.split(read("train"), spec["train"], spec["dev"], spec["seed"])
+        train, dev = sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
+    return _corpus(spec, counts, train, dev)
+
+
+def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[Corpus, Corpus]:
+    """:func:`corpus` of a direction and of its reverse, from one pass over a reversible source."""
+    source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
+    pairs = _read(spec, source, "train", counts)
+    there, back = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
+    return _corpus(spec, counts, *there), _corpus(backwards(spec), counts, *back)
+
+
+def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the reverse direction."""
+    return {**spec, "direction": "-".join(reversed(spec["direction"].split("-")))}
+
+
+def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Counter[str]) -> Iterator[Pair]:
+    pairs = source.pairs(spec["direction"], split, spec["seed"])
+    shown = progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
+    return filtered(shown, spec["direction"], spec.get("filters") or {}, counts)
+
+
+def _corpus(spec: Mapping[str, Any], counts: Counter[str], train: Sequence[Pair], dev: Sequence[Pair]) -> Corpus:
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
     return *rows, _report(spec, counts, *rows)
 

@@ -17,26 +17,39 @@ def rank(pair: Pair, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=16, key=str(seed).encode()).digest())
 
 
-def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
-    """The ``k`` distinct pairs of lowest rank, lowest first; all pairs if there are fewer.
+class BottomK:
+    """The ``k`` distinct pairs of lowest rank of those that are added one by one, in O(k) memory.
 
-    One pass and O(k) memory. The result does not depend on the order of ``pairs``; that of a smaller ``k`` is the
-    beginning of that of a larger one.
+    The result does not depend on the order of adding; that of a smaller ``k`` is the beginning of that of a larger one.
     """
-    if k == 0:
-        return []
-    heap: list[tuple[int, Pair]] = []
-    kept: set[int] = set()
-    for pair in pairs:
-        order = rank(pair, seed)
-        if order in kept or (len(heap) == k and order > -heap[0][0]):
-            continue
-        kept.add(order)
-        if len(heap) < k:
-            heappush(heap, (-order, pair))
+
+    def __init__(self, k: int, seed: int) -> None:
+        self._k, self._seed = k, seed
+        self._heap: list[tuple[int, Pair]] = []
+        self._kept: set[int] = set()
+
+    def add(self, pair: Pair) -> None:
+        order, heap = rank(pair, self._seed), self._heap
+        full = len(heap) == self._k
+        if order in self._kept or (full and (not heap or order > -heap[0][0])):
+            return
+        self._kept.add(order)
+        if full:
+            self._kept.remove(-heappushpop(heap, (-order, pair))[0])
         else:
-            kept.remove(-heappushpop(heap, (-order, pair))[0])
-    return [pair for _, pair in sorted(heap, reverse=True)]
+            heappush(heap, (-order, pair))
+
+    def drawn(self) -> list[Pair]:
+        """Lowest rank first; all pairs if there are fewer than ``k``."""
+        return [pair for _, pair in sorted(self._heap, reverse=True)]
+
+
+def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
+    """The ``k`` distinct pairs of lowest rank, in one pass, see :class:`BottomK`."""
+    sample = BottomK(k, seed)
+    for pair in pairs:
+        sample.add(pair)
+    return sample.drawn()
 
 
 def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
@@ -44,7 +57,19 @@ def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[
 
     So if only ``train`` changes, dev stays the same, and a smaller train set is part of a larger one.
     """
-    drawn = bottom_k(pairs, train + dev, seed)
+    return _apart(bottom_k(pairs, train + dev, seed), train, dev)
+
+
+def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> list[tuple[list[Pair], list[Pair]]]:
+    """:func:`split` of the pairs, and of the same with their sides exchanged, in one pass."""
+    one, other = (BottomK(train + dev, seed) for _ in range(2))
+    for pair in pairs:
+        one.add(pair)
+        other.add(pair[::-1])
+    return [_apart(sample.drawn(), train, dev) for sample in (one, other)]
+
+
+def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:
     if len(drawn) < train + dev:
         raise shortage(len(drawn), train + dev, "train + dev")
     return drawn[dev:], drawn[:dev]

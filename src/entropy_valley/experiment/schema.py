@@ -68,6 +68,10 @@ class Corpus(Section):
     dev: PositiveInt = Field(description="development pairs per direction")
     filters: dict[str, LengthFilter] = Field(description="by language code")
     test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
+    on_cluster: bool = Field(
+        False,
+        description="draw training pairs in a CPU job of the cluster: its nodes have a network, or a source a folder",
+    )
 
 
 class Hub(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from entropy_valley.errors import InputError
 
 class HuggingFace(Source):
     """A translation data set of the Hugging Face hub."""
+
+    reversible: ClassVar[bool] = True
 
     name: Literal["huggingface"] = Field(description="the kind of source")
     dataset: str = Field(description="its name on the hub, like wmt/wmt19")

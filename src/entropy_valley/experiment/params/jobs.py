@@ -31,6 +31,13 @@ def corpus(experiment: Experiment, direction: str) -> str:
     )
 
 
+def both_ways(experiment: Experiment, direction: str) -> bool:
+    """Whether one pass over the source draws the pairs of a direction and of its reverse."""
+    reverse, source = "-".join(reversed(direction.split("-"))), experiment.directions[direction].train
+    asked = reverse in experiment.matrix.directions and experiment.directions[reverse].train == source
+    return asked and experiment.sources[source].reversible
+
+
 def testset(experiment: Experiment, direction: str, name: str) -> str:
     return _slice(
         direction=direction,

@@ -1,0 +1,44 @@
+"""One pass over a source for a direction and its reverse: the job that comes first draws for both."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, provenance
+from entropy_valley.corpus import build
+from entropy_valley.corpus.build import Corpus
+from entropy_valley.corpus.sources import Kinds
+
+DRAWN = "drawn.json"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
+
+
+@contextlib.contextmanager
+def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path) -> Iterator[Corpus]:
+    """The corpus of a direction, as :func:`build.corpus` gives it, for the block to write.
+
+    ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
+    of the reverse has drawn for this direction, its draw is taken. Else this one reads the source, and leaves a draw
+    for the reverse unless that has its corpus. While one job reads, the other waits.
+    """
+    reverse, corpora = build.backwards(spec), report.parents[1]
+    with files.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
+        drawn = _drawn(spec, report.parent / DRAWN)
+        if drawn is None:
+            drawn, other = build.both_ways(spec, kinds)
+            _leave(reverse, other, corpora / reverse["direction"] / report.name)
+    yield drawn
+    (report.parent / DRAWN).unlink(missing_ok=True)
+
+
+def _drawn(spec: Mapping[str, Any], place: Path) -> Corpus | None:
+    found = files.read_json(place) if place.is_file() else None
+    return tuple(found["corpus"]) if found and found["params"] == spec else None
+
+
+def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
+    record = provenance.record_of(report)
+    if not (record and report.is_file() and record.matches(spec)):
+        files.write_json(report.parent / DRAWN, {"params": spec, "corpus": drawn})
