@@ -11,7 +11,7 @@ import pytest
 from entropy_valley import files
 from entropy_valley.experiment import load_files
 from entropy_valley.experiment.audit import Audit
-from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE
+from entropy_valley.experiment.findings import BEGUN, DAMAGED, DONE, FAILED, MISSING, STALE
 from entropy_valley.experiment.matrix import Cell, Run, all_cells
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_nothing_is_there_at_first(small):
     experiment = small()
     assert list(states(experiment)) == all_cells(experiment)
     assert set(states(experiment).values()) == {MISSING}
-    assert reason(experiment)[:2] == (MISSING, "testset")
+    assert reason(experiment) == (MISSING, "testset", "not made yet")
 
 
 def test_all_is_done(small, chain):
@@ -153,7 +153,7 @@ def test_a_job_that_ended_with_an_error_has_failed(small, chain):
         Path(EV.folder("results/demo"), name).unlink()
     log = Path(chain.scores(EV).log)
     log.write_text("50 %\n")
-    assert reason(small())[0] == MISSING
+    assert reason(small()) == (MISSING, "score", BEGUN)
     log.write_text("50 %\nerror: hypotheses.jsonl:3: no id. Each row needs id.\n")
     assert of_state(small(), FAILED) == {EV}
     assert reason(small()) == (FAILED, "score", "error: hypotheses.jsonl:3: no id. Each row needs id.")

@@ -16,6 +16,7 @@ from entropy_valley.provenance import ENDING
 
 DONE, STALE, DAMAGED, FAILED, MISSING = STATES = ("done", "stale", "damaged", "failed", "missing")
 SAID_IN = {"train": "adapter.json", "pretrain": "checkpoint.json"}  # the params of results that are older than records
+BEGUN = "not there, though its log has no error: it runs, was killed, or its files were removed"
 TAIL = 8192  # bytes at the end of a log that are searched for an error
 
 
@@ -79,7 +80,8 @@ class Findings:
 
     def _look(self, result: Result) -> Finding:
         if not any(self._entry(result, name) for name in result.files):
-            return Finding(result, MISSING)
+            folder, _, log = result.log.rpartition("/")
+            return Finding(result, MISSING, BEGUN if log in self._listed(folder) else "not made yet")
         record = self._record(result)
         if damage := next(self._damage(result, record), ""):
             return Finding(result, DAMAGED, damage, recorded=bool(record))

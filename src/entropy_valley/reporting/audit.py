@@ -165,7 +165,7 @@ def because(experiment: Experiment, reason: Finding) -> str:
     """Why a result is as it is, in words."""
     if reason.changed:
         return "; ".join(said(experiment, reason.result.rule, reason.result.wildcards, one) for one in reason.changed)
-    return reason.why or "not made yet"
+    return reason.why
 
 
 def _cells(experiment: Experiment, states: Iterable[CellState]) -> Table:
