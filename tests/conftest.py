@@ -53,6 +53,20 @@ def reach(monkeypatch):
     return point_to
 
 
+@pytest.fixture(scope="session")
+def process_group():
+    """This process as the only one of a training; torch takes no second group."""
+    from entropy_valley.training import processes
+
+    assert processes.join("cpu", 1) == 0
+    yield
+    processes.leave()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--renew", action="store_true", help="renew tests/golden.json where a revision was raised")
+
+
 def pytest_collection_modifyitems(items):
     """The longest files first, whole workflows before all: at the end the workers then share short ones."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))

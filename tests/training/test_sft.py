@@ -18,13 +18,6 @@ from entropy_valley.training.passes import Passes
 from entropy_valley.training.settings import Training
 
 
-@pytest.fixture(scope="session")
-def process_group():
-    assert processes.join("cpu", 1) == 0
-    yield
-    processes.leave()
-
-
 @pytest.fixture
 def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
     """Train in this process, which is in a process group already; the adapter's folder."""

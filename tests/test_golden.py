@@ -1,0 +1,89 @@
+"""What a stage writes changes only with its revision, by which Snakemake and the store know old results.
+
+Of a tiny run of each stage, golden.json has a digest of all words, tokens and counts, and the floating-point numbers.
+These are compared with a tolerance, because another CPU adds in another order. Digests of weights, signatures and
+versions are left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import golden
+import pytest
+from tiny_checkpoints import checkpoints, one_thread  # noqa: F401 - fixtures
+
+from entropy_valley import files, revisions
+
+FILE = Path(__file__).with_name("golden.json")
+RENEW = "python -m pytest tests/test_golden.py --renew"
+STAGES = {
+    "corpus": ["CORPUS"],
+    "pretraining": ["PRETRAINING"],
+    "training": ["TRAINING"],
+    "adoption": ["TRAINING", "ADOPTION"],
+    "decoding": ["DECODING"],
+    "length_statistics": ["DECODING", "LENGTH_STATISTICS"],
+    "sig_concentration": ["DECODING", "SIG_CONCENTRATION"],
+    "valley": ["DECODING", "VALLEY"],
+    "length_head": ["DECODING", "LENGTH_HEAD"],
+    "generation": ["GENERATION"],
+    "scoring": ["SCORING"],
+    "reporting": ["REPORTING"],
+}
+
+
+def verdict(known, found, now, own):
+    """What is to be done, or None; ``known`` and ``found`` are results, ``now`` the revisions, ``own`` the stage's."""
+    if known is None or known["revisions"] != now:
+        return f"run `{RENEW}` to renew the golden file"
+    if not golden.same(known, found):
+        place = "src/entropy_valley/revisions.py"
+        return f"raise the revision of {own} in {place} and run `{RENEW}` to renew the golden file"
+    return None
+
+
+@pytest.fixture(scope="module")
+def stages(checkpoints, tmp_path_factory):  # noqa: F811
+    return golden.Stages(tmp_path_factory.mktemp("golden"), checkpoints)
+
+
+@pytest.fixture
+def no_other_group(process_group, monkeypatch):
+    """The process is in a group already."""
+    from entropy_valley.training import processes
+
+    monkeypatch.setattr(processes, "join", lambda device, count: 0)
+    monkeypatch.setattr(processes, "leave", lambda: None)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, run_script, no_other_group, request):
+    found = golden.summary(getattr(stages, stage)(run_script))
+    now = {name: getattr(revisions, name) for name in STAGES[stage]}
+    everything = files.read_json(FILE) if FILE.exists() else {}
+    known = everything.get(stage)
+    said = verdict(known, found, now, STAGES[stage][-1])
+    if said and said.startswith("run") and request.config.getoption("--renew"):
+        files.write_json(FILE, everything | {stage: {"revisions": now, **found}})
+    elif said:
+        pytest.fail(f"{stage}: {said}", pytrace=False)
+
+
+def test_every_revision_has_a_stage():
+    names = {name for name, value in vars(revisions).items() if isinstance(value, int)}
+    assert names == set(itertools.chain.from_iterable(STAGES.values()))
+
+
+def test_a_change_asks_for_a_revision_and_a_revision_for_another_golden_file():
+    found = golden.summary([{"text": "one", "score": 0.5, "tokens": [1, 2]}])
+    known = {"revisions": {"CORPUS": 1}, **found}
+    assert verdict(known, found, {"CORPUS": 1}, "CORPUS") is None
+    rounded = golden.summary([{"text": "one", "score": 0.50001, "tokens": [1, 2]}])
+    assert verdict(known, rounded, {"CORPUS": 1}, "CORPUS") is None
+    for other in ({"text": "two"}, {"score": 0.6}, {"tokens": [1, 3]}, {"more": 1.0}):
+        changed = golden.summary([{"text": "one", "score": 0.5, "tokens": [1, 2]} | other])
+        assert "raise the revision of CORPUS" in verdict(known, changed, {"CORPUS": 1}, "CORPUS")
+        assert verdict(known, changed, {"CORPUS": 2}, "CORPUS").startswith("run")
+        assert verdict({"revisions": {"CORPUS": 2}, **changed}, changed, {"CORPUS": 2}, "CORPUS") is None
