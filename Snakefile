@@ -5,7 +5,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import errors, experiment as configuration
+from entropy_valley import errors, experiment as configuration, files
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import jobs, methods
@@ -41,6 +41,8 @@ wildcard_constraints:
     steps=r"\d+",
     beams=str(EXPERIMENT.autoregressive.beams),
     system="|".join(sorted({cell.system for cell in ALL_CELLS})),
+    session=SESSION.id,
+    shard=r"\d+of\d+",
 
 
 report: "workflow/report/workflow.rst"
@@ -49,9 +51,11 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/log.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/common.smk"
+include: "workflow/rules/asked.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
 include: f"workflow/rules/{dict(trained='training', released='adapters')[EXPERIMENT.adapters]}.smk"
+include: "workflow/rules/inference.smk"
 include: "workflow/rules/canvas.smk"
 include: "workflow/rules/decoding.smk"
 include: "workflow/rules/scoring.smk"
@@ -59,7 +63,7 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
-    SESSION.asked(targets()).write(f"{R}/work/runs")
+    SESSION.asked(targets(), unfinished()).write(f"{R}/work/runs")
 
 
 onsuccess:

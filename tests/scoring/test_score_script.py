@@ -144,7 +144,8 @@ class TestOneJobForManySystems:
         def run(**more):
             spec, *given = job("unused", **more)
             shared = [*given[:2], *given[4:6], "--store", tmp_path / "store"]
-            systems = ("--hypotheses", tmp_path / "hypotheses.jsonl", tmp_path / "others.jsonl")
+            paths = [str(tmp_path / name) for name in ("hypotheses.jsonl", "others.jsonl")]
+            systems = ("--hypotheses", json.dumps(paths))
             further = ("--checkpoint", f"kiwi={other_folders['kiwi']}") if "metrics" in more else ()
             run_script("comet_scores", spec, *shared, *systems, "--out", tmp_path / "stamp.json", *further)
 

@@ -9,7 +9,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
-from workspace import COMPARED, METHODS, ROOT, by_rule, jobs
+from workspace import COMPARED, METHODS, ROOT, by_rule, jobs, loading, scoring
 
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import Run
@@ -25,7 +25,8 @@ AR_RUNS = {f"{direction}.llama3-tiny.1" for direction in ("en-zh", "en-de")}
 
 def generated(runs):
     """The jobs of autoregressive runs."""
-    return {name for run in runs for name in (f"generate {run}.grammar.4", f"score {run}.grammar.beam4")}
+    names = {name for run in runs for name in (f"generate {run}.grammar.4", f"score {run}.grammar.beam4")}
+    return names | scoring(runs)
 
 
 def fitted(runs):
@@ -56,7 +57,9 @@ def test_the_papers_matrix(paper):
         "fetch_comet": 1,
         "train": 27 + autoregressive + 4,  # two variants are zero-shot
         **dict.fromkeys(("canvas", "decode"), cells + instruct),
+        "inference": 27 + 6,  # one for each run
         "generate": autoregressive,
+        "comet": 3 + 1,  # one for each direction and test set
         "score": cells + autoregressive + instruct,
         "valley": 27,
         "table": 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
@@ -162,7 +165,7 @@ def test_a_further_metric_scores_anew_and_computes_nothing_else(finished):
     planned = finished.planned(over={"scoring": {"metrics": {"kiwi": kiwi}}}).keys()
     scored = {f"score {run}.grammar.{method}/med-T32" for run in RUNS for method in METHODS}
     scored |= {f"score {run}.grammar.beam4" for run in AR_RUNS}
-    assert planned == scored | {"fetch_comet Unbabel--wmt22-cometkiwi-da"} | AGGREGATES
+    assert planned == scored | scoring(RUNS) | {"fetch_comet Unbabel--wmt22-cometkiwi-da"} | AGGREGATES
 
 
 def test_ratios_ratio_of_one_direction_and_of_the_method_that_takes_its_ratios(finished):
@@ -181,7 +184,7 @@ VALLEY = {"valley": {"backbones": ["llada-tiny"]}}
 def test_a_valley_reads_finished_runs_for_its_figures_alone(finished):
     valleys = {f"valley {run}.grammar" for run in of(".llada-tiny.")}
     figures = {"figure entropy_valley", "figure selector_checks", "all"}
-    assert finished.planned(over=VALLEY).keys() == valleys | figures
+    assert finished.planned(over=VALLEY).keys() == valleys | loading(of(".llada-tiny.")) | figures
 
 
 def test_other_length_statistics_touch_no_method_without_them(finished):
@@ -205,7 +208,8 @@ def test_a_beam_trains_no_head_anew(finished):
             "length_methods": {"length_head": {"beam": beam}},
         }
         run = "en-zh.llada-tiny.1"
-        assert finished.planned(canvas, over=over).keys() == {f"length_head {run}", f"canvas {run}.grammar.length_head"}
+        made = {f"length_head {run}", f"canvas {run}.grammar.length_head"}
+        assert finished.planned(canvas, over=over).keys() == made | loading([run])
 
 
 def test_the_learning_rate_keeps_corpora_and_pretraining(finished):
@@ -241,8 +245,9 @@ def test_a_step_budget_more_decodes_on_the_same_canvases(finished):
     planned = finished.planned(
         "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T16/scores.json", over={"matrix": {"steps": [16, 32]}}
     )
-    name = "en-zh.llada-tiny.1.grammar.ev"
-    assert planned.keys() == {f"decode {name}.med.16", f"score {name}/med-T16"}
+    run = "en-zh.llada-tiny.1"
+    cell = {f"decode {run}.grammar.ev.med.16", f"score {run}.grammar.ev/med-T16"}
+    assert planned.keys() == cell | loading([run]) | scoring([run])
 
 
 @pytest.mark.parametrize("over", [{"steps": [32, 16]}, {"orders": ["med", "random"]}], ids=["budgets", "orders"])
@@ -252,7 +257,7 @@ def test_another_budget_or_order_of_the_matrix_is_decoded_and_has_its_table(fini
     decoded = {f"decode {name}.{order}.{steps}" for name in systems}
     scored = {f"score {name}/{order}-T{steps}" for name in systems}
     planned = finished.planned(over={"matrix": over}).keys()
-    assert planned == decoded | scored | {"table matrix", "all"}
+    assert planned == decoded | scored | loading(RUNS) | scoring(RUNS) | {"table matrix", "all"}
 
 
 def test_beams_touch_no_canvas(finished):

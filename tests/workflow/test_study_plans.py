@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 
 import pytest
 import yaml
-from workspace import METHODS, ROOT, by_rule, jobs
+from workspace import METHODS, ROOT, by_rule, jobs, loading, scoring
 
 from entropy_valley.experiment import base_files, load_files, matrix
 
-CELL = "en-zh.llada-tiny.1.grammar"
+RUN = "en-zh.llada-tiny.1"
+CELL = f"{RUN}.grammar"
+LOADED = loading([RUN]) | scoring([RUN])
 TWO = {"directions": ["en-zh"], "methods": ["ratio", "ev"]}
 
 
@@ -23,7 +26,7 @@ def test_budgets_have_a_table_and_a_figure_of_their_own(finished):
     planned = finished.planned(over=over(layout="budgets", methods=["oracle", "ratio", "ev"], steps=[16, 32]))
     cells = {f"{rule} {CELL}.{method}{end}" for rule, end in (("decode", ".med.16"), ("score", "/med-T16"))
              for method in ("oracle", "ratio", "ev")}  # fmt: skip
-    assert planned.keys() == cells | {"table mine", "figure mine", "all"}
+    assert planned.keys() == cells | LOADED | {"table mine", "figure mine", "all"}
 
 
 @pytest.mark.parametrize("figure", [True, False])
@@ -45,7 +48,7 @@ def test_nothing_runs_beside_a_timed_job(finished):
 
 
 def test_the_papers_studies(paper):
-    """Every table and figure, and each system once, however many studies have it."""
+    """Every table and figure, and each system once, however many studies have it; a model is loaded once a run."""
     start = time.monotonic()
     planned = paper.planned()
     assert time.monotonic() - start < 20
@@ -58,6 +61,15 @@ def test_the_papers_studies(paper):
     counts, cells = by_rule(planned), matrix.all_cells(load_files(base_files(ROOT)))
     assert (counts["score"], counts["decode"]) == (len(cells), len([cell for cell in cells if cell.order]))
     assert counts["train"] == 27 + 9 + 4  # no study trains anything
+    assert counts["inference"] + counts["generate"] + counts["latency"] <= 80
+    assert counts["comet"] <= 20
+
+
+def test_no_other_job_of_the_papers_matrix_asks_for_a_gpu(paper):
+    text = paper.dry_run("--printshellcmds", over={"device": "cuda"})
+    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
+    on_gpu = Counter(rule for rule, body in blocks if re.search(r"resources: .*gpu=[1-9]", body))
+    assert on_gpu.keys() == {"train", "inference", "generate", "latency", "comet"}
 
 
 STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}
@@ -84,20 +96,21 @@ def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
     assert planned == {
         "dev_as_testset": 1,
         **dict.fromkeys(("canvas", "decode", "score"), 2),
-        "table": 1,
-        "all": 1,
+        **dict.fromkeys(("inference", "comet", "table", "all"), 1),
     }
 
 
 def test_ratios_dealt_anew_need_evs_canvases_and_no_others(finished):
     methods = [*METHODS, "ev_reassigned_1"]
     over = {"matrix": {"methods": methods}, "length_methods": {"cal": {"patience": 3}}}
-    run, target = "en-de.llada-tiny.2.grammar.ev_reassigned_1", "en-de/llada-tiny/seed2/grammar/ev_reassigned_1"
+    run, target = "en-de.llada-tiny.2", "en-de/llada-tiny/seed2/grammar/ev_reassigned_1"
+    name = f"{run}.grammar.ev_reassigned_1"
     planned = finished.planned(f"results/demo/{target}/med-T32/scores.json", over=over)
-    assert planned.keys() == {f"reassigned_canvas {run}", f"decode {run}.med.32", f"score {run}/med-T32"}
+    made = {f"reassigned_canvas {name}", f"decode {name}.med.32", f"score {name}/med-T32"}
+    assert planned.keys() == made | loading([run]) | scoring([run])
     over["length_methods"]["ev"] = {"ratios": {"en-de": [0.9, 1.1]}}
     planned = finished.planned(f"results/demo/{target}/canvas.jsonl", over=over)
-    assert planned.keys() == {f"reassigned_canvas {run}", "canvas en-de.llada-tiny.2.grammar.ev"}
+    assert planned.keys() == {f"reassigned_canvas {name}", f"canvas {run}.grammar.ev"} | loading([run])
 
 
 def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(finished):
@@ -106,7 +119,7 @@ def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(fini
     planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
     runs = 2 * 2  # directions, seeds
     made = {"canvas": runs, "reassigned_canvas": runs, "valley": runs, "decode": 2 * runs, "score": 2 * runs}
-    assert planned == made | {"table": 1}
+    assert planned == made | {"inference": runs, "comet": 2, "table": 1}
 
 
 def test_studies_of_orders(finished):
@@ -125,6 +138,8 @@ def test_studies_of_orders(finished):
         f"canvas {run}.{challenge}",
         *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),
         *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
+        *LOADED,
+        "comet en-zh.grammar-challenge",
         "table order_sweep",
         "table negative_order",
         "all",

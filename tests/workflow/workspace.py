@@ -169,14 +169,27 @@ class Retraining:
 
 
 def _wildcards(body: str) -> list[str]:
+    """All but the session, which differs from run to run."""
     line = re.search(r"^    wildcards: (.*)$", body, flags=re.MULTILINE)
-    return [".".join(part.split("=")[1] for part in line[1].split(", "))] if line else []
+    pairs = [part.split("=") for part in line[1].split(", ")] if line else []
+    return [".".join(value for name, value in pairs if name != "session")] if pairs else []
 
 
 def jobs(runs, methods=METHODS):
     """The jobs of these runs and methods, by the name that `planned` gives them."""
     names = {f"{run}.grammar.{method}" for run in runs for method in methods}
-    return {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
+    cells = {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
+    return cells | loading(runs) | scoring(runs)
+
+
+def loading(runs):
+    """The jobs that load the models of these runs."""
+    return {f"inference {run}.0of1" for run in runs}
+
+
+def scoring(runs):
+    """The jobs that load COMET for the directions of these runs."""
+    return {f"comet {run.split('.')[0]}.grammar" for run in runs}
 
 
 def by_rule(planned):

@@ -1,14 +1,11 @@
 # How many slots each sentence gets.
 
 
-# A store of their own: no other job asks for canvases of training pairs, and each would read past them.
-STATISTICS_OPTIONS = MODEL_OPTIONS.replace(f"{R}/store/", f"{R}/work/length_statistics/")
-
-
 rule length_statistics:
     """Read all-mask canvases of training pairs: what is usual for a checkpoint at a length. Only where a method asks."""
     input:
         **CHECKPOINT,
+        stamps=inferred("length_statistics"),
         corpus=rules.corpus.output.train,
     output:
         update(f"{RUN}/length_statistics.json"),
@@ -19,7 +16,7 @@ rule length_statistics:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=GPU,
+        gpu=model_gpu,
     params:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.length_statistics(EXPERIMENT, run_of(w))),
@@ -32,6 +29,7 @@ rule length_head:
     """Train a linear layer that predicts canvas lengths from prompt states. Only where a method asks."""
     input:
         **CHECKPOINT,
+        stamps=inferred("length_head"),
         corpus=rules.corpus.output.train,
         dev=rules.corpus.output.dev,
     output:
@@ -44,7 +42,7 @@ rule length_head:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=GPU,
+        gpu=model_gpu,
     params:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.length_head(EXPERIMENT, run_of(w))),
@@ -58,6 +56,7 @@ rule sig_concentration:
     """Read each test sentence's all-mask canvas of the reference's length with and without its source. For a table."""
     input:
         **CHECKPOINT,
+        stamps=inferred("sig_concentration"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/sig.jsonl"),
@@ -68,7 +67,7 @@ rule sig_concentration:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=GPU,
+        gpu=model_gpu,
     params:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.sig_concentration(EXPERIMENT, run_of(w))),
@@ -81,6 +80,7 @@ rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
         **METHOD_FILES,
+        stamps=inferred("canvas"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/{{method}}/canvas.jsonl"),
@@ -129,6 +129,7 @@ rule valley:
     """Read all-mask canvases around the reference's length and on a dense grid: a diagnostic that sees the reference."""
     input:
         **CHECKPOINT,
+        stamps=inferred("valley"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/valley.json"),
@@ -139,7 +140,7 @@ rule valley:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=GPU,
+        gpu=model_gpu,
     params:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.valley(EXPERIMENT, run_of(w))),

@@ -17,12 +17,16 @@ CHOSEN = [name for name in matrix.methods(EXPERIMENT) if name not in REASSIGNED]
 AUTOREGRESSIVE = EXPERIMENT.autoregressive.backbones
 MASKED = one_of(name for name in EXPERIMENT.backbones if name not in AUTOREGRESSIVE)
 # What every job on a device shares.
-DEVICE_OPTIONS = paths.Unrecorded(f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}")
+DEVICE_OPTIONS = f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}"
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
+OF_RUN = "{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}"
+STORE = f"{R}/store/{OF_RUN}"
+# A store of their own: no other job asks for canvases of training pairs, and each would read past them.
+STATISTICS_STORE = f"{R}/work/length_statistics/{OF_RUN}"
 MODEL_OPTIONS = (
-    f"--backbone {{params.backbone:q}} {{params.adapter}} --store {R}/store/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
-    " {params.options} --threads {threads}"
+    f"--backbone {{params.backbone:q}} {{params.adapter}} --store {STORE} {{params.options}} --threads {{threads}}"
 )
+STATISTICS_OPTIONS = MODEL_OPTIONS.replace(STORE, STATISTICS_STORE)
 
 
 def targets():
@@ -33,6 +37,11 @@ def targets():
 def params_file(text):
     """A rule's params: their text is what Snakemake compares, a command gets the path of a file with it."""
     return paths.ParamsFile(text, f"{R}/params", lambda: workflow.dryrun)
+
+
+def as_file(value):
+    """A value that a script gets as a file, and that changes no number."""
+    return paths.Unrecorded(params_file(files.canonical(value)))
 
 
 def run_of(wildcards):
@@ -82,19 +91,24 @@ statistics_of = file_for_method("length_statistics.json", methods.needs_statisti
 length_head_of = file_for_method("length_head.safetensors", methods.needs_length_head)
 
 
-def option(name, path_of):
+def given(name, path):
     """A script's option for a path; none where there is no path."""
-    return lambda wildcards: paths.Unrecorded(f"{name} {shlex.quote(path)}" if (path := path_of(wildcards)) else "")
+    return paths.Unrecorded(f"{name} {shlex.quote(str(path))}" if path else "")
 
 
-adapter_option = option("--adapter", adapter_folder)
-statistics_option = option("--statistics", statistics_of)
-length_head_option = option("--length-head", length_head_of)
+def device_options(wildcards, input):
+    """How a job runs; one that waits for the job that loads the model reads the store alone."""
+    return paths.Unrecorded(f"{DEVICE_OPTIONS}{' --from-store' if input.get('stamps') else ''}")
 
 
-def canvas_gpu(wildcards):
+def model_gpu(wildcards, input):
+    """A GPU for a job that loads the model: none for one that waits for the job that does, see ``asked.smk``."""
+    return 0 if input.stamps else GPU
+
+
+def canvas_gpu(wildcards, input):
     """No GPU for canvases that need no model."""
-    return GPU if methods.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
+    return model_gpu(wildcards, input) if methods.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
 
 
 def backbone_folder(wildcards):
@@ -111,10 +125,18 @@ def backbone_ready(wildcards):
 
 # The checkpoint as inputs of a job that loads it, and the params with which MODEL_OPTIONS names it.
 CHECKPOINT = dict(adapter=adapter_of, backbone=backbone_ready)
-MODEL_PARAMS = dict(backbone=backbone_folder, adapter=adapter_option, options=DEVICE_OPTIONS)
+MODEL_PARAMS = dict(
+    backbone=backbone_folder,
+    adapter=lambda w: given("--adapter", adapter_folder(w)),
+    options=device_options,
+)
 # The same of a job that runs a length method: some read a file of their run.
 METHOD_FILES = dict(**CHECKPOINT, statistics=statistics_of, length_head=length_head_of)
-METHOD_PARAMS = dict(**MODEL_PARAMS, statistics=statistics_option, length_head=length_head_option)
+METHOD_PARAMS = dict(
+    **MODEL_PARAMS,
+    statistics=lambda w: given("--statistics", statistics_of(w)),
+    length_head=lambda w: given("--length-head", length_head_of(w)),
+)
 
 
 def by_direction(wildcards, paths):
@@ -162,11 +184,17 @@ def comet_options(wildcards):
     return paths.Unrecorded(shlex.join(parts))
 
 
-def scoring_options():
-    """How score.py runs, and where the checkpoints of the further metrics are."""
+def scoring_options(wildcards, input):
+    """How a job scores, and where the checkpoints of the further metrics are."""
     folders = {name: paths.comet_folder(EXPERIMENT, name) for name in CHECKPOINTS if name != "comet"}
     further = [f"--checkpoint {shlex.quote(f'{name}={folder}')}" for name, folder in folders.items()]
-    return paths.Unrecorded(" ".join([str(DEVICE_OPTIONS), *further]))
+    return paths.Unrecorded(" ".join([str(device_options(wildcards, input)), *further]))
+
+
+def score_gpu(wildcards, input):
+    """No GPU for a cell whose scores come from the store, unless a user's own metric may want one."""
+    own = any(isinstance(metric, scoring.OwnMetric) for metric in EXPERIMENT.scoring.metrics.values())
+    return 0 if input.stamps and not own else GPU
 
 
 def in_folder(folder, *endings):

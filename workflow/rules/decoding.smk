@@ -8,6 +8,7 @@ rule decode:
     """Translate the test set; canvases that any method has decoded before come from the store."""
     input:
         **CHECKPOINT,
+        stamps=inferred("decode"),
         testset=rules.testset.output,
         canvas=rules.canvas.output,
     output:
@@ -20,7 +21,7 @@ rule decode:
     conda:
         "../../envs/decoding.yaml"
     resources:
-        gpu=GPU,
+        gpu=model_gpu,
     params:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps))),

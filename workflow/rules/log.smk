@@ -35,7 +35,9 @@ class Brief(DefaultFormatter):
     def planned(self, job):
         dag = self.workflow.dag
         after = tuple(earlier.rule.name for earlier in dag.dependencies[job] if dag.needrun(earlier))
-        return plan.Job(job.rule.name, job.wildcards_dict, self.reasons[dag.jobid(job)], after)
+        wildcards = job.wildcards_dict
+        shown = {name: value for name, value in wildcards.items() if name != "session" and value != "0of1"}
+        return plan.Job(job.rule.name, shown, self.reasons[dag.jobid(job)], after)
 
 
 if not (workflow.output_settings.printshellcmds or workflow.output_settings.verbose or workflow.output_settings.quiet):

@@ -43,12 +43,40 @@ rule train_comet:
         " --out {params.out:q} 2> >(tee {log:q} >&2)"
 
 
+rule comet:
+    """Load the COMET checkpoints once for a direction and test set and score all that is asked for into the store."""
+    input:
+        testset=rules.testset.output,
+        hypotheses=hypotheses_of_stamp,
+        comet=comet_ready,
+    output:
+        temp(f"{STAMPS}/{{session}}/comet/{{direction}}/{{testset}}"),
+    log:
+        f"{R}/logs/comet/{{direction}}.{{testset}}.{{session}}.log",
+    priority: 3  # many jobs wait for it
+    conda:
+        "../../envs/scoring.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=lambda w: params_file(jobs.scoring(EXPERIMENT, w.direction)),
+        hypotheses=lambda w, input: as_file(list(input.hypotheses)),
+        comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
+        options=scoring_options,
+    shell:
+        "HF_HUB_OFFLINE=1 python workflow/scripts/comet_scores.py {params.spec:q} --testset {input.testset:q}"
+        " --hypotheses {params.hypotheses:q} --comet {params.comet:q}"
+        f" --store {R}/store/scoring/{{wildcards.direction}} --out {{output:q}} {{params.options}}"
+        " --threads {threads} 2> >(tee {log:q} >&2)"
+
+
 rule score:
     """Score the hypotheses of a cell by all metrics."""
     input:
         testset=rules.testset.output,
         hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/hypotheses.jsonl",
         comet=comet_ready,
+        stamps=scored,
     output:
         segments=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.jsonl"),
         system=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.json"),
@@ -57,11 +85,11 @@ rule score:
     conda:
         "../../envs/scoring.yaml"
     resources:
-        gpu=GPU,
+        gpu=score_gpu,
     params:
         spec=lambda w: params_file(jobs.scoring(EXPERIMENT, w.direction)),
         comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
-        options=scoring_options(),
+        options=scoring_options,
     shell:
         "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
         " --segments {output.segments:q} --system {output.system:q}"

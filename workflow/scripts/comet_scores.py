@@ -29,7 +29,9 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
-    parser.add_argument("--hypotheses", required=True, nargs="+", help="a file for each system")
+    parser.add_argument(
+        "--hypotheses", required=True, type=run.params, help="a JSON list, or a file with one: the file of each system"
+    )
     parser.add_argument("--out", required=True, help="output: written when all scores are in the store")
     return parser.parse_args()
 

@@ -87,12 +87,13 @@ class Chain:
     def _fitted(self, run: Run, method: str) -> Iterator[Result]:
         """What a method reads of its run."""
         if methods.needs_statistics(self.experiment, method):
-            yield self._of_run("length_statistics", run, "length_statistics.json")
+            yield self.of_run("length_statistics", run, "length_statistics.json")
         if methods.needs_length_head(self.experiment, method):
-            yield self._of_run("length_head", run, "length_head.safetensors", "length_head.json")
+            yield self.of_run("length_head", run, "length_head.safetensors", "length_head.json")
 
     @once
-    def _of_run(self, rule: str, run: Run, *files: str) -> Result:
+    def of_run(self, rule: str, run: Run, *files: str) -> Result:
+        """What methods read of their run: its length statistics, or its length head."""
         spec, needs = self._params(getattr(jobs, rule), run), (*self._model(run), self.corpus(run.direction))
         folder, log = run.folder(self.root), self._log(rule, *_parts(run))
         return Result(rule, _wildcards(run), folder, files, log, spec, needs, shared=self._inference(run))
@@ -110,7 +111,7 @@ class Chain:
         match path.removeprefix(f"{self.root}/").split("/"):
             case [direction, backbone, seed, testset, ("valley.json" | "sig.jsonl") as name]:
                 rule = "valley" if name == "valley.json" else "sig_concentration"
-                return self._diagnostic(rule, Run(direction, backbone, int(seed[4:])), testset, name)
+                return self.diagnostic(rule, Run(direction, backbone, int(seed[4:])), testset, name)
             case [direction, backbone, seed, testset, method, system, "latency.json"]:
                 order, steps = system.rsplit("-T", 1)
                 run = Run(direction, backbone, int(seed[4:]))
@@ -118,7 +119,8 @@ class Chain:
         return None
 
     @once
-    def _diagnostic(self, rule: str, run: Run, testset: str, name: str) -> Result:
+    def diagnostic(self, rule: str, run: Run, testset: str, name: str) -> Result:
+        """What is read of a model on a test set for a figure or a table: the valley, or the SIG."""
         of, folder = {**_wildcards(run), "testset": testset}, f"{run.folder(self.root)}/{testset}"
         spec, log = self._params(getattr(jobs, rule), run), self._log(rule, *_parts(run), testset)
         return Result(rule, of, folder, (name,), log, spec, self._read(run, testset), shared=self._inference(run))

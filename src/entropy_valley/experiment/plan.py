@@ -144,7 +144,7 @@ def why(reason: Any) -> str:
         f"params changed: {', '.join(changed_params(reason.params_changed))}": reason.params_changed,
         "command changed": reason.code_changed,
         "environment changed": reason.software_stack_changed,
-        "other input files": reason.input_changed,
+        "other input files": reason.input_changed and not reason.params_changed,
         f"newer input: {files(newer)}": newer,
     }
     return ", ".join(text for text, holds in said.items() if holds)

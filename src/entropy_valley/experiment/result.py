@@ -33,6 +33,11 @@ class Result:
     shared: str = ""
 
     @property
+    def paths(self) -> list[str]:
+        """Its files."""
+        return [f"{self.folder}/{name}" for name in self.files]
+
+    @property
     def key(self) -> tuple[str, ...]:
         """Which job it is, in any config."""
         return (self.rule, *self.wildcards.values())

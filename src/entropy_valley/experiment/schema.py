@@ -160,6 +160,7 @@ class Decoding(Section):
         "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
     )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
+    shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
 
 
 class Latency(Section):

@@ -25,12 +25,13 @@ from entropy_valley.experiment.schema import Experiment
 @dataclass(frozen=True)
 class Session:
     """``targets`` are as the user gave them, none for the default; ``config`` is written out and checked; ``code`` has
-    the digest of each file, see :func:`run.code`."""
+    the digest of each file, see :func:`run.code`; ``unfinished`` are the results of models that the run makes."""
 
     id: str
     targets: tuple[str, ...]
     config: dict[str, Any]
     code: dict[str, str]
+    unfinished: frozenset[str] = frozenset()
 
     @classmethod
     def start(cls, experiment: Experiment, targets: Iterable[str] = ()) -> Self:
@@ -38,20 +39,22 @@ class Session:
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:8]}"
         return cls(name, tuple(targets), plain(experiment), run.code())
 
-    def asked(self, targets: Iterable[str]) -> Self:
-        """This run with its targets: Snakemake knows them only after it has read the rules."""
-        return dataclasses.replace(self, targets=tuple(targets))
+    def asked(self, targets: Iterable[str], unfinished: Iterable[str] = ()) -> Self:
+        """This run with its targets, and the results of models that it makes: known only when the rules are read."""
+        return dataclasses.replace(self, targets=tuple(targets), unfinished=frozenset(unfinished))
 
     @classmethod
     def handed_down(cls) -> Self | None:
         """The run that this process is a job of; None in a process that a user starts."""
         found = run.description()
-        return None if found is None else cls(**{**found, "targets": tuple(found["targets"])})
+        if found is None:
+            return None
+        return cls(found["id"], tuple(found["targets"]), found["config"], found["code"], frozenset(found["unfinished"]))
 
     def write(self, folder: str | Path) -> Path:
         """Write the description into ``folder``, for the jobs that this process starts from now on."""
         path = Path(folder).absolute() / f"{self.id}.json"
-        files.write_json(path, dataclasses.asdict(self))
+        files.write_json(path, {**vars(self), "unfinished": sorted(self.unfinished)})
         os.environ[run.HANDED_DOWN] = str(path)
         return path
 

@@ -153,6 +153,11 @@ def canvas(experiment: Experiment, run: Run, method: str) -> str:
     )
 
 
+def inference(experiment: Experiment, run: Run) -> str:
+    """For the job that loads the model of a run; what is asked of it is handed over beside this."""
+    return _slice(**_passes(experiment, run, revisions.DECODING))
+
+
 def length_statistics(experiment: Experiment, run: Run) -> str:
     return _slice(
         **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
