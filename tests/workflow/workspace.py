@@ -140,7 +140,7 @@ class Workspace:
 class Retraining:
     """A training of the smallest demo's first run over its finished adapter, long enough to be killed on its way."""
 
-    over: ClassVar = {"training": {"max_steps": 400, "checkpoint_every": 2}}
+    over: ClassVar = {"training": {"max_steps": 80, "checkpoint_every": 4}}
     target = "results/smallest/en-zh/llada-tiny/seed1/adapter/adapter.json"
 
     def __init__(self, folder: Path) -> None:
@@ -162,7 +162,7 @@ class Retraining:
     def went_on(self) -> bool:
         """The new adapter is there, and its last job did not start from nothing."""
         steps = json.loads((self.adapter / "adapter.json").read_text())["steps"]
-        return steps == 400 and "continuing after step " in self.log.read_text()
+        return steps == 80 and "continuing after step " in self.log.read_text()
 
     def _contents(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.adapter.iterdir()}
