@@ -118,8 +118,13 @@ def backbone_folder(wildcards):
 
 def backbone_ready(wildcards):
     """The file that stands for the checkpoint; that of a downloaded one stays where it is when the checkpoint moves."""
-    made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
-    origin = paths.checkpoint_of(EXPERIMENT, wildcards.backbone)
+    return checkpoint_file(wildcards.backbone)
+
+
+@functools.cache  # for each of thousands of jobs, `expand` takes longer than all else here
+def checkpoint_file(backbone):
+    made_here = EXPERIMENT.backbones[backbone].pretraining
+    origin = paths.checkpoint_of(EXPERIMENT, backbone)
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
 
 
@@ -158,6 +163,11 @@ DOWNLOADED_COMETS = paths.downloaded_comets(EXPERIMENT)
 
 def comet_ready(wildcards):
     """What says that the metrics' checkpoints are there; a user's own ``.ckpt`` is no rule's output."""
+    return comet_files()
+
+
+@functools.cache
+def comet_files():
     trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
     return trained + expand(rules.fetch_comet.output, checkpoint=DOWNLOADED_COMETS)
 
