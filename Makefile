@@ -1,4 +1,4 @@
-# make demo | demo-full | test | lint | install | lock | clean
+# make demo | demo-full | test | nightly | lint | install | lock | clean
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV ?= .venv
@@ -10,7 +10,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full test lint lock clean
+.PHONY: install demo demo-full test nightly lint lock clean
 
 install: $(INSTALLED)
 
@@ -36,6 +36,10 @@ endef
 
 test: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --timeout 540
+
+# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores.
+nightly: install
+	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_ten_times.py
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install
