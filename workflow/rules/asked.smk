@@ -68,10 +68,17 @@ def settled(result):
     What is missing is not made for its own sake.
     """
     newest = max((os.path.getmtime(path) for need in result.needs for path in there(need)), default=0)
-    made = workflow.persistence.metadata(IOFile(result.paths[0])) if there(result) else None
-    same = made is None or not result.spec or repr(files.canonical(result.spec)) in (made.params or [])
+    same = not there(result) or not result.spec or made_alike(result)
     older = any(os.path.getmtime(path) < newest for path in there(result))
     return same and not older and all(map(settled, result.needs))
+
+
+def made_alike(result):
+    """Whether a result was made by its present params: Snakemake knows, else the record beside it."""
+    if made := workflow.persistence.metadata(IOFile(result.paths[0])):
+        return repr(files.canonical(result.spec)) in (made.params or [])
+    record = record_beside(result.paths[0])
+    return record is None or record.matches(result.spec)
 
 
 def there(result):

@@ -62,10 +62,10 @@ def compare_with_records_beside_results():
     known, changed = PersistenceBase.has_metadata, PersistenceBase.params_changed
 
     def has_metadata(persistence, job):
-        return known(persistence, job) or record_beside(job) is not None
+        return known(persistence, job) or bool(job.output and record_beside(job.output[0]))
 
     def params_changed(persistence, job, file=None):
-        if known(persistence, job) or not (record := record_beside(job)):
+        if known(persistence, job) or not (record := record_beside(job.output[0])):
             return changed(persistence, job, file)
         now = next((param for param in job.params if isinstance(param, paths.ParamsFile)), None)
         if now is None or record.matches(now.text):
@@ -75,13 +75,13 @@ def compare_with_records_beside_results():
     PersistenceBase.has_metadata, PersistenceBase.params_changed = has_metadata, params_changed
 
 
-def record_beside(job):
-    """The record of a job's outputs; None without one."""
+def record_beside(path):
+    """The record of a job, by its first output; None without one."""
     try:
-        record = provenance.read_record(provenance.record_path(job.output[0])) if job.output else None
+        record = provenance.read_record(provenance.record_path(path))
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
-    return record if record and os.path.basename(job.output[0]) in record.outputs else None
+    return record if record and os.path.basename(path) in record.outputs else None
 
 
 if not getattr(Job, "keeps_outputs", False):  # once in a process, however many Snakefiles it reads
