@@ -9,7 +9,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
-from workspace import COMPARED, METHODS, ROOT, by_rule, jobs, loading, scoring
+from workspace import COMPARED, METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
 
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import Run
@@ -153,6 +153,36 @@ def named(record):
 
 def folder_of(record):
     return re.sub(STANDS_FOR_A_FOLDER, "", named(record))
+
+
+def test_all_by_force_loads_each_model_once(finished):
+    planned = by_rule(finished.planned("--forceall"))
+    assert (planned["inference"], planned["comet"]) == (len(RUNS), 2)
+    again = finished.planned("--forcerun", "decode", over={"device": "cuda"})
+    assert by_rule(again)["inference"] == len(RUNS)
+
+
+def test_without_a_store_each_job_loads_the_model_itself(paper):
+    planned = by_rule(paper.planned("results/tables/main.tex", over={"store": False}))
+    assert not planned.keys() & {"inference", "comet"}
+    text = paper.dry_run("-p", "results/tables/main.tex", over={"store": False, "device": "cuda"})
+    assert on_gpu(text) == {"train": 9, "canvas": 9, "decode": 27, "score": 27}  # Oracle and Ratio ask no model
+
+
+def test_shards_share_the_sentences_of_a_run_and_read_what_methods_are_fitted_to(paper):
+    over = {"decoding": {"shards": 2}, "matrix": {"methods": [*COMPARED, "cal"]}, "device": "cuda"}
+    text = paper.dry_run("-p", "results/tables/crossbb.tex", over=over)
+    assert on_gpu(text) == {"train": 27, "length_statistics": 27, "inference": 2 * 27, "comet": 3}
+    assert "--shard 1/2 --statistics results/en-zh/llada-8b/seed1/length_statistics.json" in text
+
+
+def test_one_cell_is_computed_alone(paper):
+    folder = "results/en-zh/llada-8b/seed1/wmt22/ev"
+    planned = paper.planned(f"{folder}/med-T32/scores.json")
+    run = {"en-zh.llada-8b.1"}
+    made = jobs(run, ["ev"], "wmt22") | {"corpus en-zh", "testset en-zh.wmt22", "train en-zh.llada-8b.1"}
+    fetched = {name for name in planned if name.startswith("fetch")}
+    assert planned.keys() == made | fetched
 
 
 def test_evs_ratios_of_one_direction(finished):

@@ -83,10 +83,11 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     assert all((tmp_path / target).is_file() for target in targets)
     assert submitted(cluster) == {
         ("train", "gpu", "gres:gpu:8"): 1,
-        ("canvas", "gpu", "gres:gpu:1"): 1,  # EV
-        ("canvas", "cpu", "N/A"): 2,  # Oracle and Ratio, by whatever name, load no model
-        ("decode", "gpu", "gres:gpu:1"): 1,
-        ("score", "gpu", "gres:gpu:1"): 1,
+        ("inference", "gpu", "gres:gpu:1"): 1,
+        ("canvas", "cpu", "N/A"): 3,
+        ("decode", "cpu", "N/A"): 1,
+        ("comet", "gpu", "gres:gpu:1"): 1,
+        ("score", "cpu", "N/A"): 1,
     }
 
 
@@ -103,7 +104,8 @@ def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, small
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
     assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
-    assert jobs == dict.fromkeys(("pretrain", "train_comet", "train", "canvas", "decode", "score", "table"), 1)
+    once = ("pretrain", "train_comet", "train", "inference", "canvas", "decode", "comet", "score", "table")
+    assert jobs == dict.fromkeys(once, 1)
 
 
 def test_a_killed_retraining_resumes_in_its_next_attempt_and_the_old_adapter_stays_until_then(cluster, smallest):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 
 import pytest
 import yaml
-from workspace import METHODS, ROOT, by_rule, jobs, loading, scoring
+from workspace import METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
 
 from entropy_valley.experiment import base_files, load_files, matrix
 
@@ -67,9 +66,7 @@ def test_the_papers_studies(paper):
 
 def test_no_other_job_of_the_papers_matrix_asks_for_a_gpu(paper):
     text = paper.dry_run("--printshellcmds", over={"device": "cuda"})
-    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
-    on_gpu = Counter(rule for rule, body in blocks if re.search(r"resources: .*gpu=[1-9]", body))
-    assert on_gpu.keys() == {"train", "inference", "generate", "latency", "comet"}
+    assert on_gpu(text).keys() == {"train", "inference", "generate", "latency", "comet"}
 
 
 STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}

@@ -175,11 +175,11 @@ def _wildcards(body: str) -> list[str]:
     return [".".join(value for name, value in pairs if name != "session")] if pairs else []
 
 
-def jobs(runs, methods=METHODS):
+def jobs(runs, methods=METHODS, testset="grammar"):
     """The jobs of these runs and methods, by the name that `planned` gives them."""
-    names = {f"{run}.grammar.{method}" for run in runs for method in methods}
+    names = {f"{run}.{testset}.{method}" for run in runs for method in methods}
     cells = {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
-    return cells | loading(runs) | scoring(runs)
+    return cells | loading(runs) | scoring(runs, testset)
 
 
 def loading(runs):
@@ -187,9 +187,15 @@ def loading(runs):
     return {f"inference {run}.0of1" for run in runs}
 
 
-def scoring(runs):
+def scoring(runs, testset="grammar"):
     """The jobs that load COMET for the directions of these runs."""
-    return {f"comet {run.split('.')[0]}.grammar" for run in runs}
+    return {f"comet {run.split('.')[0]}.{testset}" for run in runs}
+
+
+def on_gpu(text):
+    """How many jobs of each rule ask for a GPU, from what a dry run prints of each job."""
+    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
+    return Counter(rule for rule, body in blocks if re.search(r"resources: .*gpu=[1-9]", body))
 
 
 def by_rule(planned):

@@ -70,7 +70,13 @@ def settled(result):
     newest = max((os.path.getmtime(path) for need in result.needs for path in there(need)), default=0)
     same = not there(result) or not result.spec or made_alike(result)
     older = any(os.path.getmtime(path) < newest for path in there(result))
-    return same and not older and all(map(settled, result.needs))
+    return same and not older and not forced(result) and all(map(settled, result.needs))
+
+
+def forced(result):
+    """Whether the command line asks for it to be made again, by its rule or by a file."""
+    given = workflow.dag_settings
+    return given.forceall or not given.forcerun.isdisjoint([result.rule, *result.paths])
 
 
 def made_alike(result):
