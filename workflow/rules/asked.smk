@@ -76,7 +76,8 @@ def settled(result):
 def forced(result):
     """Whether the command line asks for it to be made again, by its rule or by a file."""
     given = workflow.dag_settings
-    return given.forceall or not given.forcerun.isdisjoint([result.rule, *result.paths])
+    again = {*given.forcerun, *(given.targets if given.forcetargets else ())}
+    return given.forceall or not again.isdisjoint([result.rule, *result.paths])
 
 
 def made_alike(result):
