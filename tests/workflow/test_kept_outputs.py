@@ -84,6 +84,16 @@ def test_a_failed_job_leaves_the_old_result_and_is_planned_again(small):
     assert not small.plans("new")
 
 
+def test_where_nothing_has_changed_but_that_a_job_failed_nothing_is_planned(small):
+    assert small.run("new", "false")[0] == 1
+    assert not small.plans("old")
+
+
+def test_a_job_that_failed_after_writing_is_planned_again(small):
+    assert small.run("new", "echo half > out/first/facts.json && false")[0] == 1
+    assert small.plans("old") == {"first", "second"}
+
+
 def test_a_killed_job_leaves_the_old_result_and_runs_again(small):
     small.kill("new")
     assert small.result == "old"

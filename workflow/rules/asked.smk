@@ -74,7 +74,9 @@ def settled(result):
 
 
 def forced(result):
-    """Whether the command line asks for it to be made again, by its rule or by a file."""
+    """Whether it is made again because a job of it was killed, or because the command line names its rule or a file."""
+    if workflow.persistence._filter_incomplete_keys(result.paths):
+        return True
     given = workflow.dag_settings
     again = {*given.forcerun, *(given.targets if given.forcetargets else ())}
     return given.forceall or not again.isdisjoint([result.rule, *result.paths])

@@ -22,17 +22,26 @@ STANDS_FOR = {
 
 
 def keep_outputs():
-    """Let a failed job leave what a killed one leaves: its outputs as they were, marked as incomplete."""
+    """Let a failed job leave its outputs as they were. Those that it has begun to replace are marked as incomplete, as
+    a killed job's are."""
     finish = Job.postprocess
 
     async def postprocess(job, *arguments, error=False, **options):
         if error:
-            job.dag.workflow.persistence.started(job)
+            unmark_untouched(job, job.dag.workflow.persistence)
         else:
             await finish(job, *arguments, **options)
 
     Job.postprocess = postprocess
     FileBackupMixin.backup_output = lambda persistence, path: None
+
+
+def unmark_untouched(job, persistence):
+    """Snakemake marks all outputs of a job when it starts, and repeats a job with a mark, and all that follows it."""
+    for path in map(IOFile, job.output):
+        began = persistence._get_recorded_starttime(str(path))
+        if began and not (os.path.exists(path) and os.path.getmtime(path) >= began):
+            persistence._unmark_incomplete(str(path))
 
 
 def read_records_of_folders():
