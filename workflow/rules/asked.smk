@@ -47,18 +47,24 @@ def asked_files():
 
 
 @functools.cache
-def model_jobs():
-    """The jobs that read a model, by run; none without a store: then each loads the model for itself."""
-    return asked.model_jobs(EXPERIMENT, asked_files()) if EXPERIMENT.store else {}
+def asked_by_stamp():
+    """The results that are asked for of models and metrics, by the place that their stamps have in a session; none
+    without a store: then each job loads the model for itself."""
+    found = {}
+    for result in asked.behind(map(CHAIN.at, asked_files())) if EXPERIMENT.store else []:
+        for place in places_of(result):
+            found.setdefault(place, {})[result] = None  # looked up thousands of times
+    return found
 
 
-@functools.cache
-def scored_cells():
-    """The cells that are asked for, by direction and test set."""
-    cells = {}
-    for cell in asked.scored_cells(EXPERIMENT, asked_files()) if EXPERIMENT.store else []:
-        cells.setdefault((cell.run.direction, cell.testset), {})[cell] = None  # looked up thousands of times
-    return cells
+def places_of(result):
+    """Where in a session's folder the stamps are that a job waits for so that it loads nothing."""
+    of = result.wildcards
+    if result.rule == "score":
+        return [f"comet/{of['direction']}/{of['testset']}"]
+    if not asked.reads_model(CHAIN, result) or (SHARDS != [WHOLE] and "testset" not in of):
+        return []  # what has no test set is made before the shards, which read it
+    return [f"inference/{of['direction']}/{of['backbone']}/seed{of['seed']}.{shard}" for shard in SHARDS]
 
 
 @functools.cache
@@ -104,41 +110,33 @@ def finished(result):
 
 def unfinished():
     """The results that this run makes of what the models say, each by its first file."""
-    results = [job.result(CHAIN) for of_run in model_jobs().values() for job in of_run]
-    results += [CHAIN.scores(cell) for cells in scored_cells().values() for cell in cells]
+    results = dict.fromkeys(result for of_stamp in asked_by_stamp().values() for result in of_stamp)
     return [result.paths[0] for result in results if not finished(result)]
 
 
-@functools.cache
-def stamps_of(job):
-    """The stamps that a job waits for which reads a model; none where it is to load the model itself."""
-    alone = SHARDS != [WHOLE] and not job.testset  # made before the shards, which read it
-    if alone or job not in model_jobs().get(job.run, []) or finished(job.result(CHAIN)):
-        return []
-    folder = job.run.folder(f"{STAMPS}/{SESSION.id}/inference")
-    return [f"{folder}.{shard}" for shard in SHARDS]
-
-
-def inferred(rule):
-    """What a rule's jobs wait for, so that they need no model."""
+def stamps_of(output):
+    """What the jobs with such an output wait for, so that they need no model; those of a finished one for nothing."""
 
     def stamps(wildcards):
-        named = {key: wildcards.get(key, "") for key in ("testset", "method", "order")}
-        job = asked.ModelJob(rule, run_of(wildcards), **named, steps=int(wildcards.get("steps", 0)))
-        needed = rule != "canvas" or methods.canvas_needs_model(EXPERIMENT, job.method)
-        return [ancient(path) for path in stamps_of(job)] if needed else []
+        result = CHAIN.at(output.format(**dict(wildcards.items())))
+        waits = [place for place in places_of(result) if result in asked_by_stamp().get(place, ())]
+        return [] if finished(result) else [ancient(f"{STAMPS}/{SESSION.id}/{place}") for place in waits]
 
     return stamps
 
 
-def jobs_of_stamp(wildcards):
-    """The jobs that wait for a stamp of a run's model."""
-    stamp = f"{run_of(wildcards).folder(f'{STAMPS}/{SESSION.id}/inference')}.{wildcards.shard}"
-    return [job for job in model_jobs().get(run_of(wildcards), []) if stamp in stamps_of(job)]
+def results_of_stamp(place):
+    """The results whose jobs wait for a stamp."""
+    return [result for result in asked_by_stamp().get(place, ()) if not finished(result)]
+
+
+def results_of_shard(wildcards):
+    run = f"{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}"
+    return results_of_stamp(f"inference/{run}.{wildcards.shard}")
 
 
 def requests(wildcards):
-    return [asked.request(CHAIN, job) for job in jobs_of_stamp(wildcards)]
+    return [asked.request(result) for result in results_of_shard(wildcards)]
 
 
 def sentences(wildcards):
@@ -147,34 +145,17 @@ def sentences(wildcards):
     return list(dict.fromkeys(read))
 
 
-def of_methods(name, needs):
+def of_shards(rule):
     """A file of the run that shards read, if a method of theirs needs it; one job alone makes it for itself."""
 
     def path(wildcards):
-        methods_asked = {job.method for job in jobs_of_stamp(wildcards) if job.method and wildcards.shard != WHOLE}
-        needed = any(needs(EXPERIMENT, method) for method in methods_asked)
-        return f"{run_of(wildcards).folder(R)}/{name}" if needed else []
+        read = asked.behind(results_of_shard(wildcards)) if wildcards.shard != WHOLE else []
+        return next((result.paths[0] for result in read if result.rule == rule), [])
 
     return path
 
 
-@functools.cache
-def cell_stamps(cell):
-    """The stamp that the scores of a cell wait for; none where their job is to load the metrics itself."""
-    place = (cell.run.direction, cell.testset)
-    waits = cell in scored_cells().get(place, []) and not finished(CHAIN.scores(cell))
-    return [f"{STAMPS}/{SESSION.id}/comet/{'/'.join(place)}"] if waits else []
-
-
-def scored(wildcards):
-    """What the scores of a cell wait for, so that they need no COMET."""
-    cell = asked.cell_of(run_of(wildcards), wildcards.testset, wildcards.system)
-    return [ancient(path) for path in cell_stamps(cell)]
-
-
 def hypotheses_of_stamp(wildcards):
     """The hypotheses whose scores wait for a stamp."""
-    place = (wildcards.direction, wildcards.testset)
-    stamp = f"{STAMPS}/{SESSION.id}/comet/{'/'.join(place)}"
-    cells = [cell for cell in scored_cells().get(place, []) if stamp in cell_stamps(cell)]
-    return [CHAIN.hypotheses(cell).paths[0] for cell in cells]
+    place = f"comet/{wildcards.direction}/{wildcards.testset}"
+    return [asked.hypotheses(result) for result in results_of_stamp(place)]

@@ -5,7 +5,7 @@ rule length_statistics:
     """Read all-mask canvases of training pairs: what is usual for a checkpoint at a length. Only where a method asks."""
     input:
         **CHECKPOINT,
-        stamps=inferred("length_statistics"),
+        stamps=stamps_of(f"{RUN}/length_statistics.json"),
         corpus=rules.corpus.output.train,
     output:
         update(f"{RUN}/length_statistics.json"),
@@ -29,7 +29,7 @@ rule length_head:
     """Train a linear layer that predicts canvas lengths from prompt states. Only where a method asks."""
     input:
         **CHECKPOINT,
-        stamps=inferred("length_head"),
+        stamps=stamps_of(f"{RUN}/length_head.safetensors"),
         corpus=rules.corpus.output.train,
         dev=rules.corpus.output.dev,
     output:
@@ -56,7 +56,7 @@ rule sig_concentration:
     """Read each test sentence's all-mask canvas of the reference's length with and without its source. For a table."""
     input:
         **CHECKPOINT,
-        stamps=inferred("sig_concentration"),
+        stamps=stamps_of(f"{TESTED}/sig.jsonl"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/sig.jsonl"),
@@ -80,7 +80,7 @@ rule canvas:
     """Choose the canvas length of every test sentence; Oracle and Ratio load no model."""
     input:
         **METHOD_FILES,
-        stamps=inferred("canvas"),
+        stamps=stamps_of(f"{TESTED}/{{method}}/canvas.jsonl"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/{{method}}/canvas.jsonl"),
@@ -129,7 +129,7 @@ rule valley:
     """Read all-mask canvases around the reference's length and on a dense grid: a diagnostic that sees the reference."""
     input:
         **CHECKPOINT,
-        stamps=inferred("valley"),
+        stamps=stamps_of(f"{TESTED}/valley.json"),
         testset=rules.testset.output,
     output:
         update(f"{TESTED}/valley.json"),

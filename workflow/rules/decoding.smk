@@ -8,7 +8,7 @@ rule decode:
     """Translate the test set; canvases that any method has decoded before come from the store."""
     input:
         **CHECKPOINT,
-        stamps=inferred("decode"),
+        stamps=stamps_of(f"{CELL}/hypotheses.jsonl"),
         testset=rules.testset.output,
         canvas=rules.canvas.output,
     output:

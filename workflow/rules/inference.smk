@@ -6,8 +6,8 @@ rule inference:
     input:
         **CHECKPOINT,
         sentences=sentences,
-        statistics=of_methods("length_statistics.json", methods.needs_statistics),
-        length_head=of_methods("length_head.safetensors", methods.needs_length_head),
+        statistics=of_shards("length_statistics"),
+        length_head=of_shards("length_head"),
     output:
         temp(f"{STAMPS}/{{session}}/inference/{{direction}}/{{backbone}}/seed{{seed}}.{{shard}}"),
     log:

@@ -74,12 +74,12 @@ rule score:
     """Score the hypotheses of a cell by all metrics."""
     input:
         testset=rules.testset.output,
-        hypotheses=f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/hypotheses.jsonl",
+        hypotheses=f"{TESTED}/{{system}}/hypotheses.jsonl",
         comet=comet_ready,
-        stamps=scored,
+        stamps=stamps_of(f"{TESTED}/{{system}}/scores.jsonl"),
     output:
-        segments=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.jsonl"),
-        system=update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/{{testset}}/{{system}}/scores.json"),
+        segments=update(f"{TESTED}/{{system}}/scores.jsonl"),
+        system=update(f"{TESTED}/{{system}}/scores.json"),
     log:
         f"{R}/logs/score/{{direction}}.{{backbone}}.seed{{seed}}.{{testset}}.{{system}}.log",
     conda:

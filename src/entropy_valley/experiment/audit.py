@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, Finding, Findings
 from entropy_valley.experiment.matrix import Cell, all_cells
-from entropy_valley.experiment.result import Result
+from entropy_valley.experiment.result import Result, collect
 from entropy_valley.experiment.schema import Experiment
 
 
@@ -104,14 +104,6 @@ def _without_collector() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def collect(result: Result, into: dict[Result, None]) -> None:
-    """Add a result and all that it is made from."""
-    if result not in into:
-        for need in result.needs:
-            collect(need, into)
-        into[result] = None
 
 
 def _as_partner(found: Finding) -> Finding:

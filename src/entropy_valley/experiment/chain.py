@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from entropy_valley.experiment import paths
@@ -18,6 +20,14 @@ from entropy_valley.experiment.result import Result
 from entropy_valley.experiment.schema import Experiment
 
 DECODED = ("hypotheses.jsonl", "decoding.json")
+SCORED = ("scores.jsonl", "scores.json")
+# By rule: what length methods read of their run, and what tables and figures read of a run on a test set.
+FITTED = {
+    "length_statistics": ("length_statistics.json",),
+    "length_head": ("length_head.safetensors", "length_head.json"),
+}
+DIAGNOSTICS = {"valley": ("valley.json",), "sig_concentration": ("sig.jsonl",)}
+FILES_OF_CELL = dict.fromkeys(DECODED, "hypotheses") | dict.fromkeys(SCORED, "scores") | {"latency.json": "latency"}
 R = TypeVar("R")
 
 
@@ -49,9 +59,9 @@ class Chain:
         needs = (self.testset(run.direction, cell.testset), self.hypotheses(cell), *self.comet())
         of = {**_wildcards(run), "testset": cell.testset, "system": cell.system}
         log = self._log("score", *_parts(run), cell.testset, cell.system)
-        folder, files = cell.folder(self.root), ("scores.jsonl", "scores.json")
+        folder = cell.folder(self.root)
         shared = f"{self.root}/logs/comet/{run.direction}.{cell.testset}."
-        return Result("score", of, folder, files, log, spec, needs, True, shared)
+        return Result("score", of, folder, SCORED, log, spec, needs, True, shared)
 
     @once
     def hypotheses(self, cell: Cell) -> Result:
@@ -87,16 +97,15 @@ class Chain:
     def _fitted(self, run: Run, method: str) -> Iterator[Result]:
         """What a method reads of its run."""
         if methods.needs_statistics(self.experiment, method):
-            yield self.of_run("length_statistics", run, "length_statistics.json")
+            yield self._fit("length_statistics", run)
         if methods.needs_length_head(self.experiment, method):
-            yield self.of_run("length_head", run, "length_head.safetensors", "length_head.json")
+            yield self._fit("length_head", run)
 
     @once
-    def of_run(self, rule: str, run: Run, *files: str) -> Result:
-        """What methods read of their run: its length statistics, or its length head."""
+    def _fit(self, rule: str, run: Run) -> Result:
         spec, needs = self._params(getattr(jobs, rule), run), (*self._model(run), self.corpus(run.direction))
         folder, log = run.folder(self.root), self._log(rule, *_parts(run))
-        return Result(rule, _wildcards(run), folder, files, log, spec, needs, shared=self._inference(run))
+        return Result(rule, _wildcards(run), folder, FITTED[rule], log, spec, needs, shared=self._inference(run))
 
     def _read(self, run: Run, testset: str) -> tuple[Result, ...]:
         """What a job reads that runs a run's model on a test set."""
@@ -106,27 +115,37 @@ class Chain:
         adapted = not self.experiment.backbones[run.backbone].zero_shot
         return (self.adapter(run),) if adapted else (self.backbone(run.backbone),)
 
-    def beside(self, path: str) -> Result | None:
-        """What a table or figure reads beside the scores of cells; None for any other file."""
-        match path.removeprefix(f"{self.root}/").split("/"):
-            case [direction, backbone, seed, testset, ("valley.json" | "sig.jsonl") as name]:
-                rule = "valley" if name == "valley.json" else "sig_concentration"
-                return self.diagnostic(rule, Run(direction, backbone, int(seed[4:])), testset, name)
-            case [direction, backbone, seed, testset, method, system, "latency.json"]:
-                order, steps = system.rsplit("-T", 1)
-                run = Run(direction, backbone, int(seed[4:]))
-                return self._latency(Cell(run, testset, method, order, int(steps)))
+    def at(self, path: str) -> Result | None:
+        """The result of a run that a file belongs to; None for any other file."""
+        match os.path.relpath(path, self.root).split("/"):
+            case [direction, backbone, seed, *parts] if re.fullmatch(r"seed\d+", seed):
+                known = direction in self.experiment.directions and backbone in self.experiment.backbones
+                return self._of(Run(direction, backbone, int(seed[4:])), parts) if known else None
+        return None
+
+    def _of(self, run: Run, parts: Sequence[str]) -> Result | None:
+        """The result of a path within a run's folder."""
+        match parts:
+            case [name] if rule := _rule_of(name, FITTED):
+                return self._fit(rule, run)
+            case [testset, name] if rule := _rule_of(name, DIAGNOSTICS):
+                return self._diagnostic(rule, run, testset)
+            case [testset, method, "canvas.jsonl"]:
+                return self.canvas(run, testset, method)
+            case [testset, *system, name] if system and name in FILES_OF_CELL:
+                return getattr(self, FILES_OF_CELL[name])(Cell.named(run, testset, "/".join(system)))
         return None
 
     @once
-    def diagnostic(self, rule: str, run: Run, testset: str, name: str) -> Result:
-        """What is read of a model on a test set for a figure or a table: the valley, or the SIG."""
+    def _diagnostic(self, rule: str, run: Run, testset: str) -> Result:
         of, folder = {**_wildcards(run), "testset": testset}, f"{run.folder(self.root)}/{testset}"
         spec, log = self._params(getattr(jobs, rule), run), self._log(rule, *_parts(run), testset)
-        return Result(rule, of, folder, (name,), log, spec, self._read(run, testset), shared=self._inference(run))
+        needs, shared = self._read(run, testset), self._inference(run)
+        return Result(rule, of, folder, DIAGNOSTICS[rule], log, spec, needs, shared=shared)
 
     @once
-    def _latency(self, cell: Cell) -> Result:
+    def latency(self, cell: Cell) -> Result:
+        """How long a cell's method takes."""
         of, needs = _setting(cell), (*self._read(cell.run, cell.testset), *self._fitted(cell.run, cell.method))
         spec = self._params(jobs.latency, cell.run, cell.method, cell.order, cell.steps)
         return Result(
@@ -209,6 +228,10 @@ class Chain:
 
     def _log(self, rule: str, *parts: str) -> str:
         return f"{self.root}/logs/{rule}{'/' * bool(parts)}{'.'.join(parts)}.log"
+
+
+def _rule_of(name: str, files: Mapping[str, Sequence[str]]) -> str | None:
+    return next((rule for rule, names in files.items() if name in names), None)
 
 
 def _wildcards(run: Run) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
@@ -37,6 +38,13 @@ class Cell:
     method: str
     order: str = ""
     steps: int = 0
+
+    @classmethod
+    def named(cls, run: Run, testset: str, system: str) -> Self:
+        """The cell of a :attr:`system`: ``ev/med-T32``, ``beam4``."""
+        method, _, setting = system.partition("/")
+        order, _, steps = setting.rpartition("-T")
+        return cls(run, testset, method, order, int(steps or 0))
 
     @property
     def system(self) -> str:

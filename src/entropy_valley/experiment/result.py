@@ -41,3 +41,11 @@ class Result:
     def key(self) -> tuple[str, ...]:
         """Which job it is, in any config."""
         return (self.rule, *self.wildcards.values())
+
+
+def collect(result: Result, into: dict[Result, None]) -> None:
+    """Add a result after all that it is made from, each once."""
+    if result not in into:
+        for need in result.needs:
+            collect(need, into)
+        into[result] = None

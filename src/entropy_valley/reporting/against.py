@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.experiment import Experiment, plan
-from entropy_valley.experiment.audit import collect
 from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.matrix import all_cells
-from entropy_valley.experiment.result import RULES, Result
+from entropy_valley.experiment.result import RULES, Result, collect
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.changes import counted, said, shown
 
@@ -63,7 +62,7 @@ def jobs(experiment: Experiment) -> dict[Key, Result]:
         collect(chain.scores(cell), made)
     for path, report in reports.configured(experiment).items():
         cells = [chain.scores(cell) for cell in report.cells(experiment)]
-        beside = [one for one in map(chain.beside, report.inputs(experiment)) if one]
+        beside = [one for one in map(chain.at, report.inputs(experiment)) if one]
         collect(_report(experiment, path, report, (*cells, *dict.fromkeys(beside))), made)
     return {job.key: job for job in made}
 
