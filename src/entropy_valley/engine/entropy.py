@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import linear, pad
 
 from entropy_valley.backbone.last_layer import FULL_KERNEL
+from entropy_valley.engine.compiling import compiled
 
 # Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
 # head are read once for many rows; a GPU takes all entries in one product, which one fused kernel then reduces.
@@ -85,10 +86,9 @@ def logit_blocks(head: Any, states: torch.Tensor) -> Iterator[tuple[int, torch.T
         yield first, linear(states, weight, bias)
 
 
-@functools.cache
 def reduction(device: str) -> Callable[..., Part]:
     """:func:`_part`, on a GPU compiled into one kernel that reads the logits once."""
-    return torch.compile(_part, dynamic=True) if device == "cuda" else _part
+    return compiled(_part, device)
 
 
 def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
@@ -114,7 +114,8 @@ def _largest(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return logits.max(-1, keepdim=True)
     groups = logits.unflatten(1, (-1, _GROUP))
     group = groups.amax(-1).argmax(-1, keepdim=True)
-    best, place = groups.take_along_dim(group[..., None], 1).squeeze(1).max(-1, keepdim=True)
+    # Not take_along_dim: compiled, it makes another graph for each number of rows.
+    best, place = groups.gather(1, group[..., None].expand(-1, 1, _GROUP)).squeeze(1).max(-1, keepdim=True)
     return best, group * _GROUP + place
 
 

@@ -9,7 +9,6 @@ weighted with p, and that between the parts' two masses. Again no term cancels a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from entropy_valley.engine import entropy
+from entropy_valley.engine.compiling import compiled
 from entropy_valley.engine.entropy import SlotValues, slot_values
 
 _ROWS = 16
@@ -73,10 +73,9 @@ def _values(
     return (*entropy.finish(whole), sides.divergence.clamp(min=0))
 
 
-@functools.cache
 def _divergence(device: str) -> Callable[..., _Part]:
     """:func:`_part`, on a GPU compiled so that nothing of float64 lies beside the logits."""
-    return torch.compile(_part, dynamic=True) if device == "cuda" else _part_by_part
+    return _part_by_part if device == "cpu" else compiled(_part, device)
 
 
 def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Part:

@@ -1,0 +1,86 @@
+"""As far as a CPU can tell: what a GPU compiles is one graph, and where nothing can be compiled, all goes on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from entropy_valley.engine import compiling, entropy, sig
+
+MASK, EOS = 3, 2
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    torch._dynamo.reset()
+    remembered = compiling.can_compile, compiling.compiled
+    for function in remembered:
+        function.cache_clear()
+    yield
+    for function in remembered:
+        function.cache_clear()
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """The graphs that are compiled, by a backend that needs no compiler; options are inductor's alone."""
+    made, compile_ = [], torch.compile
+
+    def backend(graph, inputs):
+        made.append(graph)
+        return graph.forward
+
+    def counted(function, dynamic=None, options=None):
+        return compile_(function, dynamic=dynamic, backend=backend, fullgraph=True)
+
+    monkeypatch.setattr(torch, "compile", counted)
+    return made
+
+
+# The real vocabularies are multiples of 64, and are reduced by another branch than 1,000 is.
+@pytest.mark.parametrize("vocabulary", [1000, 1920])
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (entropy._part, lambda logits: (logits.clone(), 0, MASK, EOS)),
+        (sig._part, lambda logits: (logits.clone(), logits.flip(0), MASK)),
+    ],
+    ids=["entropy", "sig"],
+)
+@torch.inference_mode()
+def test_one_graph_serves_all_numbers_of_rows(function, given, vocabulary, graphs, monkeypatch):
+    monkeypatch.setattr(compiling, "can_compile", lambda device: True)
+    compiled = compiling.compiled(function, "cuda")
+    for rows in (*range(4, 14), 37, 65):
+        logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(rows))
+        for column, expected in zip(compiled(*given(logits)), function(*given(logits)), strict=True):
+            torch.testing.assert_close(column, expected)
+    assert len(graphs) == 1
+
+
+def test_inductor_knows_the_options():
+    known = torch._inductor.list_options()
+    assert set(compiling._STABLE) <= set(known)
+
+
+def test_without_a_compiler_a_warning_says_so_once(monkeypatch, capsys):
+    ones = torch.ones
+    monkeypatch.setattr(torch, "ones", lambda size, device: ones(size))
+
+    def broken(function, **options):
+        def run(*arguments):
+            raise RuntimeError("Failed to find C compiler.\nPlease specify via CC")
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", broken)
+    assert compiling.compiled(len, "cuda") is len
+    assert compiling.compiled(max, "cuda") is max
+    said = capsys.readouterr().err
+    assert said.count("warning: ") == 1
+    assert "RuntimeError: Failed to find C compiler." in said and "Python.h" in said
+
+
+def test_a_cpu_compiles_nothing(monkeypatch):
+    monkeypatch.setattr(torch, "compile", None)
+    assert compiling.compiled(len, "cpu") is len
