@@ -60,7 +60,7 @@ def asked_by_stamp():
 def places_of(result):
     """Where in a session's folder the stamps are that a job waits for so that it loads nothing."""
     of = result.wildcards
-    if result.rule == "score":
+    if "score" == result.rule:  # so turned around because of Snakemake's linter
         return [f"comet/{of['direction']}/{of['testset']}"]
     if not asked.reads_model(CHAIN, result) or (SHARDS != [WHOLE] and "testset" not in of):
         return []  # what has no test set is made before the shards, which read it
