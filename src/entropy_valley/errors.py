@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 
 class InputError(Exception):
@@ -15,7 +14,7 @@ class InputError(Exception):
         super().__init__(f"{place}: {problem}. {remedy}")
 
 
-def refusal(make: Callable[..., Any], *arguments: Any) -> str | None:
+def refusal(make: Callable[..., object], *arguments: object) -> str | None:
     """Problem and remedy of the InputError that ``make(*arguments)`` raises; None if it raises none."""
     try:
         make(*arguments)

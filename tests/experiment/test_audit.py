@@ -168,7 +168,9 @@ def test_a_job_that_did_the_work_of_many_cells_has_failed_once_for_all(small, ch
             Path(cell.folder("results/demo"), name).unlink()
     old, new = (f"results/demo/logs/inference/en-zh.llada-tiny.seed1.1of1.2026{day}-1.log" for day in (1101, 1102))
     files.write_text(old, "error: of an earlier session.\n")
+    files.write_text(old.replace(".log", ".1.log"), "error: of the first attempt.\n")
     files.write_text(new, "50 %\n")
+    files.write_text(new.replace(".log", ".1.log"), "error: of the first attempt.\n")
     assert of_state(small(), MISSING) == set(lost)
     files.write_text(new, "error: CUDA out of memory.\n")
     found = [one for one in Audit(small()).cells() if one.state == FAILED]

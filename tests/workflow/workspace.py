@@ -34,9 +34,14 @@ MIXED = {
     "valley": {"backbones": []},
 }
 
-# Stands for every `python workflow/scripts/X.py SPEC --option path …`: makes the paths that are not there yet.
-# Inputs always are; Snakemake touches the outputs of a job that it repeats.
+# Stands for every `python -m entropy_valley.launch … -- python workflow/scripts/X.py SPEC --option path …`: makes the
+# paths that are not there yet. Inputs always are; Snakemake touches the outputs of a job that it repeats.
 STUB = """#!/bin/bash
+if [ "$1" = -m ]; then
+  while [ "$1" != -- ]; do shift; done
+  [ "$2" = python ] || exec "${@:2}"
+  shift 2
+fi
 script=$(basename "$1" .py); shift 2
 for path in "$@"; do
   case "$path" in --out) folder=1; continue;; --*) folder=0; continue;; *=*) continue;; */*) ;; *) continue;; esac

@@ -23,5 +23,6 @@ rule adopt_adapter:
         folder=lambda w: paths.Unrecorded(f"--folder {shlex.quote(path)}" if (path := given_adapter(w).folder) else ""),
         work=lambda w: paths.Unrecorded(run_of(w).folder(f"{EXPERIMENT.models}/adapters")),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/adopt_adapter.py {params.spec:q} --backbone {params.backbone:q} {params.folder}"
-        " --work {params.work:q} --out {params.out:q} 2> >(tee {log:q} >&2)"
+        " --work {params.work:q} --out {params.out:q}"

@@ -18,8 +18,9 @@ rule fetch_backbone:
         folder=backbone_folder,
         own=lambda w: paths.Unrecorded("--own" if EXPERIMENT.backbones[w.backbone].folder else ""),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/fetch_backbone.py {params.spec:q} --folder {params.folder:q} {params.own}"
-        " --out {output:q} 2> >(tee {log:q} >&2)"
+        " --out {output:q}"
 
 
 rule pretrain:
@@ -41,7 +42,8 @@ rule pretrain:
         dev=lambda w, input: by_direction(w, input.dev),
         options=paths.Unrecorded(f"--checkpoint-every {EXPERIMENT.training.checkpoint_every}"),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
         f" --out {{params.out:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
         f" --logs {R}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
-        " {params.options} --threads {threads} 2> >(tee {log:q} >&2)"
+        " {params.options} --threads {threads}"

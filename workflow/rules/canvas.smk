@@ -21,8 +21,9 @@ rule length_statistics:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.length_statistics(EXPERIMENT, run_of(w))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/length_statistics.py {params.spec:q} --testset {input.corpus:q}"
-        f" --out {{output:q}} {STATISTICS_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f"{ON_GPU} "
+        "python workflow/scripts/length_statistics.py {params.spec:q} --testset {input.corpus:q}"
+        f" --out {{output:q}} {STATISTICS_OPTIONS}"
 
 
 rule length_head:
@@ -47,9 +48,10 @@ rule length_head:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.length_head(EXPERIMENT, run_of(w))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/length_head.py {params.spec:q} --testset {input.corpus:q} --dev {input.dev:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/length_head.py {params.spec:q} --testset {input.corpus:q} --dev {input.dev:q}"
         " --out {output.weights:q} --info {output.info:q}"
-        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" {MODEL_OPTIONS}"
 
 
 rule sig_concentration:
@@ -72,8 +74,9 @@ rule sig_concentration:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.sig_concentration(EXPERIMENT, run_of(w))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
-        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f"{ON_GPU} "
+        "python workflow/scripts/sig_concentration.py {params.spec:q} --testset {input.testset:q}"
+        f" --out {{output:q}} {MODEL_OPTIONS}"
 
 
 rule canvas:
@@ -97,9 +100,10 @@ rule canvas:
         **METHOD_PARAMS,
         spec=lambda w: params_file(jobs.canvas(EXPERIMENT, run_of(w), w.method)),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/canvas.py {params.spec:q} --testset {input.testset:q}"
         " {params.statistics} {params.length_head}"
-        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" --out {{output:q}} {MODEL_OPTIONS}"
 
 
 rule reassigned_canvas:
@@ -121,8 +125,9 @@ rule reassigned_canvas:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.canvas(EXPERIMENT, run_of(w), w.method)),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/reassigned_canvas.py {params.spec:q} --testset {input.testset:q}"
-        f" --of {{input.of:q}} --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f"HF_HUB_OFFLINE=1 {LAUNCH} "
+        "python workflow/scripts/reassigned_canvas.py {params.spec:q} --testset {input.testset:q}"
+        f" --of {{input.of:q}} --out {{output:q}} {MODEL_OPTIONS}"
 
 
 rule valley:
@@ -145,5 +150,6 @@ rule valley:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.valley(EXPERIMENT, run_of(w))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
-        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f"{ON_GPU} "
+        "python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
+        f" --out {{output:q}} {MODEL_OPTIONS}"

@@ -29,8 +29,9 @@ rule corpus:
         spec=lambda w: params_file(jobs.corpus(EXPERIMENT, w.direction)),
         both_ways=lambda w: paths.Unrecorded("--both-ways" * jobs.both_ways(EXPERIMENT, w.direction)),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/corpus.py {params.spec:q}"
-        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways} 2> >(tee {log:q} >&2)"
+        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways}"
 
 
 rule testset:
@@ -48,7 +49,7 @@ rule testset:
     params:
         spec=lambda w: params_file(jobs.testset(EXPERIMENT, w.direction, w.testset)),
     shell:
-        "python workflow/scripts/testset.py {params.spec:q} --out {output:q} 2> >(tee {log:q} >&2)"
+        f"{LAUNCH} python workflow/scripts/testset.py {{params.spec:q}} --out {{output:q}}"
 
 
 rule dev_as_testset:
@@ -62,4 +63,4 @@ rule dev_as_testset:
     conda:
         "../../envs/corpus.yaml"
     shell:
-        "cp {input:q} {output:q} 2> >(tee {log:q} >&2)"
+        f"{LAUNCH} cp {{input:q}} {{output:q}}"

@@ -26,9 +26,10 @@ rule decode:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.decoding(EXPERIMENT, run_of(w), w.order, int(w.steps))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/decode.py {params.spec:q} --testset {input.testset:q} --canvas {input.canvas:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"
-        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" {MODEL_OPTIONS}"
 
 
 rule latency:
@@ -54,8 +55,9 @@ rule latency:
         **METHOD_PARAMS | dict(options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store")),
         spec=lambda w: params_file(jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
-        f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f"{ON_GPU} "
+        "python workflow/scripts/latency.py {params.spec:q} --testset {input.testset:q} {params.statistics}"
+        f" {{params.length_head}} --out {{output:q}} {LATENCY_OPTIONS}"
 
 
 rule generate:
@@ -78,6 +80,7 @@ rule generate:
         **MODEL_PARAMS,
         spec=lambda w: params_file(jobs.generation(EXPERIMENT, run_of(w))),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/generate.py {params.spec:q} --testset {input.testset:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/generate.py {params.spec:q} --testset {input.testset:q}"
         " --out {output.hypotheses:q} --info {output.info:q}"
-        f" {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" {MODEL_OPTIONS}"

@@ -27,6 +27,7 @@ rule inference:
         statistics=lambda w, input: given("--statistics", input.statistics),
         length_head=lambda w, input: given("--length-head", input.length_head),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/inference.py {params.spec:q} --requests {params.requests:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/inference.py {params.spec:q} --requests {params.requests:q}"
         f" --shard {{params.shard}} {{params.statistics}} {{params.length_head}} --statistics-store {STATISTICS_STORE}"
-        f" --out {{output:q}} {MODEL_OPTIONS} 2> >(tee {{log:q}} >&2)"
+        f" --out {{output:q}} {MODEL_OPTIONS}"

@@ -20,8 +20,9 @@ rule table:
         params=lambda w: params_file(TABLES[w.table].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(TABLES[w.table].described(EXPERIMENT)),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q}"
 
 
 rule numbers:
@@ -41,7 +42,7 @@ rule numbers:
         params=lambda w: params_file(NUMBERS[w.numbers].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(NUMBERS[w.numbers].described(EXPERIMENT)),
     shell:
-        "python workflow/scripts/report.py {params.report} {params.params:q} --csv {output:q} 2> >(tee {log:q} >&2)"
+        f"{LAUNCH} python workflow/scripts/report.py {{params.report}} {{params.params:q}} --csv {{output:q}}"
 
 
 rule figure:
@@ -63,8 +64,9 @@ rule figure:
         params=lambda w: params_file(FIGURES[w.figure].params(EXPERIMENT)),
         caption=lambda w: paths.Unrecorded(FIGURES[w.figure].described(EXPERIMENT)),
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q} 2> >(tee {log:q} >&2)"
+        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q}"
 
 
 localrules:

@@ -19,8 +19,7 @@ rule fetch_comet:
         checkpoint=comet_repository,
         options=comet_options,
     shell:
-        "python workflow/scripts/fetch_comet.py {params.checkpoint:q} {params.options}"
-        " --out {output:q} 2> >(tee {log:q} >&2)"
+        f"{LAUNCH} python workflow/scripts/fetch_comet.py {{params.checkpoint:q}} {{params.options}} --out {{output:q}}"
 
 
 rule train_comet:
@@ -39,8 +38,9 @@ rule train_comet:
         spec=lambda w: params_file(jobs.comet_training(EXPERIMENT)),
         out=folder_of_output,
     shell:
+        f"{LAUNCH} "
         "python workflow/scripts/train_comet.py {params.spec:q} --corpus {input.train:q} --dev {input.dev:q}"
-        " --out {params.out:q} 2> >(tee {log:q} >&2)"
+        " --out {params.out:q}"
 
 
 rule comet:
@@ -64,10 +64,11 @@ rule comet:
         comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
         options=scoring_options,
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/comet_scores.py {params.spec:q} --testset {input.testset:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/comet_scores.py {params.spec:q} --testset {input.testset:q}"
         " --hypotheses {params.hypotheses:q} --comet {params.comet:q}"
         f" --store {R}/store/scoring/{{wildcards.direction}} --out {{output:q}} {{params.options}}"
-        " --threads {threads} 2> >(tee {log:q} >&2)"
+        " --threads {threads}"
 
 
 rule score:
@@ -91,8 +92,9 @@ rule score:
         comet=paths.Unrecorded(paths.comet_folder(EXPERIMENT)),
         options=scoring_options,
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
         " --segments {output.segments:q} --system {output.system:q}"
         " --comet {params.comet:q}"
         f" --store {R}/store/scoring/{{wildcards.direction}} {{params.options}}"
-        " --threads {threads} 2> >(tee {log:q} >&2)"
+        " --threads {threads}"

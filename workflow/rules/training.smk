@@ -24,8 +24,9 @@ rule train:
             + " --activation-checkpointing" * EXPERIMENT.training.activation_checkpointing
         ),
     shell:
-        "HF_HUB_OFFLINE=1 python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {params.out:q}"
+        f"{ON_GPU} "
+        "python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {params.out:q}"
         " --backbone {params.backbone:q} {params.options}"
         f" --work {R}/work/train/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
         f" --logs {R}/logs/tensorboard/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
-        " --threads {threads} 2> >(tee {log:q} >&2)"
+        " --threads {threads}"

@@ -70,7 +70,7 @@ class Findings:
         folder, _, beginning = result.shared.rpartition("/")
         if result.shared not in self._shared:
             names = [name for name in self._listed(folder) if name.startswith(beginning)] if beginning else []
-            last = max((name.split(".")[-2] for name in names), default="")
+            last = max((name.split(".")[-2] for name in names if not _of_attempt(name)), default="")
             rule = folder.rpartition("/")[2]
             of = ("direction", "testset") if rule == "comet" else ("direction", "backbone", "seed")
             wildcards = {name: result.wildcards[name] for name in of if result.shared}
@@ -152,6 +152,11 @@ class Findings:
         if folder not in self._folders:
             self._folders[folder] = _entries(folder)
         return self._folders[folder]
+
+
+def _of_attempt(log: str) -> bool:
+    """Whether a log is of an attempt that failed, see :mod:`launch`: ``x.1.log`` beside ``x.log``."""
+    return log.split(".")[-2].isdigit()
 
 
 def _record_name(result: Result) -> str:
