@@ -16,8 +16,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from entropy_valley.errors import InputError
 
 _PR_SET_PDEATHSIG = 1
-# The other ranks wait while rank 0 checks the adapter, which reads the backbone again. Torch's default timeouts (NCCL
-# 10 minutes, gloo 30) are too short to read an 8B checkpoint from a slow disk.
+# Ranks that have read the backbone wait for the others. Torch's default timeouts (NCCL 10 minutes, gloo 30) are too
+# short to read an 8B checkpoint from a slow disk.
 TIMEOUT = timedelta(hours=2)
 
 
@@ -74,22 +74,30 @@ def join(device: str, processes: int) -> int:
             "Ask for as many GPUs as `training.processes`, or lower it.",
         )
     os.environ["DS_ACCELERATOR"] = device
-    _form_group({"cpu": "gloo", "cuda": "nccl"}[device], processes)
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if processes == 1:
+        os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
+    _form_group({"cpu": "gloo", "cuda": "nccl"}[device], processes, _own_gpu() if device == "cuda" else None)
     if torch.distributed.get_world_size() != processes:
         raise RuntimeError(f"{torch.distributed.get_world_size()} processes joined, not {processes}")
     return torch.distributed.get_rank()
 
 
-def _form_group(backend: str, processes: int) -> None:
+def _own_gpu() -> torch.device:
+    """Make this process's GPU the current one, before NCCL or a tensor takes the first GPU in every process."""
+    gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(gpu)
+    return gpu
+
+
+def _form_group(backend: str, processes: int, gpu: torch.device | None) -> None:
+    """With ``gpu``, NCCL connects at once and on that GPU: a broken link shows before the load."""
     if processes == 1:
         # A store inside the process needs no port, so two jobs on one machine cannot collide.
-        os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
-        torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
+        alone = {"store": torch.distributed.HashStore(), "rank": 0, "world_size": 1}
+        torch.distributed.init_process_group(backend, device_id=gpu, **alone)
     else:
         _die_with_launcher()
-        torch.distributed.init_process_group(backend, timeout=TIMEOUT)
+        torch.distributed.init_process_group(backend, timeout=TIMEOUT, device_id=gpu)
 
 
 def _die_with_launcher() -> None:
