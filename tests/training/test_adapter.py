@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
+from entropy_valley.backbone import weights
 from entropy_valley.backbone.adapters import read_adapter
 from entropy_valley.backbone.checkpoint import write_manifest
 from entropy_valley.backbone.families import FAMILIES
@@ -89,17 +90,26 @@ def test_an_adapter_with_other_weights_is_not_finished(adapted, checkpoints, tmp
 
 def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path):
     backbone, model = adapted
-    save(backbone, model, checkpoints, tmp_path / "adapter")
-    merged = load(adapter=tmp_path / "adapter").model
     sequence = pack([[5, 6, backbone.mask_id, backbone.mask_id]])
     with torch.inference_mode():
-        torch.testing.assert_close(
-            hidden_states(merged, sequence), hidden_states(model.get_base_model(), sequence), atol=1e-4, rtol=1e-4
-        )
+        beside = hidden_states(model.get_base_model(), sequence)
+        save(backbone, model, checkpoints, tmp_path / "adapter")
+        merged = hidden_states(load(adapter=tmp_path / "adapter").model, sequence)
+    torch.testing.assert_close(merged, beside, atol=1e-4, rtol=1e-4)
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
     assert facts["adapter_digest"] == read_adapter(tmp_path / "adapter", backbone.family).digest
     assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in lora.trainable(model))
+
+
+def test_the_gate_merges_in_place(load, adapted, checkpoints, tmp_path, monkeypatch):
+    backbone, model = adapted
+    with monkeypatch.context() as patch:
+        patch.setattr(weights, "fill", lambda *_: pytest.fail("a backbone was loaded"))
+        save(backbone, model, checkpoints, tmp_path / "adapter")
+    merged = load(adapter=tmp_path / "adapter").model
+    with model.disable_adapter():
+        assert torch.equal(adapter.probe_logits(backbone.model, 1), adapter.probe_logits(merged, 1))
 
 
 def test_peft_reads_it(load, adapted, checkpoints, tmp_path):

@@ -10,10 +10,17 @@ from typing import Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import FACTS, facts, read_adapter, write_adapter
+from entropy_valley.backbone.adapters import (
+    FACTS,
+    facts,
+    merge_adapter,
+    read_adapter,
+    require_digest,
+    write_adapter,
+)
 from entropy_valley.backbone.checkpoint import facts as checkpoint_facts
 from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.loading import Backbone, load_backbone
+from entropy_valley.backbone.loading import Backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.backbone.peft_format import Adapter, from_peft
 from entropy_valley.errors import InputError
@@ -73,8 +80,8 @@ def save(
     """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``; check them.
 
     ``backbone`` is the adapted one and ``checkpoint`` its folder. ``more`` is added to ``adapter.json``; ``history``
-    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Raises AdapterError,
-    and writes no folder, if the adapter fails a check.
+    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Afterwards the weights
+    of ``backbone`` are the merged ones. Raises AdapterError, and writes no folder, if the adapter fails a check.
     """
     change = trained(adapted, backbone, checkpoint)
     with files.atomic_folder(folder) as new:
@@ -84,7 +91,7 @@ def save(
         files.write_text(new / LOSSES, history_csv(history))
         check_modules(change, lora.targets(backbone.model, backbone.family))
         check_values(change)
-        check_effect(adapted, backbone, checkpoint, new)
+        check_effect(adapted, backbone, new)
 
 
 def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
@@ -123,11 +130,15 @@ def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
     return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
 
 
-def check_effect(adapted: Any, backbone: Backbone, checkpoint: Path, folder: Path) -> None:
-    """Third check: loaded as decoding loads it, the adapter changes the logits."""
-    dtype = str(next(backbone.model.get_input_embeddings().parameters()).dtype).removeprefix("torch.")
+def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
+    """Third check: read from ``folder`` and merged as decoding merges it, the adapter changes the logits.
+
+    It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
+    """
+    written = require_digest(read_adapter(folder, backbone.family), facts(folder), folder)
     with adapted.disable_adapter():
-        before = probe_logits(adapted.get_base_model(), backbone.eos_id)
-    reloaded = load_backbone(checkpoint, backbone.family.name, device=str(backbone.device), dtype=dtype, adapter=folder)
-    if torch.equal(before, probe_logits(reloaded.model, backbone.eos_id)):
+        before = probe_logits(backbone.model, backbone.eos_id)
+        merge_adapter(backbone.model, written)
+        after = probe_logits(backbone.model, backbone.eos_id)
+    if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")
