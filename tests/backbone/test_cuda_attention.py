@@ -16,6 +16,8 @@ from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import Packed, Rows, hidden_states, pack
 from entropy_valley.engine import entropy
+from entropy_valley.engine import head as head_module
+from entropy_valley.engine.head import Head
 
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
 
@@ -56,7 +58,7 @@ def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
 def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch):
     """On tensors without data: the kernel's own checks of shapes, for every layer, and what the head makes of it."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: query.dtype == torch.bfloat16)
-    monkeypatch.setattr(entropy, "_BLOCK", {"cpu": entropy._BLOCK["cuda"]})
+    monkeypatch.setattr(head_module, "BLOCK", {"cpu": head_module.BLOCK["cuda"]})
     asked = []
     monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: asked.append(1) or varlen_attn(*given, **how))
     config = MODELS[name].config
@@ -65,7 +67,7 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
         model = empty.to_empty(device="cpu")
         ids, places = torch.zeros(1, 11, dtype=torch.long), torch.zeros(6, dtype=torch.long)
         states = hidden_states(model, Packed(ids, ids, (5, 3, 3)), Rows(places, COUNTS))
-        values = entropy.slot_values(model.lm_head, states, mask_id=3, eos_id=2)
+        values = entropy.slot_values(Head(model.lm_head), states, mask_id=3, eos_id=2)
     assert (states.dtype, states.shape) == (torch.bfloat16, (6, config.hidden_size))
     assert [len(column) for column in values] == [6] * 4
     assert [column.dtype for column in values] == [torch.int64, *[torch.float64] * 3]

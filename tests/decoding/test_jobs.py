@@ -280,3 +280,16 @@ def test_a_canvas_file_that_was_edited_is_refused(bench, no_model, capsys):
     with pytest.raises(SystemExit):
         bench.decode("ratio")
     assert "ratio.jsonl: not as the rule canvas wrote it" in capsys.readouterr().err
+
+
+def test_a_heads_precision_has_results_of_its_own(bench):
+    """A float32 head beside a bfloat16 model; results of before it stay those of the rounded one."""
+    bench.spec["precision"] = "bfloat16"
+    computed, decoders = [], []
+    for settings in ({}, {"head_precision": "float32"}):
+        bench.spec |= settings
+        bench.canvas("ev")
+        decoders.append(json.loads(bench.decode("ev")[1])["signature"]["decoder"])
+        computed.append([entry["computed"] for entry in bench.ledgers()[-2:]])
+    assert decoders[1] == f"{decoders[0]}|float32 head"
+    assert all(computed[0]) and all(computed[1])

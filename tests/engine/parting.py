@@ -12,6 +12,7 @@ from entropy_valley.backbone.packing import Rows, hidden_states, pack
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.entropy import slot_values
+from entropy_valley.engine.head import Head
 
 
 @torch.inference_mode()
@@ -46,7 +47,7 @@ def _by_engine(
     slots = [slot for slot, token in enumerate(tokens) if token == backbone.mask_id]
     rows = Rows(torch.tensor(slots) + len(prompt) - int(backbone.shifted), (len(slots),))
     states = hidden_states(backbone.model, pack([[*prompt, *tokens]], backbone.device), rows)
-    values = slot_values(backbone.model.lm_head, states, backbone.mask_id, backbone.eos_id)
+    values = slot_values(Head(backbone.model.lm_head, backbone.float32_head), states, backbone.mask_id, backbone.eos_id)
     entropies, best = (dict(zip(slots, column.tolist(), strict=True)) for column in (values.entropy, values.token))
     return entropies, best
 

@@ -11,17 +11,25 @@ from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import Packed, Rows, hidden_states
 from entropy_valley.engine import entropy
+from entropy_valley.engine import head as head_module
 from entropy_valley.engine.engine import BUDGET
+from entropy_valley.engine.head import Head
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}
 GPU = 24e9
 
 
+def product(states, weight, bias):
+    """What a GPU holds of the head's product: its float32 result, and no float32 weights."""
+    return states.new_empty(len(states), len(weight), dtype=torch.float32)
+
+
 def peak(budget, monkeypatch):
     """Bytes of weights and everything else that one pass of all-mask canvases (40 tokens, 16 of them masked) holds."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
-    monkeypatch.setitem(entropy._BLOCK, "cpu", entropy._BLOCK["cuda"])
+    monkeypatch.setitem(head_module.BLOCK, "cpu", head_module.BLOCK["cuda"])
+    monkeypatch.setattr(head_module, "float32_product", product)
     count = budget // 40
     empty = empty_model(LLADA, CONFIG, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
@@ -32,7 +40,7 @@ def peak(budget, monkeypatch):
             ids = torch.zeros(1, 40 * count, dtype=torch.long)
             rows = Rows(torch.zeros(16 * count, dtype=torch.long), (16,) * count)
             states = hidden_states(model, Packed(ids, ids, (40,) * count), rows)
-            entropy.slot_values(model.lm_head, states, mask_id=126336, eos_id=126081)
+            entropy.slot_values(Head(model.lm_head, float32=True), states, mask_id=126336, eos_id=126081)
     (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return snapshot["Total"]
 

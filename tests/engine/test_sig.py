@@ -7,8 +7,10 @@ import math
 import pytest
 import torch
 
-from entropy_valley.engine import entropy, sig
+from entropy_valley.engine import head as head_module
+from entropy_valley.engine import sig
 from entropy_valley.engine.entropy import slot_values
+from entropy_valley.engine.head import Head
 from entropy_valley.engine.sig import sourced_values
 
 MASK, EOS = 7, 2
@@ -18,7 +20,7 @@ MASK, EOS = 7, 2
 def block(request, monkeypatch):
     """The rows and vocabulary entries held at once: as they are, all, several of both, single ones."""
     if request.param:
-        monkeypatch.setitem(entropy._BLOCK, "cpu", request.param)
+        monkeypatch.setitem(head_module.BLOCK, "cpu", request.param)
 
 
 def logits_as_states(*rows):
@@ -32,7 +34,7 @@ def logits_as_states(*rows):
 def sig_of(own, other, backward=False):
     head, states, mask = logits_as_states(*own, *other)
     own, other = states.tensor_split(2)
-    return sourced_values(head, own, other, torch.ones(len(own), dtype=torch.bool), mask, 0, backward)[1]
+    return sourced_values(Head(head), own, other, torch.ones(len(own), dtype=torch.bool), mask, 0, backward)[1]
 
 
 def random_pair(scale, rows=50, vocabulary=100):
@@ -61,12 +63,12 @@ def test_by_hand(block):
 @torch.inference_mode()
 def test_it_is_the_divergence_of_two_float64_softmaxes(scale, block):
     head, own, other = random_pair(scale)
-    p, q = (torch.cat([part for _, part in entropy.logit_blocks(head, states)], 1).double() for states in (own, other))
+    p, q = (torch.cat([part for _, part in Head(head).blocks(states)], 1).double() for states in (own, other))
     p, q = (torch.cat([z[:, :MASK], z[:, MASK + 1 :]], 1).log_softmax(-1) for z in (p, q))
     for backward, (one, two) in enumerate([(p, q), (q, p)]):
-        values, found = sourced_values(head, own, other, every(own), MASK, EOS, bool(backward))
+        values, found = sourced_values(Head(head), own, other, every(own), MASK, EOS, bool(backward))
         torch.testing.assert_close(found, (one.exp() * (one - two)).sum(-1), rtol=1e-9, atol=1e-13)
-        assert all(map(torch.equal, values, slot_values(head, own, MASK, EOS)))
+        assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
 
 
 @torch.inference_mode()
@@ -90,21 +92,23 @@ def test_distributions_that_share_nothing_stay_finite(block):
 @torch.inference_mode()
 def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
     head, own, other = random_pair(2, rows=300)
-    monkeypatch.setitem(entropy._BLOCK, "cpu", (512, 30))
-    whole = sourced_values(head, own, other, every(own), MASK, EOS)[1]
-    alone = [sourced_values(head, own[[row]], other[[row]], every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)]
+    monkeypatch.setitem(head_module.BLOCK, "cpu", (512, 30))
+    whole = sourced_values(Head(head), own, other, every(own), MASK, EOS)[1]
+    alone = [
+        sourced_values(Head(head), own[[row]], other[[row]], every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)
+    ]
     assert torch.equal(whole[[0, 150, 299]], torch.cat(alone))
-    monkeypatch.setitem(entropy._BLOCK, "cpu", (4, 30))
-    assert torch.equal(whole, sourced_values(head, own, other, every(own), MASK, EOS)[1])
+    monkeypatch.setitem(head_module.BLOCK, "cpu", (4, 30))
+    assert torch.equal(whole, sourced_values(Head(head), own, other, every(own), MASK, EOS)[1])
 
 
 @torch.inference_mode()
 def test_rows_that_are_not_compared_have_values_and_no_sig():
     head, own, other = random_pair(2)
     paired = torch.arange(50) % 3 == 1
-    values, found = sourced_values(head, own, other[paired], paired, MASK, EOS)
-    assert all(map(torch.equal, values, slot_values(head, own, MASK, EOS)))
-    assert torch.equal(found[paired], sourced_values(head, own, other, every(own), MASK, EOS)[1][paired])
+    values, found = sourced_values(Head(head), own, other[paired], paired, MASK, EOS)
+    assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
+    assert torch.equal(found[paired], sourced_values(Head(head), own, other, every(own), MASK, EOS)[1][paired])
     assert found[~paired].isnan().all()
 
 

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from entropy_valley.engine import entropy
+from entropy_valley.engine import head as head_module
 from entropy_valley.engine.entropy import slot_values
+from entropy_valley.engine.head import Head
 
 
 def head_and_states(rows, vocabulary, scale, seed=0):
@@ -18,7 +20,7 @@ def head_and_states(rows, vocabulary, scale, seed=0):
 def block(request, monkeypatch):
     """The rows and vocabulary entries held at once: as they are, all, several of both, single ones."""
     if request.param:
-        monkeypatch.setitem(entropy._BLOCK, "cpu", request.param)
+        monkeypatch.setitem(head_module.BLOCK, "cpu", request.param)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1, 5, 30])
@@ -26,10 +28,10 @@ def block(request, monkeypatch):
 def test_they_are_those_of_a_float64_softmax_without_the_mask_token(scale, block):
     head, states = head_and_states(50, 300, scale)
     # Not head(states): a product of few columns rounds otherwise.
-    logits = torch.cat([part for _, part in entropy.logit_blocks(head, states)], 1).double()
+    logits = torch.cat([part for _, part in Head(head).blocks(states)], 1).double()
     logits[:, 7] = float("-inf")
     probability = logits.softmax(-1)
-    values = slot_values(head, states, mask_id=7, eos_id=2)
+    values = slot_values(Head(head), states, mask_id=7, eos_id=2)
     assert torch.equal(values.token, probability.argmax(-1))
     torch.testing.assert_close(values.entropy, torch.special.entr(probability).sum(-1), rtol=2e-5, atol=1e-12)
     torch.testing.assert_close(values.logprob.exp(), probability.max(-1).values, rtol=1e-6, atol=0)
@@ -41,7 +43,7 @@ def test_nearly_certain_slots_keep_their_order(block):
     head = torch.nn.Linear(1, 5, bias=False)
     head.weight.data = torch.tensor([[1.0], [0.0], [0.0], [0.0], [0.0]])
     gaps = torch.tensor([[22.0], [21.9], [18.0], [17.9]])  # 1 + e^-22 is 1 in float32
-    values = slot_values(head, gaps, mask_id=4, eos_id=2).entropy
+    values = slot_values(Head(head), gaps, mask_id=4, eos_id=2).entropy
     assert torch.equal(values.argsort(), torch.arange(4))
     assert (values.diff() > 0).all()
 
@@ -51,16 +53,16 @@ def test_the_mask_token_is_never_revealed(block):
     head, states = head_and_states(64, 20, 1)
     head.weight.data[3] *= 50
     assert (head(states).argmax(-1) == 3).any()
-    assert (slot_values(head, states, mask_id=3, eos_id=2).token != 3).all()
+    assert (slot_values(Head(head), states, mask_id=3, eos_id=2).token != 3).all()
 
 
 @torch.inference_mode()
 def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
     head, states = head_and_states(300, 500, 2)
-    whole = slot_values(head, states, mask_id=0, eos_id=2)
-    monkeypatch.setitem(entropy._BLOCK, "cpu", (4, 4096))
-    chunked = slot_values(head, states, mask_id=0, eos_id=2)
-    alone = [slot_values(head, states[row : row + 1], mask_id=0, eos_id=2) for row in (0, 150, 299)]
+    whole = slot_values(Head(head), states, mask_id=0, eos_id=2)
+    monkeypatch.setitem(head_module.BLOCK, "cpu", (4, 4096))
+    chunked = slot_values(Head(head), states, mask_id=0, eos_id=2)
+    alone = [slot_values(Head(head), states[row : row + 1], mask_id=0, eos_id=2) for row in (0, 150, 299)]
     for column in range(4):
         assert torch.equal(whole[column], chunked[column])
         assert torch.equal(whole[column][[0, 150, 299]], torch.cat([values[column] for values in alone]))
@@ -70,7 +72,7 @@ def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
 def test_equal_logits_give_the_lower_token(block):
     head = torch.nn.Linear(1, 300, bias=False)
     head.weight.data.zero_()
-    values = slot_values(head, torch.ones(5, 1), mask_id=0, eos_id=2)
+    values = slot_values(Head(head), torch.ones(5, 1), mask_id=0, eos_id=2)
     assert values.token.tolist() == [1] * 5
     torch.testing.assert_close(values.entropy, torch.full((5,), 299.0, dtype=torch.float64).log())
 
@@ -90,8 +92,8 @@ def test_a_bias_and_a_head_that_is_more_than_its_weights_count(block):
     head.bias = torch.nn.Parameter(torch.randn(300))
     wrapped = torch.nn.Sequential(head)
     wrapped.weight = head.weight
-    values, expected = slot_values(head, states, mask_id=7, eos_id=2), head(states)
+    values, expected = slot_values(Head(head), states, mask_id=7, eos_id=2), head(states)
     expected[:, 7] = float("-inf")
     assert torch.equal(values.token, expected.argmax(-1))
-    for column, other in zip(values, slot_values(wrapped, states, mask_id=7, eos_id=2), strict=True):
+    for column, other in zip(values, slot_values(Head(wrapped), states, mask_id=7, eos_id=2), strict=True):
         torch.testing.assert_close(column, other, rtol=1e-5, atol=0)

@@ -99,6 +99,21 @@ def test_how_adapters_are_run_goes_unsaid_where_it_is_usual():
     assert jobs.training(other, run) == jobs.training(PAPER, run)
 
 
+def test_the_precision_of_the_head_is_said_where_it_is_not_the_models():
+    run = matrix.Run("en-zh", "llada-8b", 1)
+
+    def spec(**settings):
+        experiment = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update=settings)})
+        return json.loads(jobs.canvas(experiment, run, "ev"))
+
+    rounded = spec(head_precision="backbone")
+    assert "head_precision" not in rounded  # as all results of before were made
+    assert spec() == rounded | {"head_precision": "float32"}
+    assert spec(precision="float32") == spec(precision="float32", head_precision="backbone")
+    assert spec(precision="float32") == rounded | {"precision": "float32"}
+    assert "head_precision" not in jobs.generation(PAPER, run)
+
+
 def test_an_adapter_is_valid_whatever_the_number_of_processes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = matrix.Run("en-zh", "llada-8b", 1)

@@ -6,7 +6,8 @@ from entropy_valley import files, run
 from entropy_valley.canvas.selection import to_choose
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.engine.job import Job, method_arguments
+from entropy_valley.engine.arguments import method_arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from entropy_valley import files, run
 from entropy_valley.decoding.autoregressive import Search, signature, summary, translate
-from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.arguments import arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from entropy_valley import files, run
 from entropy_valley.decoding.asked import Shard, read_asked
 from entropy_valley.decoding.inference import Inference
-from entropy_valley.engine.job import Job, add_method_files, model_arguments
+from entropy_valley.engine.arguments import add_method_files, model_arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.store import Store
 
 

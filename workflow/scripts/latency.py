@@ -10,7 +10,8 @@ from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding.decode_job import signature
 from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.engine.job import Job, method_arguments
+from entropy_valley.engine.arguments import method_arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from entropy_valley import files, run
 from entropy_valley.canvas.training_pairs import length_statistics
-from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.arguments import arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 
 

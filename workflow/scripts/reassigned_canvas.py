@@ -7,7 +7,8 @@ from pathlib import Path
 from entropy_valley import files, run
 from entropy_valley.canvas.reassignment import reassigned_rows
 from entropy_valley.decoding.decode_job import read_canvases
-from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.arguments import arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 
 

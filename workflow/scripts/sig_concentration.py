@@ -7,7 +7,8 @@ import statistics
 from entropy_valley import files, run
 from entropy_valley.analysis.sig_concentration import sig_concentration
 from entropy_valley.canvas.diagnostics import reference_places
-from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.arguments import arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 from entropy_valley.engine.probe import probe
 

@@ -9,7 +9,8 @@ from entropy_valley import files, run
 from entropy_valley.canvas import valley
 from entropy_valley.canvas.diagnostics import valley_places
 from entropy_valley.canvas.length_methods.ev import mean_entropy
-from entropy_valley.engine.job import Job, arguments
+from entropy_valley.engine.arguments import arguments
+from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
 from entropy_valley.engine.probe import probe
 

@@ -22,7 +22,8 @@ from entropy_valley.backbone.tokenizer import load_tokenizer
 class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
-    ``shifted``: the logits of slot i are read from row i - 1.
+    ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
+    computed in float32 from its last states.
     """
 
     family: Family
@@ -33,6 +34,7 @@ class Backbone:
     bos_id: int | None
     digest: str
     shifted: bool
+    float32_head: bool = True
 
     @property
     def device(self) -> torch.device:
@@ -53,12 +55,14 @@ def load_backbone(
     adapter: str | Path | None = None,
     merge: bool = True,
     shifted: bool | None = None,
+    float32_head: bool = True,
 ) -> Backbone:
     """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter: W + scaling · B A.
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's. Raises InputError for tensors that are missing, extra, truncated or of a wrong shape, for a config or
-    special tokens that do not fit the family, and for an adapter of another checkpoint or not a plain LoRA adapter.
+    the family's; ``float32_head`` is :class:`Backbone`'s. Raises InputError for tensors that are missing, extra,
+    truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an adapter of
+    another checkpoint or not a plain LoRA adapter.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -73,7 +77,7 @@ def load_backbone(
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
     _assert_attention(model.eval().requires_grad_(False), kind)
     shifted = kind.shifted if shifted is None else shifted
-    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted)
+    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head)
 
 
 def torch_dtype(name: str) -> torch.dtype:

@@ -2,12 +2,14 @@
 
 One sentence at a time, all T passes, the logits of every row. It shares with the engine neither attention, packing
 nor numerics: the stock forward runs with transformers' own eager attention under an explicit 4-D mask of zeros, and
-the softmax is a float64 one over the float32 logits (the protocol asks for float32 at least), so that the order it
+the softmax is a float64 one over the float32 logits (the protocol asks for float32 at least; with
+``float32_head`` also the LM head's product is in float32), so that the order it
 finds is the true one and not rounding's.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -75,5 +77,9 @@ def _logits(backbone: Backbone, tokens: Sequence[int]) -> torch.Tensor:
     count, model = len(tokens), backbone.model
     everything = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
     ids = torch.tensor([tokens], device=backbone.device)
+    given = {"input_ids": ids, "attention_mask": everything, "use_cache": False}
     with using_attention(model, EAGER):
-        return model(input_ids=ids, attention_mask=everything, use_cache=False).logits[0].float()
+        if model.dtype == torch.float32 or not backbone.float32_head:
+            return model(**given).logits[0].float()
+        states = model.model(**given).last_hidden_state[0]
+    return copy.deepcopy(model.lm_head).float()(states.float())

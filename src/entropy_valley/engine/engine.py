@@ -22,6 +22,7 @@ import torch
 from entropy_valley.backbone.packing import Rows, hidden_states
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
+from entropy_valley.engine.head import Head
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.order import needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded, Queue
@@ -44,6 +45,7 @@ class Engine:
     def __init__(self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None) -> None:
         self.backbone, self.ledger = backbone, ledger or Ledger()
         self.budget = budget or BUDGET[backbone.device.type]
+        self.head = Head(backbone.model.lm_head, backbone.float32_head)
 
     @torch.inference_mode()
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Decoded]]:
@@ -100,7 +102,7 @@ class Engine:
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
         rows = Rows(masked.places - int(backbone.shifted), masked.counts)
         states = hidden_states(backbone.model, whole.packed(), rows)
-        head, tokens, places = backbone.model.lm_head, (backbone.mask_id, backbone.eos_id), masked.places[:own]
+        head, tokens, places = self.head, (backbone.mask_id, backbone.eos_id), masked.places[:own]
         if any(wanted):
             paired = torch.tensor(wanted, device=backbone.device)[batch.canvas[places]]
             backward = getattr(order, "backward", False)

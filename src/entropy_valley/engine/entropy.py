@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch.nn.functional import linear, pad
 
-from entropy_valley.backbone.last_layer import FULL_KERNEL
 from entropy_valley.engine.compiling import compiled
 
-# Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
-# head are read once for many rows; a GPU takes all entries in one product, which one fused kernel then reduces.
-_BLOCK = {"cpu": (512, 4096), "cuda": (1024, 2**20)}
+if TYPE_CHECKING:
+    from entropy_valley.engine.head import Head
+
 _GROUP = 64
 
 
@@ -40,25 +37,18 @@ class Part(NamedTuple):
     eos: torch.Tensor
 
 
-def slot_values(head: Any, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
     """What ``head`` says of each row of ``states`` (rows, width), the mask token's logit being -inf.
 
     A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
     """
-    values = [_values(head, chunk, mask_id, eos_id) for chunk in chunks(states)]
+    values = [_values(head, chunk, mask_id, eos_id) for chunk in head.chunks(states)]
     return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
 
 
-def chunks(states: torch.Tensor) -> Sequence[torch.Tensor]:
-    """The rows whose logits are held at once; zeros fill the last up to what a product's full kernel needs."""
-    most, _ = _BLOCK[states.device.type]
-    states = pad(states, (0, 0, 0, max(0, FULL_KERNEL - states.shape[0])))
-    return states.tensor_split(-(-states.shape[0] // most))  # even: none falls below the full kernel
-
-
-def _values(head: Any, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+def _values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
     part = reduction(states.device.type)
-    parts = (part(block.float(), first, mask_id - first, eos_id - first) for first, block in logit_blocks(head, states))
+    parts = (part(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(states))
     return finish(functools.reduce(merge, parts))
 
 
@@ -72,18 +62,6 @@ def finish(whole: Part) -> SlotValues:
     surprise = torch.log1p(whole.others)
     entropy = surprise - whole.weighted / (1 + whole.others)
     return SlotValues(whole.token, entropy, -surprise, whole.eos.double() - whole.best - surprise)
-
-
-def logit_blocks(head: Any, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-    """(first vocabulary entry, logits) of each block; of a head that is more than its weights, all in one."""
-    if type(head) is not torch.nn.Linear:
-        yield 0, head(states)
-        return
-    _, entries = _BLOCK[states.device.type]
-    blocks = itertools.count(step=entries), head.weight.split(entries)
-    biases = itertools.repeat(None) if head.bias is None else head.bias.split(entries)
-    for first, weight, bias in zip(*blocks, biases, strict=False):
-        yield first, linear(states, weight, bias)
 
 
 def reduction(device: str) -> Callable[..., Part]:

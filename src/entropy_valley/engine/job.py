@@ -1,4 +1,4 @@
-"""What the jobs of a model share: their command line, the store, and a model that loads when it must."""
+"""What the jobs of a model share: the store, the ledger, and a model that loads when it must."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files, run
+from entropy_valley import files
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.identity import Identity, read_identity
 from entropy_valley.engine.ledger import Ledger
@@ -27,48 +27,11 @@ if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.engine import Engine
 
-UNMERGED = "adapter unmerged"  # in signatures and keys; what is usual goes unsaid
+UNMERGED, FLOAT32_HEAD = "adapter unmerged", "float32 head"  # in signatures and keys; what is usual goes unsaid
 ROW = ("id", "source", "target")  # what a row of a test set has
-_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter")  # of a spec: the model, and how it reads
+# Of a spec: the model, and how it reads.
+_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter", "head_precision")
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
-
-
-def model_arguments(description: str) -> argparse.ArgumentParser:
-    """The options of each job on a model; none but the spec and the files can change a number."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument("--backbone", type=Path, required=True, help="a checkpoint folder")
-    parser.add_argument("--adapter", type=Path, help="a LoRA adapter folder; without one, the bare backbone")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--store", type=Path, required=True, help="folder of finished work, shared between jobs")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the model")
-    parser.add_argument("--token-budget", type=int, help="most tokens in a forward pass")
-    return parser
-
-
-def arguments(description: str) -> argparse.ArgumentParser:
-    """As :func:`model_arguments`, and the test set; such a job may be told to take all from the store, or nothing."""
-    parser = model_arguments(description)
-    parser.add_argument("--testset", type=Path, required=True)
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--no-store", action="store_true", help="neither read nor write finished work")
-    where.add_argument(
-        "--from-store", action="store_true", help="load no model: a result that the store lacks is an error"
-    )
-    return parser
-
-
-def method_arguments(description: str) -> argparse.ArgumentParser:
-    """As :func:`arguments`, and the files of the run that some length methods use."""
-    return add_method_files(arguments(description))
-
-
-def add_method_files(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The options for the files of the run that some length methods use."""
-    parser.add_argument("--statistics", type=Path, help="length statistics of the run, for a method that uses them")
-    parser.add_argument("--length-head", type=Path, help="length head of the run, for a method that uses it")
-    return parser
 
 
 class Job:
@@ -92,6 +55,8 @@ class Job:
         self.numerics = f"{rows}|{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
         if options.adapter and not self.merge:
             self.numerics += f"|{UNMERGED}"
+        if float32_head(self.spec):
+            self.numerics += f"|{FLOAT32_HEAD}"
         self.token_budget: int | None = options.token_budget
         self._stored: bool = not getattr(options, "no_store", False)
         self.store = Store(options.store, enabled=self._stored)
@@ -152,7 +117,7 @@ class Job:
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
-            "decoder": "|".join(decoder if self.merge else (*decoder, UNMERGED)),
+            "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *[FLOAT32_HEAD] * float32_head(self.spec)]),
             "backbone_digest": self.identity.backbone_digest,
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],
@@ -216,6 +181,11 @@ class Job:
             )
 
 
+def float32_head(spec: dict[str, Any]) -> bool:
+    """Whether a spec asks for the LM head's logits in float32 beside a model of a lower precision."""
+    return spec.get("head_precision") == "float32"
+
+
 def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:
     prompt, names = identity.prompt, [row["id"] for row in rows]
     prompts = [prompt.encode(row["source"]) for row in rows]
@@ -245,4 +215,5 @@ class _Model:
             adapter=options.adapter,
             merge=spec.get("merge_adapter", True),
             shifted=spec["shifted"],
+            float32_head=float32_head(spec),
         )

@@ -10,7 +10,7 @@ weighted with p, and that between the parts' two masses. Again no term cancels a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.nn.functional import logsigmoid
@@ -18,6 +18,9 @@ from torch.nn.functional import logsigmoid
 from entropy_valley.engine import entropy
 from entropy_valley.engine.compiling import compiled
 from entropy_valley.engine.entropy import SlotValues, slot_values
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.head import Head
 
 _ROWS = 16
 
@@ -32,7 +35,7 @@ class _Part(NamedTuple):
 
 
 def sourced_values(
-    head: Any,
+    head: Head,
     states: torch.Tensor,
     sourceless: torch.Tensor,
     paired: torch.Tensor,
@@ -46,7 +49,7 @@ def sourced_values(
     their order. The SIG of the others is NaN. Bit-equal in any company, as :func:`slot_values` is, whose values these
     are.
     """
-    chunks = zip(*map(entropy.chunks, (states[paired], sourceless)), strict=True)
+    chunks = zip(*map(head.chunks, (states[paired], sourceless)), strict=True)
     pairs = [_values(head, own, other, mask_id, eos_id, backward) for own, other in chunks]
     *columns, sig = (torch.cat(column)[: len(sourceless)] for column in zip(*pairs, strict=True))
     if len(sourceless) == len(states):
@@ -58,14 +61,13 @@ def sourced_values(
 
 
 def _values(
-    head: Any, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
+    head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
 ) -> tuple[torch.Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
     divergence, reduction = _divergence(states.device.type), entropy.reduction(states.device.type)
     whole = sides = None
-    blocks = (entropy.logit_blocks(head, rows) for rows in (states, sourceless))
+    blocks = (head.blocks(rows) for rows in (states, sourceless))
     for (first, own), (_, other) in zip(*blocks, strict=True):
-        own, other = own.float(), other.float()
         between = divergence(*((other, own) if backward else (own, other)), mask_id - first)
         part = reduction(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
         whole = part if whole is None else entropy.merge(whole, part)

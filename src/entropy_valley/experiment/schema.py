@@ -156,6 +156,9 @@ class Decoding(Section):
     """Denoising."""
 
     precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
+    head_precision: Literal["float32", "backbone"] = Field(
+        "float32", description="of the LM head's logits: float32, or rounded to `precision`. With float32 both are one"
+    )
     schedule: Literal["llada"] = Field(
         "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
     )

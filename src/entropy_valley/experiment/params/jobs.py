@@ -215,7 +215,7 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
 
 def generation(experiment: Experiment, run: Run) -> str:
     settings = experiment.autoregressive.model_dump(exclude={"backbones"})
-    return _slice(**_passes(experiment, run, revisions.GENERATION), **settings)
+    return _slice(**_model_passes(experiment, run, revisions.GENERATION), **settings)
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
@@ -258,6 +258,12 @@ def shifted(experiment: Experiment, backbone: str) -> bool:
 
 
 def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
+    """As :func:`_model_passes`, of the engine's jobs; in a float32 model the LM head's precision says nothing."""
+    passes, head = _model_passes(experiment, run, revision), experiment.decoding.head_precision
+    return passes if head in ("backbone", passes["precision"]) else {**passes, "head_precision": head}
+
+
+def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
     """What every job has that runs a run's model; a merged adapter is left out so that old results stay valid."""
     settings = experiment.decoding
     adapter = {} if settings.merge_adapter else {"merge_adapter": False}
