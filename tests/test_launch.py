@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -9,10 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from entropy_valley import gpus
+from entropy_valley import gpus, run, usage
 
 EIGHT = "".join(f"GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i}{i}{i}{i}-beef)\n" for i in range(8))
 # Says which GPUs it sees, waits until the file of its only argument is there, and says that it has ended.
@@ -48,10 +50,11 @@ def start(tmp_path):
     """Launch ``python -c code arguments…`` with its log at ``x.log``; what still runs at the end is killed."""
     started = []
 
-    def run(code, *arguments, count=0, log=tmp_path / "logs/x.log", **options):
+    def run(code, *arguments, count=0, log=tmp_path / "logs/x.log", results=None, **options):
         command = [sys.executable, "-c", code, *map(str, arguments)]
+        table = [f"--results={results}"] if results else []
         process = subprocess.Popen(
-            [sys.executable, "-m", "entropy_valley.launch", f"--log={log}", f"--gpus={count}", "--", *command],
+            [sys.executable, "-m", "entropy_valley.launch", f"--log={log}", f"--gpus={count}", *table, "--", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -253,6 +256,34 @@ def test_the_parts_of_a_divided_gpu_are_gpus():
         ("MIG-c", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"),
         ("GPU-d", "NVIDIA A100-SXM4-40GB"),
     ]
+
+
+def test_each_attempt_adds_what_it_took_to_a_table(start, tmp_path):
+    hold = (
+        "import os, sys; x = bytearray(100_000_000); open(os.environ['ENTROPY_VALLEY_GPU_USE'], 'w').write('H100\\t77')"
+    )
+    for code in (f"{hold}; sys.exit(3)", "pass"):
+        start(code, count=0, results=tmp_path).communicate()
+    with open(tmp_path / "benchmarks/x.tsv", newline="") as file:
+        failed, done = csv.DictReader(file, delimiter="\t")
+    assert (failed["status"], failed["gpu"], failed["gpu_peak_mb"]) == ("3", "H100", "77")
+    assert (done["status"], done["gpu"], done["gpu_peak_mb"]) == ("0", "", "")
+    assert 100 < float(failed["max_rss_mb"]) < 200 and float(done["max_rss_mb"]) < 60
+    assert all(float(one["s"]) > 0 and float(one["cpu_s"]) > 0 for one in (failed, done))
+    assert [path.name for path in (tmp_path / "benchmarks").iterdir()] == ["x.tsv"]
+
+
+def test_a_script_leaves_what_it_took_of_a_gpu(tmp_path, monkeypatch, capsys):
+    cuda = SimpleNamespace(
+        is_initialized=lambda: True, get_device_name=lambda: "NVIDIA H100", max_memory_reserved=lambda: 17_900_000_000
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setenv(usage.HANDED_DOWN, str(tmp_path / "use"))
+    monkeypatch.delenv(run.HANDED_DOWN, raising=False)
+    with pytest.raises(ZeroDivisionError):
+        run.script(lambda: 1 / 0)  # what ran out of memory is what one wants to know
+    assert (tmp_path / "use").read_text() == "NVIDIA H100\t17900"
+    assert capsys.readouterr().err == "GPU: NVIDIA H100, at most 17900 MB\n"
 
 
 def test_it_starts_without_what_takes_long_to_load():

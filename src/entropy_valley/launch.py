@@ -1,4 +1,4 @@
-"""Start the command of a job: ``python -m entropy_valley.launch --log LOG [--gpus N] -- COMMAND …``.
+"""Start the command of a job: ``python -m entropy_valley.launch --log LOG [--gpus N] [--results R] -- COMMAND …``.
 
 - **Log.** What the command says on standard error goes to the terminal and into the log, to the last line. Each attempt
   has a log of its own: LOG is the newest, and those of attempts that failed stay beside it, as ``x.1.log`` for
@@ -6,6 +6,8 @@
 - **Signals** are passed on. The command and all that it has started end with this process, and this process ends with
   the one that has started it: a cancelled job leaves nothing behind.
 - **GPUs.** With ``--gpus`` the command sees as many free GPUs, see :mod:`entropy_valley.gpus`.
+- **What it took.** With ``--results`` each attempt adds a line to a table, see :mod:`entropy_valley.usage`. That of
+  ``R/logs/train/x.log`` is ``R/benchmarks/train/x.tsv``.
 
 The exit status is the command's, and 128 more than the number of a signal that ended it. Every job of the workflow
 starts with this file, so it imports next to nothing.
@@ -25,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from entropy_valley import errors, gpus
+from entropy_valley.usage import Usage
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
@@ -128,16 +131,27 @@ def _passing_on(commands: Sequence[Command]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def launch(command: Sequence[str], log: Log, count: int) -> int:
-    """Run a command with ``count`` GPUs; its exit status."""
+def launch(command: Sequence[str], log: Log, count: int, table: str | None) -> int:
+    """Run a command with ``count`` GPUs, and add what it took to a table; its exit status."""
     commands: list[Command] = []
     with _passing_on(commands), gpus.taken(count, os.environ, log.say) as (variables, locks):
-        os.environ.update(variables)
+        usage = Usage(table, count) if table else None
+        os.environ.update(variables | (usage.variables if usage else {}))
         commands.append(Command(command, locks))
         status = commands[0].wait(log)
+        if usage:
+            _write(usage, status, log)
     if status > 128 and status - 128 != signal.SIGINT:  # python itself says that the user has stopped it
         log.say(f"error: ended by {_named(status - 128)}")
     return status
+
+
+def _write(usage: Usage, status: int, log: Log) -> None:
+    """A full disk fails no job that has succeeded."""
+    try:
+        usage.write(status)
+    except OSError as error:
+        log.say(f"{error.filename}: {error.strerror}; what this job took is not kept")
 
 
 def _named(number: int) -> str:
@@ -151,12 +165,16 @@ def main() -> None:
     parser = ArgumentParser(prog="python -m entropy_valley.launch", description=__doc__.splitlines()[0])
     parser.add_argument("--log", required=True, help="the log of the newest attempt")
     parser.add_argument("--gpus", type=int, default=0, help="how many GPUs the command takes")
+    parser.add_argument("--results", help="the folder of logs/ and benchmarks/; without it nothing is measured")
     parser.add_argument("command", nargs=REMAINDER, help="-- and the command")
     options = parser.parse_args()
     _end_with_parent(signal.SIGTERM, os.getppid())
-    log = Log(options.log)
+    log, table = Log(options.log), None
+    if options.results:
+        name = os.path.relpath(options.log, f"{options.results}/logs")
+        table = f"{options.results}/benchmarks/{os.path.splitext(name)[0]}.tsv"
     try:
-        status = launch(options.command[options.command[:1] == ["--"] :], log, options.gpus)
+        status = launch(options.command[options.command[:1] == ["--"] :], log, options.gpus, table)
     except errors.InputError as error:
         log.say(f"error: {error}")
         status = 2

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files
+from entropy_valley import errors, files, usage
 from entropy_valley.errors import InputError
 
 HANDED_DOWN = "ENTROPY_VALLEY_RUN"  # the environment variable with the path of the description
@@ -64,6 +64,9 @@ def script(main: Callable[[], None]) -> None:
     def checked() -> None:
         if run := description():
             require_same_code(run["code"])
-        main()
+        try:
+            main()
+        finally:
+            usage.leave_gpu_use()
 
     errors.run(checked)

@@ -7,8 +7,9 @@ def one_of(names):
 
 
 # How a job's command is started: with its log, and with the GPUs that it takes. Models are downloaded before.
-LAUNCH = "python -m entropy_valley.launch --log {log:q} --"
-ON_GPU = "HF_HUB_OFFLINE=1 python -m entropy_valley.launch --log {log:q} --gpus {resources.gpu} --"
+_LAUNCH = f"python -m entropy_valley.launch --results {R} --log {{log:q}}"
+LAUNCH = f"{_LAUNCH} --"
+ON_GPU = f"HF_HUB_OFFLINE=1 {_LAUNCH} --gpus {{resources.gpu}} --"
 # The folders of a run, of what belongs to one of its test sets, and of a method's translations.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 TESTED = f"{RUN}/{{testset}}"
