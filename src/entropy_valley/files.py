@@ -50,24 +50,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("ENTROPY_VALLEY_CACHE", "~/.cache/entropy-valley")).expanduser()
 
 
-def remembered(paths: Sequence[Path], compute: Callable[[], Any]) -> Any:
-    """What ``compute`` says of files, as JSON; once a machine as long as their paths, sizes and times stay the same.
-
-    No job reads gigabytes only to hash them.
-    """
-    stats = [(path.resolve(), path.stat()) for path in paths]
-    stamps = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-    place = cache_folder() / "digests" / f"{digest(stamps)}.json"
-    if not place.exists():
-        write_json(place, compute())
-    return read_json(place)
-
-
-def remembered_digest(path: Path) -> str:
-    """:func:`file_digest`, computed once a machine."""
-    return remembered([path], lambda: {"digest": file_digest(path)})["digest"]
-
-
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""

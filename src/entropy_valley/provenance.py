@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
+from entropy_valley import digest_cache, files
 from entropy_valley.errors import InputError
 
 ENDING = ".made.json"
@@ -119,7 +119,8 @@ def made(
 
 
 def _contents(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(ENDING)]
+    kept_beside = (ENDING, digest_cache.ENDING)
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(kept_beside)]
 
 
 def _written(path: Path) -> dict[str, Any]:

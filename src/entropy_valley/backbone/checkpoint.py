@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance
+from entropy_valley import digest_cache, files, provenance
 from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
@@ -170,7 +170,7 @@ def _digests(folder: Path) -> dict[str, Any]:
         digests = {path.name: files.file_digest(path) for path in _content(folder)}
         return {"files": digests, "digest": files.digest(digests)}
 
-    return files.remembered(_content(folder), compute)
+    return digest_cache.remembered(_content(folder), compute)
 
 
 def _content(folder: Path) -> list[Path]:

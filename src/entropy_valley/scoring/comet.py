@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
-from entropy_valley import files
+from entropy_valley import digest_cache, files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_origin
@@ -70,7 +70,7 @@ class Comet(Section):
 
     @property
     def digest(self) -> str:
-        return files.remembered_digest(self._path)
+        return digest_cache.remembered_digest(self._path)
 
     @property
     def signature(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
+from entropy_valley import digest_cache, files
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
@@ -33,8 +33,8 @@ def folder_name(repository: str, revision: str | None = None) -> str:
 def digests(folder: Path, encoder: str) -> dict[str, str]:
     """Digests of a downloaded checkpoint and of its encoder's tokenizer and config; computed once a machine."""
     paths = sorted(path for pattern in ENCODER_FILES for path in (folder / encoder).glob(pattern))
-    read = files.remembered(paths, lambda: {path.name: files.file_digest(path) for path in paths})
-    return {"digest": files.remembered_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
+    read = digest_cache.remembered(paths, lambda: {path.name: files.file_digest(path) for path in paths})
+    return {"digest": digest_cache.remembered_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
 
 
 def check(folder: Path, repository: str, revision: str | None) -> None:
