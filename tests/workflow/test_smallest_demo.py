@@ -77,9 +77,15 @@ def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
     assert re.match(r"22 jobs: \d+ results asked for, \d+ shared", total), total
 
 
-def test_every_job_has_a_log(demo):
-    logs = [path for path in (demo.folder / "results/smallest/logs").rglob("*.log")]
+def test_every_job_has_a_log_and_a_line_of_what_it_took(demo):
+    results = demo.folder / "results/smallest"
+    logs = {path.relative_to(results / "logs").with_suffix("") for path in (results / "logs").rglob("*.log")}
     assert len(logs) == sum(demo.planned("--forceall").values()) - 1  # `all` does nothing
+    took = {path.relative_to(results / "benchmarks"): path for path in (results / "benchmarks").rglob("*")}
+    assert {name.with_suffix("") for name, path in took.items() if path.is_file()} == logs
+    with open(results / "benchmarks/train/en-zh.llada-tiny.seed1.tsv", newline="") as file:
+        (training,) = csv.DictReader(file, delimiter="\t")
+    assert training["status"] == "0" and float(training["s"]) > 0 and float(training["max_rss_mb"]) > 100
 
 
 def test_the_report_has_captions(demo):
@@ -163,4 +169,5 @@ def test_a_killed_retraining_resumes_and_the_old_adapter_stays_until_then(demo):
 def contents(folder):
     """Every result's bytes; logs, and what is written about the run and for it, are no results."""
     found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if name.parts[0] not in ("logs", "work", "params")}
+    of_runs = ("logs", "benchmarks", "work", "params")
+    return {name: path.read_bytes() for name, path in found.items() if name.parts[0] not in of_runs}

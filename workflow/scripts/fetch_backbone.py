@@ -16,7 +16,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--folder", type=Path, required=True, help="the folder of the checkpoint")
-    parser.add_argument("--own", action="store_true", help="the folder is the user's: of ours it gets a hidden file of digests")
+    parser.add_argument(
+        "--own", action="store_true", help="the folder is the user's: of ours it gets a hidden file of digests"
+    )
     parser.add_argument("--out", type=Path, required=True, help="its manifest")
     arguments = parser.parse_args()
     spec, folder = arguments.spec, arguments.folder
