@@ -28,7 +28,7 @@ def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_clust
     assert all(entry.keys() == {"runtime", "mem_mb"} for entry in profile["set-resources"].values())
 
 
-@pytest.mark.parametrize("name", ["default", "demo", "slurm"])
+@pytest.mark.parametrize("name", ["default", "demo", "local-gpu", "slurm"])
 def test_every_profile_runs_killed_jobs_again_and_leaves_code_to_the_revisions(name):
     profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text(encoding="utf-8"))
     assert profile["rerun-incomplete"] is True
@@ -38,6 +38,15 @@ def test_every_profile_runs_killed_jobs_again_and_leaves_code_to_the_revisions(n
 def test_the_page_on_clusters_names_every_rule_that_asks_for_a_gpu():
     page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
     assert [name for name in sorted(ON_GPU) if f"`{name}`" not in page] == []
+
+
+def test_every_command_starts_through_the_launcher_and_takes_the_gpus_that_its_rule_asks_for():
+    """A rule without a GPU has none to take, and Snakemake knows no such resource of it."""
+    for name, text in RULES.items():
+        if "shell:" in text:
+            command = text.partition("shell:\n")[2].strip()
+            assert command.startswith('f"{ON_GPU} ') == (name in ON_GPU), name
+            assert command.startswith(('f"{ON_GPU} ', 'f"{LAUNCH} ', 'f"HF_HUB_OFFLINE=1 {LAUNCH} ')), name
 
 
 def test_captions_are_there_and_used():

@@ -13,6 +13,7 @@ rule train:
     priority: 5
     conda:
         "../../envs/training.yaml"
+    threads: EXPERIMENT.training.processes
     resources:
         gpu=GPU * EXPERIMENT.training.processes,
     params:

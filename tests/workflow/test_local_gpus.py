@@ -1,0 +1,46 @@
+"""One machine with eight GPUs, by its profile: jobs run at once, each on GPUs of its own."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from workspace import STUB, Workspace
+
+from entropy_valley import gpus
+
+SMI = "#!/bin/bash\n" + "".join(f'echo "GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i})"\n' for i in range(8))
+# The launcher is the real one. A training notes its GPUs and waits until `all` have begun, or gives up.
+SLOW = f"""#!/bin/bash
+if [ "$1" = -m ]; then exec {sys.executable} "$@"; fi
+if [ "$1" = workflow/scripts/train.py ]; then
+  echo "$CUDA_VISIBLE_DEVICES" > seen/$$
+  for _ in $(seq 300); do [ "$(ls seen | wc -l)" -ge 4 ] && break; sleep 0.1; done
+fi
+{STUB.removeprefix("#!/bin/bash")}"""
+RUNS = [f"{direction}/llada-8b/seed{seed}" for direction in ("en-zh", "zh-en") for seed in (1, 2)]
+SMALL = {
+    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh", "zh-en"], "seeds": [1, 2]},
+    "training": {"processes": 2},
+    "instruct": {"backbones": []},
+    "autoregressive": {"backbones": []},
+    "tables": {"studies": []},
+}
+
+
+@pytest.mark.slow
+def test_trainings_of_two_processes_share_out_eight_gpus(tmp_path, monkeypatch):
+    for name in (gpus.VISIBLE, *gpus.SCHEDULERS):
+        monkeypatch.delenv(name, raising=False)
+    workspace = Workspace(tmp_path, "config.yaml", SMALL)
+    for name, text in (("python", SLOW), ("nvidia-smi", SMI)):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "seen").mkdir()
+    adapters = [f"results/{run}/adapter/adapter.json" for run in RUNS]
+    workspace.run("--workflow-profile", "local-gpu", *adapters, environment={gpus.LOCKS: str(tmp_path / "locks")})
+    seen = [path.read_text().strip().split(",") for path in (tmp_path / "seen").iterdir()]
+    assert [len(one) for one in seen] == [2] * 4
+    assert sorted(gpu for one in seen for gpu in one) == [f"GPU-{i}" for i in range(8)]
+    took = (tmp_path / "results/benchmarks/train/en-zh.llada-8b.seed1.tsv").read_text().splitlines()[-1].split("\t")
+    assert took[4] == "2"
