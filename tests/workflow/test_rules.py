@@ -20,12 +20,26 @@ ON_GPU = {name for name, text in RULES.items() if "gpu=" in text}
 LOADING = {name for name in ON_GPU if "gpu=GPU" in RULES[name]}  # the others read the store, if there is one
 
 
+SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8"))
+
+
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8"))
     assert {"train", "inference", "comet"} < LOADING < ON_GPU
-    assert profile["set-threads"].keys() == LOADING
-    assert profile["set-resources"].keys() == ON_GPU
-    assert all(entry.keys() == {"runtime", "mem_mb"} for entry in profile["set-resources"].values())
+    assert SLURM["set-threads"].keys() == LOADING
+    assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in LOADING)
+    named = {*SLURM["set-resources"], *SLURM["groups"], *SLURM["preemptible-rules"]}
+    assert named <= RULES.keys()
+
+
+def test_no_attempt_requests_more_time_and_its_memory_has_a_bound():
+    """So that all attempts of a job find the same partition."""
+    requested = [SLURM["default-resources"], *SLURM["set-resources"].values()]
+    assert all(isinstance(one["runtime"], int) and one["runtime"] <= 720 for one in requested)
+    for rule in SLURM["preemptible-rules"]:
+        assert SLURM["set-resources"][rule]["runtime"] <= 240
+    memory = [one["mem_mb"] for one in requested if "mem_mb" in one]
+    for first, second, tenth in ([eval(text, {"attempt": at}) for at in (1, 2, 10)] for text in memory):
+        assert first < second == tenth
 
 
 @pytest.mark.parametrize("name", ["default", "demo", "local-gpu", "slurm"])

@@ -84,10 +84,9 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     assert submitted(cluster) == {
         ("train", "gpu", "gres:gpu:8"): 1,
         ("inference", "gpu", "gres:gpu:1"): 1,
-        ("canvas", "cpu", "N/A"): 3,
-        ("decode", "cpu", "N/A"): 1,
+        ("cells.en-zh.llada-8b.seed1_canvas_decode", "cpu", "N/A"): 1,
         ("comet", "gpu", "gres:gpu:1"): 1,
-        ("score", "cpu", "N/A"): 1,
+        ("scores.en-zh.wmt22_score", "cpu", "N/A"): 1,
     }
 
 
@@ -104,7 +103,8 @@ def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, small
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
     assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
-    once = ("pretrain", "train_comet", "train", "inference", "canvas", "decode", "comet", "score", "table")
+    groups = ("cells.en-zh.llada-tiny.seed1_canvas_decode", "scores.en-zh.grammar_score")
+    once = ("pretrain", "train_comet", "train", "inference", "comet", "table", *groups)
     assert jobs == dict.fromkeys(once, 1)
 
 
