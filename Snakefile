@@ -50,6 +50,7 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/log.smk"
 include: "workflow/rules/outputs.smk"
+include: "workflow/rules/preflight.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/asked.smk"
 include: "workflow/rules/corpus.smk"
@@ -63,6 +64,7 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
+    slurm_preflight()
     SESSION.asked(targets(), unfinished()).write(f"{R}/work/runs")
 
 
