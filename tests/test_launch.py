@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from entropy_valley import gpus, run, usage
+from entropy_valley import gpus, launch, run, usage
 
 EIGHT = "".join(f"GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i}{i}{i}{i}-beef)\n" for i in range(8))
 # Says which GPUs it sees, waits until the file of its only argument is there, and says that it has ended.
@@ -105,6 +105,23 @@ def test_a_repeated_job_that_succeeds_leaves_one_log(start, tmp_path):
     for attempt in ("one", "two"):
         start(f"import sys; print('{attempt}', file=sys.stderr)").communicate()
     assert logs(tmp_path) == {"x.log": "two\n"}
+
+
+def test_a_file_system_without_links_has_the_newest_log(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "symlink", refuse)
+    log = launch.Log(str(tmp_path / "logs/x.log"))
+    log.say("one")
+    log.finished()
+    assert logs(tmp_path) == {"x.log": "one\n"}
+
+
+def test_no_such_command(tmp_path):
+    command = [sys.executable, "-m", "entropy_valley.launch", "--log", tmp_path / "logs/x.log", "--", "nowhere"]
+    assert subprocess.run(command, capture_output=True).returncode == 127
+    assert logs(tmp_path)["x.log"] == "error: nowhere: No such file or directory\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, 137)])

@@ -49,10 +49,17 @@ class Log:
             with contextlib.suppress(FileExistsError):
                 file = os.open(self.attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         self._sinks = [sys.stderr.fileno(), file]
-        # Snakemake removes LOG before each attempt. A link, so that only the name goes.
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
-        os.symlink(os.path.basename(self.attempt), path)
+        self._link()
+
+    def _link(self) -> None:
+        """Snakemake removes LOG before each attempt: a link, so that only the name goes."""
+        link = f"{self.attempt}.link"
+        try:
+            os.symlink(os.path.basename(self.attempt), link)
+            os.replace(link, self.path)
+        except OSError:  # a file system without links: failed attempts do not stay
+            os.replace(self.attempt, self.path)
+            self.attempt = self.path
 
     def write(self, content: bytes) -> None:
         """Write to both. One that cannot be written to any more (a full disk, a closed terminal) is left out."""
@@ -178,8 +185,8 @@ def main() -> None:
     except errors.InputError as error:
         log.say(f"error: {error}")
         status = 2
-    except FileNotFoundError as error:
-        log.say(f"error: {error.filename}: no such command")
+    except OSError as error:  # no such command, or no folder for locks
+        log.say(f"error: {error.filename}: {error.strerror}")
         status = 127
     if status == 0:
         log.finished()
