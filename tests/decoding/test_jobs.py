@@ -293,3 +293,17 @@ def test_a_heads_precision_has_results_of_its_own(bench):
         computed.append([entry["computed"] for entry in bench.ledgers()[-2:]])
     assert decoders[1] == f"{decoders[0]}|float32 head"
     assert all(computed[0]) and all(computed[1])
+
+
+def test_padded_passes_have_results_of_their_own(bench):
+    """They are asked for on a CPU, by which no text changes; the padding is in the ledger."""
+    before = bench.canvas("ev"), bench.decode("ev")[0]
+    bench.spec["batch_invariant"] = True
+    assert (bench.canvas("ev", out="padded"), bench.decode("ev", out="padded")[0]) == before
+    plain, padded = bench.ledgers()[:2], bench.ledgers()[2:]
+    for one, other in zip(plain, padded, strict=True):
+        assert one["computed"] == other["computed"] > 0
+        assert one["padded"] == 0 < other["padded"] and one["tokens"] == other["tokens"]
+        assert other["tokens"] + other["padded"] == 1024 * other["passes"]
+    bench.decode("ev", "--token-budget", 400, out="smaller")  # other shapes: another name in the store
+    assert bench.ledgers()[-1]["computed"] == padded[1]["computed"]

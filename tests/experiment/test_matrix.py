@@ -114,6 +114,17 @@ def test_the_precision_of_the_head_is_said_where_it_is_not_the_models():
     assert "head_precision" not in jobs.generation(PAPER, run)
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_padded_passes_are_said_where_the_config_says_them(value):
+    """``auto`` says nothing: the device decides, and no result is repeated because of a device."""
+    run = matrix.Run("en-zh", "llada-8b", 1)
+    said = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update={"batch_invariant": value})})
+    usual = json.loads(jobs.canvas(PAPER, run, "ev"))
+    assert "batch_invariant" not in usual
+    assert json.loads(jobs.canvas(said, run, "ev")) == usual | {"batch_invariant": value}
+    assert jobs.generation(said, run) == jobs.generation(PAPER, run)
+
+
 def test_an_adapter_is_valid_whatever_the_number_of_processes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = matrix.Run("en-zh", "llada-8b", 1)

@@ -30,7 +30,7 @@ def results(tmp_path):
     )
     job(tmp_path, RUN, "canvas", asked=0, computed=0, passes=0, tokens=0, rows=0)
     for computed in (200, 0):
-        job(tmp_path, RUN, "decode", asked=300, computed=computed)
+        job(tmp_path, RUN, "decode", asked=300, computed=computed, padded=computed // 10)
     job(tmp_path, OTHER, "decode", asked=300, computed=270)
     job(tmp_path, LEFT, "generate", asked=300, computed=300, loads=1)
     for method, slots in (("ev", 1000), ("ratio", 900)):
@@ -60,13 +60,13 @@ def test_the_command_prints_runs_kinds_and_the_total(results, capsys, monkeypatc
     cli.main()
     printed = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in printed]
-    assert ["canvas", "2", "1", "1,500", "100", "1,400", "70", "90,000", "20,000", "60.8", "–", "–"] in [
-        row[-12:] for row in rows
+    assert ["canvas", "2", "1", "1,500", "100", "1,400", "70", "90,000", "–", "20,000", "60.8", "–", "–"] in [
+        row[-13:] for row in rows
     ]
-    assert ["decode", "3", "0", "900", "430", "470", "3", "30", "15", "0.8", "640", "1,900"] in rows
+    assert ["decode", "3", "0", "900", "430", "470", "3", "30", "20", "15", "0.8", "640", "1,900"] in rows
     assert printed[-1] == (
-        "6 jobs: 2700 results asked for, 530 shared, 2170 computed in 74 passes of 90040 tokens, 20020 head rows; "
-        "models loaded: 2; 61.8 s. The methods, as the paper counts: 717 calls over 1900 slots"
+        "6 jobs: 2700 results asked for, 530 shared, 2170 computed in 74 passes of 90040 tokens and 20 of padding, "
+        "20020 head rows; models loaded: 2; 61.8 s. The methods, as the paper counts: 717 calls over 1900 slots"
     )
     with open(tmp_path / "a" / "l.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))

@@ -19,15 +19,21 @@ BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 @dataclass(frozen=True)
 class Segments:
-    """The sequences of a pass: sequence k has ``keys[k]`` rows; ``queries[k]`` of them attend."""
+    """The sequences of a pass: sequence k has ``keys[k]`` rows; ``queries[k]`` of them attend.
+
+    ``apart``: the attention of a sequence is computed in the same way whatever the others are.
+    """
 
     keys: tuple[int, ...]
     queries: tuple[int, ...]
+    apart: bool = False
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int, int]]:
-        """(sequences, queries of each, keys of each) of each run of equal neighbours."""
+        """(sequences, queries of each, keys of each) of each run of equal neighbours; ``apart``, of each sequence."""
         pairs = zip(self.queries, self.keys, strict=True)
+        if self.apart:
+            return [(1, *pair) for pair in pairs]
         return [(len(list(run)), *pair) for pair, run in itertools.groupby(pairs)]
 
     @functools.cached_property
@@ -85,6 +91,7 @@ def _by_kernel(
         scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),
         enable_gqa=query.shape[1] != key.shape[1],
+        num_splits=1 if segments.apart else None,
     )
 
 

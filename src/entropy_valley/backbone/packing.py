@@ -12,6 +12,8 @@ import torch
 from entropy_valley.backbone.attention import Segments
 from entropy_valley.backbone.last_layer import reads_rows
 
+_DUMMY = 256  # tokens of a dummy sequence, at most: the cost of attention grows with the square of its length
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -42,12 +44,35 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
     return Packed(torch.tensor([flat], device=device), torch.tensor([positions], device=device), lengths)
 
 
-def hidden_states(model: Any, packed: Packed, rows: Rows | None = None) -> torch.Tensor:
+def filled(packed: Packed, tokens: int) -> Packed:
+    """The same sequences, and behind them dummy ones up to ``tokens`` tokens, if there is room."""
+    size = packed.input_ids.shape[1]
+    dummies = [min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY)]
+    if not dummies:
+        return packed
+    other = pack([[0] * length for length in dummies], packed.input_ids.device)
+    ids, positions = (
+        torch.cat([getattr(one, name) for one in (packed, other)], 1) for name in ("input_ids", "position_ids")
+    )
+    return Packed(ids, positions, packed.lengths + other.lengths)
+
+
+def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:
     """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.loading`.
 
-    With ``rows``, only theirs: for the other rows the last layer computes only keys and values.
+    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. With ``fill``, the pass
+    has that many tokens, some of dummy sequences, all layers run on all of them, and no sequence's attention depends on
+    the others': a sequence's states are then independent of the others on a GPU too. Sequences of more tokens than
+    ``fill`` are not filled up.
     """
-    options = {"segments": Segments(packed.lengths, packed.lengths)}
+    if fill is not None:
+        states = _hidden_states(model, filled(packed, fill), apart=True)
+        return states[: packed.input_ids.shape[1]] if rows is None else states[rows.places]
+    return _hidden_states(model, packed, rows)
+
+
+def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: bool = False) -> torch.Tensor:
+    options = {"segments": Segments(packed.lengths, packed.lengths, apart)}
     spared = rows is not None and reads_rows(model)
     if spared:
         reading = None if rows.counts is None else Segments(packed.lengths, rows.counts)

@@ -6,6 +6,7 @@ backbone has none, and the mean of its final-norm states over the tokens of the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch.nn.functional import cross_entropy
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.engine import BUDGET
+from entropy_valley.engine.invariance import whole_sums
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
 
@@ -64,21 +66,27 @@ class LengthHead:
 
 @torch.no_grad()
 def mean_states(
-    backbone: Backbone, prompts: Sequence[Sequence[int]], ledger: Ledger | None = None, budget: int | None = None
+    backbone: Backbone,
+    prompts: Sequence[Sequence[int]],
+    ledger: Ledger | None = None,
+    budget: int | None = None,
+    fill: int | None = None,
 ) -> Iterator[tuple[int, torch.Tensor]]:
     """(place, mean of the final-norm states over its tokens, (width,) in float32) of each prompt, the longest first.
 
-    A prompt is a sequence by itself: no canvas, nothing of its neighbours. At most ``budget`` tokens a pass.
+    A prompt is a sequence by itself: no canvas, nothing of its neighbours. At most ``budget`` tokens a pass; with
+    ``fill`` each has that many, as the engine's.
     """
-    budget = budget or BUDGET[backbone.device.type]
+    budget = fill or budget or BUDGET[backbone.device.type]
     waiting = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
     while waiting:
         taken = max(1, budget // len(prompts[waiting[0]]))
         places, waiting = waiting[:taken], waiting[taken:]
         packed = pack([prompts[place] for place in places], backbone.device)
-        states = hidden_states(backbone.model, packed).float()
+        with whole_sums() if fill else contextlib.nullcontext():
+            states = hidden_states(backbone.model, packed, fill=fill).float()
         if ledger:
-            ledger.count(passes=1, tokens=len(states))
+            ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
         means = (part.mean(0) for part in states.split(packed.lengths))
         yield from zip(places, means, strict=True)
 
@@ -89,9 +97,10 @@ def predictions(
     prompts: Sequence[Sequence[int]],
     ledger: Ledger | None = None,
     budget: int | None = None,
+    fill: int | None = None,
 ) -> Iterator[tuple[int, dict[int, float]]]:
     """(place, likeliest canvas lengths with their log-probabilities) of each prompt, by :func:`mean_states`."""
-    for place, state in mean_states(backbone, prompts, ledger, budget):
+    for place, state in mean_states(backbone, prompts, ledger, budget, fill):
         yield place, head.likeliest(state, backbone.context - len(prompts[place]))
 
 

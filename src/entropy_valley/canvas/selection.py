@@ -133,7 +133,7 @@ def predict(job: Job, path: Path) -> list[dict[int, float]]:
         from entropy_valley.canvas.length_head import LengthHead, predictions
 
         head, prompts = LengthHead.read(path, job.backbone.device), [job.inputs.prompts[place] for place in missing]
-        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget):
+        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget, job.fill):
             yield missing[index], [[length, logprob] for length, logprob in found.items()]
 
     return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

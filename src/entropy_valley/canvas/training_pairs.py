@@ -115,7 +115,7 @@ def _states(job: Job, places: list[int]) -> torch.Tensor:
     prompts = [job.inputs.prompts[place] for place in places]
     states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
     with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for index, state in mean_states(job.backbone, prompts, job.ledger, job.token_budget):
+        for index, state in mean_states(job.backbone, prompts, job.ledger, job.token_budget, job.fill):
             states[index] = state
             bar.update()
     return states

@@ -59,7 +59,7 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
-    stage = ["beam", GENERATION, job.identity.digest, f"{job.numerics}|{LIBRARY}"]
+    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]
     keys = [
         files.digest([*stage, list(prompt), search.beams, search.length_penalty, limit])
         for prompt, limit in zip(job.inputs.prompts, limits, strict=True)

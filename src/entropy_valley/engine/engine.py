@@ -13,6 +13,7 @@ here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,13 @@ from entropy_valley.backbone.packing import Rows, hidden_states
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
 from entropy_valley.engine.head import Head
+from entropy_valley.engine.invariance import HEAD_ROWS, whole_sums
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.order import needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.engine.sig import sourced_values
+from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -39,13 +42,18 @@ BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says oth
 class Engine:
     """Runs canvases on a frozen backbone, at most ``budget`` tokens a pass (a longer canvas runs alone).
 
-    Where a device has no memory for a pass, the budget becomes half of what the pass had asked for.
+    Where a device has no memory for a pass, the budget becomes half of what the pass had asked for. With ``fill`` each
+    pass is padded to that many tokens, which is then the budget, so that no result depends on its company on a GPU (see
+    :mod:`.invariance`); a pass without memory is then an InputError.
     """
 
-    def __init__(self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None) -> None:
-        self.backbone, self.ledger = backbone, ledger or Ledger()
-        self.budget = budget or BUDGET[backbone.device.type]
-        self.head = Head(backbone.model.lm_head, backbone.float32_head)
+    def __init__(
+        self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None, fill: int | None = None
+    ) -> None:
+        self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
+        device = backbone.device.type
+        self.budget = fill or budget or BUDGET[device]
+        self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
     @torch.inference_mode()
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Decoded]]:
@@ -86,8 +94,13 @@ class Engine:
     def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
         try:
-            return self._read(batch, order)
+            with whole_sums() if self.fill else contextlib.nullcontext():
+                return self._read(batch, order)
         except torch.OutOfMemoryError:
+            if self.fill:
+                problem = f"the GPU has no memory for a pass padded to {self.fill} tokens"
+                remedy = "Set it to false, so that passes shrink, or use a GPU with more memory."
+                raise InputError("decoding.batch_invariant", problem, remedy) from None
             if len(batch) == 1:
                 raise
             self.budget = batch.cost // 2
@@ -101,7 +114,7 @@ class Engine:
         masked, own = whole.masked(), sum(batch.masks)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
         rows = Rows(masked.places - int(backbone.shifted), masked.counts)
-        states = hidden_states(backbone.model, whole.packed(), rows)
+        states = hidden_states(backbone.model, whole.packed(), rows, self.fill)
         head, tokens, places = self.head, (backbone.mask_id, backbone.eos_id), masked.places[:own]
         if any(wanted):
             paired = torch.tensor(wanted, device=backbone.device)[batch.canvas[places]]
@@ -109,7 +122,8 @@ class Engine:
             seen = sourced_values(head, states[:own], states[own:], paired, *tokens, backward=backward)
         else:
             seen = slot_values(head, states, *tokens), None
-        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked.places))
+        padded = max(0, (self.fill or 0) - whole.size)
+        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked.places), padded=padded)
         return Pass(places, *seen)
 
 

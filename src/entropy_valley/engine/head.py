@@ -24,14 +24,18 @@ class Head:
     """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer, or one with an adapter.
 
     With ``float32`` its logits are float32 where states and weights are bfloat16: sums of the same products, which are
-    not rounded to bfloat16 in the end.
+    not rounded to bfloat16 in the end. ``rows``: how many each product has, whatever is read;
+    None: as many as are read.
     """
 
     module: Any
     float32: bool = False
+    rows: int | None = None
 
     def chunks(self, states: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The rows whose logits are held at once; zeros fill the last up to what a product's full kernel needs."""
+        """The rows whose logits are held at once; zeros fill the last up to ``rows``, or to a full kernel's."""
+        if self.rows:
+            return pad(states, (0, 0, 0, -len(states) % self.rows)).split(self.rows)
         most, _ = BLOCK[states.device.type]
         states = pad(states, (0, 0, 0, max(0, FULL_KERNEL - states.shape[0])))
         return states.tensor_split(-(-states.shape[0] // most))  # even: none falls below the full kernel

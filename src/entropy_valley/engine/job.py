@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley import files
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.identity import Identity, read_identity
+from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 UNMERGED, FLOAT32_HEAD = "adapter unmerged", "float32 head"  # in signatures and keys; what is usual goes unsaid
 ROW = ("id", "source", "target")  # what a row of a test set has
 # Of a spec: the model, and how it reads.
-_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter", "head_precision")
+_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter", "head_precision", "batch_invariant")
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
@@ -52,12 +53,16 @@ class Job:
         self.merge: bool = self.spec.get("merge_adapter", True)
         # What a stored value depends on beside the checkpoint: the rows that are read, and how device and torch round.
         rows = "shifted" if self.spec["shifted"] else "unshifted"
-        self.numerics = f"{rows}|{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
+        self.model_numerics = f"{rows}|{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
         if options.adapter and not self.merge:
-            self.numerics += f"|{UNMERGED}"
+            self.model_numerics += f"|{UNMERGED}"
+        self.token_budget: int | None = options.token_budget
+        self.fill = padded_tokens(self.spec, options.device, options.token_budget)
+        self.numerics = self.model_numerics  # and how the engine computes
         if float32_head(self.spec):
             self.numerics += f"|{FLOAT32_HEAD}"
-        self.token_budget: int | None = options.token_budget
+        if self.fill:
+            self.numerics += f"|batch-invariant {self.fill}"
         self._stored: bool = not getattr(options, "no_store", False)
         self.store = Store(options.store, enabled=self._stored)
         self.ledger = Ledger()
@@ -107,7 +112,7 @@ class Job:
         """The exact decoder of canvases, on the model."""
         from entropy_valley.engine.engine import Engine
 
-        return Engine(self.backbone, self.ledger, self.token_budget)
+        return Engine(self.backbone, self.ledger, self.token_budget, self.fill)
 
     def runner(self, bar: str) -> Runner:
         """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""

@@ -10,7 +10,8 @@ class Ledger:
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
     ``asked`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
-    ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``loads`` are models loaded.
+    ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
+    sequences, which are in none of these; ``loads`` are models loaded.
     """
 
     asked: int = 0
@@ -18,6 +19,7 @@ class Ledger:
     passes: int = 0
     tokens: int = 0
     rows: int = 0
+    padded: int = 0
     loads: int = 0
 
     def count(self, **counts: int) -> None:
@@ -30,7 +32,9 @@ class Ledger:
 
     def text(self) -> str:
         """One line for the log."""
+        padding = f" and {self.padded} of padding" if self.padded else ""
         return (
             f"{self.asked} results asked for, {self.asked - self.computed} shared, {self.computed} computed "
-            f"in {self.passes} passes of {self.tokens} tokens, {self.rows} head rows; models loaded: {self.loads}"
+            f"in {self.passes} passes of {self.tokens} tokens{padding}, {self.rows} head rows; "
+            f"models loaded: {self.loads}"
         )

@@ -159,6 +159,9 @@ class Decoding(Section):
     head_precision: Literal["float32", "backbone"] = Field(
         "float32", description="of the LM head's logits: float32, or rounded to `precision`. With float32 both are one"
     )
+    batch_invariant: bool | Literal["auto"] = Field(
+        "auto", description="pad passes, so that no canvas depends on those beside it; auto: on GPUs. A CPU needs none"
+    )
     schedule: Literal["llada"] = Field(
         "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
     )

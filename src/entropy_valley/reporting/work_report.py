@@ -19,9 +19,11 @@ from entropy_valley.errors import InputError
 from entropy_valley.reporting import terminal
 
 _LEDGER = tuple(field.name for field in fields(Ledger))
+_REQUIRED = tuple(name for name in _LEDGER if name != "padded")  # older ledgers do not count it
 _METHODS = ("calls", "slots")
-COUNTS = ("jobs", "loads", "asked", "shared", "computed", "passes", "tokens", "rows", "seconds", *_METHODS)
-TITLES = ("jobs", "models loaded", "asked for", "shared", "computed", "passes", "tokens", "head rows", "seconds")
+COUNTS = ("jobs", "loads", "asked", "shared", "computed", "passes", "tokens", "padded", "rows", "seconds", *_METHODS)
+TITLES = ("jobs", "models loaded", "asked for", "shared", "computed")
+TITLES += ("passes", "tokens", "padding", "head rows", "seconds")
 # A canvas job makes its probes for the method that decodes: that one's count has them.
 METHODS_OWN = ("method's calls", "method's slots")
 
@@ -90,7 +92,7 @@ def _entry(path: Path) -> dict[str, Any]:
     entry = files.read_json(path)
     if isinstance(entry, dict):
         entry.setdefault("loads", 0)  # of before loads were counted
-    missing = [name for name in ("job", "seconds", *_LEDGER) if not isinstance(entry, dict) or name not in entry]
+    missing = [name for name in ("job", "seconds", *_REQUIRED) if not isinstance(entry, dict) or name not in entry]
     if missing:
         raise InputError(path, f"no {', '.join(missing)}", "This is no job's ledger: remove the file.")
     return {**entry, "jobs": 1, "shared": entry["asked"] - entry["computed"]}

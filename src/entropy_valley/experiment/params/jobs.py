@@ -258,9 +258,14 @@ def shifted(experiment: Experiment, backbone: str) -> bool:
 
 
 def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
-    """As :func:`_model_passes`, of the engine's jobs; in a float32 model the LM head's precision says nothing."""
-    passes, head = _model_passes(experiment, run, revision), experiment.decoding.head_precision
-    return passes if head in ("backbone", passes["precision"]) else {**passes, "head_precision": head}
+    """As :func:`_model_passes`, of the engine's jobs; what is usual is left out, also an LM head's precision that is
+    the model's."""
+    passes, settings = _model_passes(experiment, run, revision), experiment.decoding
+    if settings.head_precision not in ("backbone", settings.precision):
+        passes["head_precision"] = settings.head_precision
+    if settings.batch_invariant != "auto":
+        passes["batch_invariant"] = settings.batch_invariant
+    return passes
 
 
 def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""What keeps the result of a canvas independent of its company on a GPU: every pass and every product has one shape.
+
+On a GPU the shape of a product decides which kernel computes it, and so the order of its sums. Passes are padded to a
+fixed number of tokens by dummy sequences, the last layer runs on all rows, the LM head on chunks of a fixed number of
+rows, and no product splits its sums. On a CPU with one thread results are independent without all this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+# Tokens of a padded pass, unless a job says otherwise: enough to keep a GPU busy, and few in the nearly empty passes at
+# the end of a stream.
+TOKENS = {"cpu": 1024, "cuda": 4096}
+HEAD_ROWS = {"cpu": 64, "cuda": 256}  # rows of the LM head's products in such a pass
+
+
+def is_wanted(said: bool | str, device: str) -> bool:
+    """What ``decoding.batch_invariant`` means on a device; ``auto``: on GPUs."""
+    return device.startswith("cuda") if said == "auto" else bool(said)
+
+
+def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int | None:
+    """Tokens of each pass of a job that pads them; None: it pads none. ``budget`` is what its command line says."""
+    if not is_wanted(spec.get("batch_invariant", "auto"), device):
+        return None
+    return budget or TOKENS[device.partition(":")[0]]
+
+
+@contextlib.contextmanager
+def whole_sums() -> Iterator[None]:
+    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs."""
+    import torch
+
+    settings = torch.backends.cuda.matmul
+    name = "allow_bf16_reduced_precision_reduction"
+    before = getattr(settings, name), getattr(settings, f"{name}_split_k")
+    setattr(settings, name, (False, False))  # reduced precision, split-K
+    try:
+        yield
+    finally:
+        setattr(settings, name, before)
