@@ -25,7 +25,7 @@ def main() -> None:
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for add in (_add_audit, _add_schema, _add_show, _add_ledger, _add_export):
+    for add in (_add_audit, _add_check, _add_schema, _add_show, _add_ledger, _add_export):
         add(commands)
     arguments = parser.parse_args()
     arguments.command(arguments)
@@ -49,6 +49,19 @@ def _add_audit(commands: Any) -> None:
     )
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all cells are done")
     parser.set_defaults(command=_audit)
+
+
+def _add_check(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check", help="say whether the jobs of a config will run on this machine, and how fast"
+    )
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=CONFIGFILE)
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: `device` of the config")
+    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: `training.processes`")
+    parser.add_argument(
+        "--installation", nargs="?", const="", metavar="BUILD", help="look at torch, its build and the driver alone"
+    )
+    parser.set_defaults(command=_check)
 
 
 def _add_schema(commands: Any) -> None:
@@ -81,6 +94,17 @@ def _add_export(commands: Any) -> None:
     )
     parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
     parser.set_defaults(command=_export)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from entropy_valley.checking import checks, subject
+
+    if arguments.installation is not None:
+        checks.report(checks.installation(arguments.installation))
+        return
+    given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
+    experiment = load_files(_configs(arguments.configfile), reports.problems)
+    checks.report(checks.everything(subject.Subject(**{**subject.of(experiment), **given})))
 
 
 def _audit(arguments: argparse.Namespace) -> None:

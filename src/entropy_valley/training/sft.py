@@ -82,8 +82,14 @@ def finetune(job: Job) -> None:
     """
     if job.is_finished():
         return
+    rank = processes.join(job.device, job.settings.processes)
+    train(job, rank)
+    processes.leave()
+
+
+def train(job: Job, rank: int) -> None:
+    """What :func:`finetune` does in a group of processes that is there already."""
     settings = job.settings
-    rank = processes.join(job.device, settings.processes)
     backbone = load_backbone(
         job.backbone,
         job.spec["family"],
@@ -92,7 +98,6 @@ def finetune(job: Job) -> None:
         shifted=job.spec["shifted"],
     )
     _train(job, backbone, rank)
-    processes.leave()
 
 
 def _train(job: Job, backbone: Backbone, rank: int) -> None:

@@ -1,0 +1,143 @@
+"""How fast the device is, whether each configured backbone fits, and what a sentence and a training step will cost."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import linear
+
+from entropy_valley.backbone import weights
+from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.loading import Backbone, empty_model, torch_dtype
+from entropy_valley.checking import subject
+from entropy_valley.checking.line import Check, CheckError, SkippedError
+from entropy_valley.checking.machine import GB, memory
+from entropy_valley.checking.sizes import BYTES, Size
+from entropy_valley.checking.subject import Subject
+from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.queue import Canvas, Queue
+
+# EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
+SENTENCE_TOKENS, SENTENCE_ROWS = 1121, 235
+PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
+PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
+_CPU_MEMORY = 2e9  # bytes of weights: on a CPU, a larger backbone is not run
+
+
+class Speed:
+    """The speed of the device's matrix products, and of a pass of each backbone; measured once."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.rate = subject, 0.0
+
+    def checks(self) -> Iterator[tuple[str, Check]]:
+        """The speed, then memory and costs of each backbone."""
+        yield "speed", self.products
+        for name, backbone in self.subject.backbones.items():
+            yield f"memory {name}", lambda backbone=backbone: self.fits(backbone)
+        for name, backbone in self.subject.backbones.items():
+            yield f"pass {name}", lambda backbone=backbone: self.decoding(backbone)
+            yield f"cost {name}", lambda backbone=backbone: self.costs(backbone)
+
+    @torch.inference_mode()
+    def products(self) -> str:
+        """Floating-point operations a second of a large product, in the precision of decoding."""
+        device, precision = self.subject.device, self.subject.precision
+        rows, width, ffn = (2048, 4096, 12288) if device == "cuda" else (256, 512, 1536)
+        states, other = (torch.randn(count, width, device=device).to(torch_dtype(precision)) for count in (rows, ffn))
+        seconds = [_timed(lambda: linear(states, other), device)[0] for _ in range(20)]
+        self.rate = 2 * rows * width * ffn / statistics.median(seconds[5:])
+        return f"{self.rate / 1e9:,.0f} GFLOP/s in {precision} products"
+
+    def fits(self, backbone: dict[str, Any]) -> str:
+        """Weights and the largest pass are within the device's memory; a checkpoint that is there is the whole one."""
+        size, item, device = _size(backbone), BYTES[self.subject.precision], self.subject.device
+        checked = _headers(backbone, self.subject.precision)
+        parts = size.parameters * item, size.pass_bytes(BUDGET[device], item)
+        whole, there = sum(parts), memory(device)
+        said = (
+            f"{parts[0] / GB:.2f} GB of weights and {parts[1] / GB:.2f} GB for a pass, of {there / GB:.1f} GB{checked}"
+        )
+        if whole > there:
+            raise CheckError(f"{said}: it does not fit this device")
+        return said
+
+    def decoding(self, backbone: dict[str, Any]) -> str:
+        """A pass with the full token budget, of a model with random weights."""
+        size, device = _size(backbone), self.subject.device
+        if find_family(backbone["family"]).causal:
+            raise SkippedError("an autoregressive backbone is decoded by transformers")
+        if device == "cpu" and size.parameters * BYTES[self.subject.precision] > _CPU_MEMORY:
+            raise SkippedError("too large to be run on a CPU for a check")
+        engine = Engine(_random(backbone, self.subject))
+        budget, canvases = engine.budget, engine.budget // (PROMPT + MASKS)
+        _read(engine, canvases)
+        seconds, _ = _timed(lambda: _read(engine, canvases), device)
+        tokens = canvases * (PROMPT + MASKS)
+        if engine.budget < budget:
+            raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
+        peak = f", {torch.cuda.max_memory_allocated() / GB:.1f} GB in all" if device == "cuda" else ""
+        share = size.pass_work(tokens, canvases * MASKS) / seconds / (self.rate or 1)
+        sentence = seconds * SENTENCE_TOKENS / tokens
+        return (
+            f"{tokens} tokens in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
+            f"a sentence (EV, T = 32) takes about {sentence:.3f} s"
+        )
+
+    def costs(self, backbone: dict[str, Any]) -> str:
+        """What the matrix products alone will take; no run is faster."""
+        size, training, said = _size(backbone), self.subject.training, []
+        if not self.rate:
+            raise SkippedError("the speed was not measured")
+        if not find_family(backbone["family"]).causal:
+            sentence = size.pass_work(SENTENCE_TOKENS, SENTENCE_ROWS) / self.rate
+            said.append(f"a sentence (EV, T = 32) at least {sentence:.4f} s")
+        if training:
+            pairs, processes = training["global_batch"], self.subject.processes
+            recomputed = bool(training["activation_checkpointing"])
+            step = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, recomputed) / self.rate / processes
+            said.append(f"a training step ({pairs} pairs, {processes} processes) at least {step:.3f} s")
+        return "; ".join(said) or "nothing is computed with it"
+
+
+def _size(backbone: dict[str, Any]) -> Size:
+    if not (arguments := subject.arguments(backbone)):
+        raise SkippedError("its size is not known before it is downloaded")
+    return Size.of(arguments)
+
+
+def _headers(backbone: dict[str, Any], precision: str) -> str:
+    """Raise InputError for a checkpoint folder that lacks tensors; no weight is read."""
+    folder, family = Path(backbone["folder"]), find_family(backbone["family"])
+    if not (folder / "config.json").is_file():
+        return ""
+    weights.check(empty_model(family, subject.arguments(backbone), torch_dtype(precision)), family, folder)
+    return "; the checkpoint is whole"
+
+
+def _random(backbone: dict[str, Any], of: Subject) -> Backbone:
+    """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS."""
+    family, arguments = find_family(backbone["family"]), subject.arguments(backbone)
+    model = empty_model(family, arguments, torch_dtype(of.precision), of.device).eval().requires_grad_(False)
+    mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
+    return Backbone(family, model, None, mask, eos, None, "", family.shifted)
+
+
+def _read(engine: Engine, canvases: int) -> None:
+    """One pass: the all-mask canvases of so many sentences."""
+    if engine.backbone.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    list(engine.run(Queue((place, Canvas([place % 100] * PROMPT, MASKS)) for place in range(canvases))))
+
+
+def _timed(task: Any, device: str) -> tuple[float, Any]:
+    """Seconds of a task, its kernels included, and its result."""
+    started, result = time.perf_counter(), task()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, result

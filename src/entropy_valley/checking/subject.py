@@ -1,0 +1,78 @@
+"""What is checked: the device, and the sizes of the config's backbones and trainings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.released import config_arguments
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.matrix import all_cells
+from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
+
+_OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``backbones`` by name, those of the matrix: ``family``, ``folder`` and, where known, the config's ``arguments``.
+
+    ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; None: nothing is
+    trained.
+    ``processes``: how many processes, one a GPU, a training has. ``precision`` is that of decoding.
+    """
+
+    device: str = "cpu"
+    processes: int = 1
+    precision: str = "float32"
+    backbones: dict[str, dict[str, Any]] = field(default_factory=dict)
+    training: dict[str, Any] | None = None
+
+
+def of(experiment: Experiment) -> dict[str, Any]:
+    """The params of the rule ``check``: the fields of :class:`Subject`, as JSON has them."""
+    trained = experiment.adapters == "trained"
+    names = dict.fromkeys(checkpoint_of(experiment, cell.run.backbone) for cell in all_cells(experiment))
+    return {
+        "device": experiment.device,
+        "processes": processes(experiment),
+        "precision": experiment.decoding.precision,
+        "backbones": {name: _backbone(experiment, name) for name in names},
+        "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else None,
+    }
+
+
+def processes(experiment: Experiment) -> int:
+    """How many GPUs a job takes at most: those of a training; one where nothing is trained."""
+    return experiment.training.processes if experiment.adapters == "trained" else 1
+
+
+def _backbone(experiment: Experiment, name: str) -> dict[str, Any]:
+    section = experiment.backbones[name]
+    release = section.hub and find_family(section.family).release(section.hub.repository)
+    made = section.pretraining
+    known = {
+        "hidden_size": made.width,
+        "intermediate_size": made.ffn,
+        "num_hidden_layers": made.layers,
+        "num_attention_heads": made.heads,
+        "num_key_value_heads": made.kv_heads,
+        "max_position_embeddings": made.context,
+        "vocab_size": made.vocabulary,
+        "rope_theta": 10000.0,
+        "rms_norm_eps": 1e-5,
+    } if made else (release.config if release else None)  # fmt: skip
+    return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": known}
+
+
+def arguments(backbone: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a backbone's config class: of its folder, else of its release; None: not known yet.
+
+    Raises InputError for a folder whose config is of another family.
+    """
+    folder = Path(backbone["folder"])
+    if (folder / "config.json").is_file():
+        return config_arguments(folder, find_family(backbone["family"]))
+    return backbone["arguments"] and {"tie_word_embeddings": False, **backbone["arguments"]}

@@ -1,0 +1,128 @@
+"""The checks that compute, on a CPU: they pass here, and find what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from entropy_valley.backbone import attention as packed
+from entropy_valley.checking import agreement, metric, sizes, speed, subject
+from entropy_valley.checking.line import CheckError, SkippedError
+from entropy_valley.checking.sizes import Size
+from entropy_valley.checking.subject import Subject
+from entropy_valley.engine.engine import Engine
+from entropy_valley.experiment import load_files
+from entropy_valley.reporting import reports
+
+SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("check")
+
+
+@pytest.fixture(scope="module")
+def smallest():
+    return subject.of(load_files(SMALLEST, reports.problems))
+
+
+def test_attention(monkeypatch):
+    assert "each sequence: at most 0.0" in agreement.attention("cpu")
+    right = packed._by_run
+    monkeypatch.setattr(packed, "_by_run", lambda *given, **more: right(*given[:4], 2 * given[4], *given[5:], **more))
+    with pytest.raises(CheckError, match="from the definition"):
+        agreement.attention("cpu")
+
+
+def test_the_engine_in_float32(folder, monkeypatch):
+    assert agreement.same_texts(folder, "cpu").startswith("24 of 24")
+    run = Engine.run
+    monkeypatch.setattr(Engine, "run", lambda *given: ((name, with_end(done)) for name, done in run(*given)))
+    with pytest.raises(CheckError, match=r"^0 of 24 .*something else in float32"):
+        agreement.same_texts(folder, "cpu")
+
+
+def with_end(decoded):
+    """The same translation and a token that it has not."""
+    return dataclasses.replace(decoded, tokens=[*decoded.tokens, -1], text=len(decoded.tokens) + 1)
+
+
+def test_the_engine_in_bfloat16(folder, monkeypatch):
+    assert "nats from float32" in agreement.same_entropies(folder, "cpu")
+    run = Engine.run
+
+    def farther(*given):
+        for name, read in run(*given):
+            yield name, dataclasses.replace(read, entropies=tuple(value * 1.1 for value in read.entropies))
+
+    monkeypatch.setattr(Engine, "run", farther)
+    with pytest.raises(CheckError, match="something else in bfloat16"):
+        agreement.same_entropies(folder, "cpu")
+
+
+def test_comet(folder, monkeypatch):
+    from entropy_valley.scoring import unpadded
+
+    assert metric.comet(folder / "one", "cpu").startswith("27 scores, at most 0.0e+00")
+    right, off = unpadded.unpadded_scores, iter((0.0, 0.01))
+    monkeypatch.setattr(unpadded, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
+    with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
+        metric.comet(folder / "two", "cpu")
+
+
+def shifted(scores, by):
+    return [(one, score + by) for one, score in scores]
+
+
+def test_memory_and_costs_of_the_configured_backbones(smallest, monkeypatch, tmp_path):
+    assert list(smallest["backbones"]) == ["llada-tiny", "llama3-tiny", "dream-instruct"]
+    measured = speed.Speed(Subject(**smallest))
+    lines = dict(measured.checks())
+    assert "GFLOP/s in float32" in lines["speed"]()
+    assert "of weights and" in lines["memory llada-tiny"]()
+    assert "a sentence (EV, T = 32) takes about" in lines["pass llada-tiny"]()
+    assert "a training step (16 pairs, 1 processes) at least" in lines["cost llama3-tiny"]()
+    with pytest.raises(SkippedError, match="autoregressive"):
+        lines["pass llama3-tiny"]()
+    monkeypatch.setattr(speed, "memory", lambda device: 1000)
+    with pytest.raises(CheckError, match="does not fit"):
+        lines["memory llada-tiny"]()
+
+
+def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
+    paper = subject.of(load_files(SMALLEST[:2], reports.problems))
+    assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
+    billions = {name: Size.of(subject.arguments(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
+    expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}
+    assert billions == pytest.approx(expected, abs=0.01)
+    unknown = {"family": "llada", "folder": "nowhere", "arguments": None}
+    with pytest.raises(SkippedError, match="not known"):
+        speed.Speed(Subject()).fits(unknown)
+
+
+def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):
+    from entropy_valley.checking import tiny
+    from entropy_valley.errors import InputError
+
+    tiny.write(folder / "whole", "llada", eos=1.5)
+    backbone = {"family": "llada", "folder": str(folder / "whole"), "arguments": None}
+    assert "the checkpoint is whole" in speed.Speed(Subject()).fits(backbone)
+    (folder / "whole/model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="not a whole llada checkpoint"):
+        speed.Speed(Subject()).fits(backbone)
+
+
+def test_work_is_what_the_benchmark_counts():
+    size = Size(width=4096, ffn=12288, layers=32, vocabulary=126464, heads=32, kv_heads=32)
+    body = 31 * 1000 * size.layer + 1000 * 2 * 4096**2 + 100 * (2 * 4096**2 + 3 * 4096 * 12288)
+    assert size.pass_work(1000, 100) == 2 * (body + 100 * 4096 * 126464)
+    assert size.step_work(10, 5, True) == 1.5 * size.step_work(10, 5, False)
+    assert sizes.BYTES == {"float32": 4, "bfloat16": 2}
