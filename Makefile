@@ -1,10 +1,16 @@
 # make demo | demo-full | test | nightly | lint | install | lock | clean
+# make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
-INSTALLED := $(VENV)/.installed
+# The build of torch that was asked for last; none: what pip's own index offers. Modules of clusters set CUDA, too.
+ifneq ($(origin CUDA),command line)
+CUDA := $(shell cat $(VENV)/.cuda 2> /dev/null)
+endif
+INSTALLED := $(VENV)/.installed$(CUDA:%=-%)
 # The lock leaves torch out: each of its builds (CPU, CUDA versions) has its own hashes.
+TORCH_INDEX := https://download.pytorch.org/whl
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
@@ -16,9 +22,12 @@ install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	pip install --quiet "$(TORCH)"
+	rm -f $(VENV)/.installed*
+	pip install --quiet "$(TORCH)$(CUDA:%=+%)" $(CUDA:%=--index-url $(TORCH_INDEX)/%)
 	pip install --quiet --no-deps --require-hashes -r requirements.lock
 	pip install --quiet --no-deps --no-build-isolation --editable .
+	entropy-valley check --installation $(CUDA)
+	$(if $(CUDA),echo $(CUDA) > $(VENV)/.cuda)
 	touch $@
 
 demo: install
