@@ -42,6 +42,7 @@ wildcard_constraints:
     beams=str(EXPERIMENT.autoregressive.beams),
     system="|".join(sorted({cell.system for cell in ALL_CELLS})),
     session=SESSION.id,
+    environment="[0-9a-f]{16}",
     shard=r"\d+of\d+",
 
 
@@ -53,6 +54,7 @@ include: "workflow/rules/outputs.smk"
 include: "workflow/rules/preflight.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/asked.smk"
+include: "workflow/rules/check.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
 include: f"workflow/rules/{dict(trained='training', released='adapters')[EXPERIMENT.adapters]}.smk"
@@ -65,6 +67,7 @@ include: "workflow/rules/reports.smk"
 
 onstart:
     slurm_preflight()
+    require_gpu()
     SESSION.asked(targets(), unfinished()).write(f"{R}/work/runs")
 
 

@@ -11,6 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import pytest
 from workspace import COMPARED, METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
 
+from entropy_valley.driver import Machine
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.jobs import training
@@ -51,6 +52,7 @@ def test_the_papers_matrix(paper):
     cells = 3 * 3 * 3 * 3  # backbones, directions, seeds, methods
     autoregressive, instruct = 3 * 3, 6 * 3  # directions, seeds; variants, methods
     assert by_rule(planned) == {
+        "check": 1,
         "corpus": 3,
         "testset": 3 + 1,
         "fetch_backbone": 3 + 1 + 1,  # the variants of one checkpoint share it
@@ -166,13 +168,19 @@ def test_without_a_store_each_job_loads_the_model_itself(paper):
     planned = by_rule(paper.planned("results/tables/main.tex", over={"store": False}))
     assert not planned.keys() & {"inference", "comet"}
     text = paper.dry_run("-p", "results/tables/main.tex", over={"store": False, "device": "cuda"})
-    assert on_gpu(text) == {"train": 9, "canvas": 9, "decode": 27, "score": 27}  # Oracle and Ratio ask no model
+    assert on_gpu(text) == {
+        "check": 1,
+        "train": 9,
+        "canvas": 9,
+        "decode": 27,
+        "score": 27,
+    }  # Oracle and Ratio ask no model
 
 
 def test_shards_share_the_sentences_of_a_run_and_read_what_methods_are_fitted_to(paper):
     over = {"decoding": {"shards": 2}, "matrix": {"methods": [*COMPARED, "cal"]}, "device": "cuda"}
     text = paper.dry_run("-p", "results/tables/crossbb.tex", over=over)
-    assert on_gpu(text) == {"train": 27, "length_statistics": 27, "inference": 2 * 27, "comet": 3}
+    assert on_gpu(text) == {"check": 1, "train": 27, "length_statistics": 27, "inference": 2 * 27, "comet": 3}
     assert "--shard 1/2 --statistics results/en-zh/llada-8b/seed1/length_statistics.json" in text
 
 
@@ -180,9 +188,49 @@ def test_one_cell_is_computed_alone(paper):
     folder = "results/en-zh/llada-8b/seed1/wmt22/ev"
     planned = paper.planned(f"{folder}/med-T32/scores.json")
     run = {"en-zh.llada-8b.1"}
-    made = jobs(run, ["ev"], "wmt22") | {"corpus en-zh", "testset en-zh.wmt22", "train en-zh.llada-8b.1"}
+    made = jobs(run, ["ev"], "wmt22") | {"check", "corpus en-zh", "testset en-zh.wmt22", "train en-zh.llada-8b.1"}
     fetched = {name for name in planned if name.startswith("fetch")}
     assert planned.keys() == made | fetched
+
+
+ON_CUDA = {"device": "cuda"}
+
+
+def test_every_job_on_a_gpu_waits_for_one_check(paper):
+    one = {"seeds": [1], "directions": ["en-zh"]}
+    text = paper.dry_run("-p", over={"store": False, "matrix": one, "tables": {"studies": []}, **ON_CUDA})
+    blocks = re.findall(r"^rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
+    waiting = {rule for rule, body in blocks if re.search(r"input: .*/work/stamps/check/[0-9a-f]{16}", body)}
+    assert on_gpu(text).keys() - {"check"} <= waiting
+    assert on_gpu(text)["check"] == 1
+
+
+def test_a_check_repeats_nothing_that_is_finished(finished):
+    """A seed more needs a check; the others have run without one."""
+    new = {f"{direction}.llada-tiny.3" for direction in ("en-zh", "en-de")}
+    over = {"matrix": {"seeds": [1, 2, 3]}, **ON_CUDA}
+    assert finished.planned(over=over).keys() == trained(new) | AGGREGATES | {"check"}
+
+
+def test_a_check_is_done_once(finished, tmp_path):
+    checked = finished.copied(tmp_path / "checked")
+    over = {"matrix": {"seeds": [1, 2, 3]}, **ON_CUDA}
+    (stamp,) = set(re.findall(r"results/\S+/stamps/check/[0-9a-f]{16}", checked.dry_run("-p", over=over)))
+    (checked.folder / stamp).parent.mkdir(parents=True)
+    (checked.folder / stamp).touch()
+    planned = checked.planned(over=over).keys()
+    assert "check" not in planned
+    (checked.folder / stamp).unlink()  # and what was made after a check does not follow the next one
+    assert checked.planned(over=over).keys() == planned | {"check"}
+    assert not checked.planned(over=ON_CUDA)
+
+
+@pytest.mark.skipif(Machine.here().problem() is None, reason="needs a machine without a GPU")
+def test_without_a_gpu_a_local_run_ends_before_it_downloads_anything(paper):
+    said = paper.run("--cores", "1", "results/tables/main.tex", fails=True)
+    assert re.search(r"device: cuda: .*torch 2\S+ is (a CPU build|built for CUDA .*); this machine has ", said)
+    assert not (paper.folder / "results/backbones").exists()
+    assert not (paper.folder / ".snakemake/locks").exists() or not [*(paper.folder / ".snakemake/locks").iterdir()]
 
 
 def test_evs_ratios_of_one_direction(finished):

@@ -82,6 +82,7 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     Workspace(tmp_path, "config.yaml", over).run("--profile", "slurm", *targets, *QUICK, environment=cluster)
     assert all((tmp_path / target).is_file() for target in targets)
     assert submitted(cluster) == {
+        ("check", "gpu", "gres:gpu:8"): 1,
         ("train", "gpu", "gres:gpu:8"): 1,
         ("inference", "gpu", "gres:gpu:1"): 1,
         ("cells.en-zh.llada-8b.seed1_canvas_decode", "cpu", "N/A"): 1,

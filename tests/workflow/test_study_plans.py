@@ -66,7 +66,7 @@ def test_the_papers_studies(paper):
 
 def test_no_other_job_of_the_papers_matrix_asks_for_a_gpu(paper):
     text = paper.dry_run("--printshellcmds", over={"device": "cuda"})
-    assert on_gpu(text).keys() == {"train", "inference", "generate", "latency", "comet"}
+    assert on_gpu(text).keys() == {"check", "train", "inference", "generate", "latency", "comet"}
 
 
 STUDY = {"directions": ["en-zh"], "methods": ["ev", "lr_style"], "others": [{"method": "ev", "steps": 16}]}

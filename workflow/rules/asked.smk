@@ -6,6 +6,9 @@ import functools
 from snakemake.io import IOFile
 from snakemake.persistence import PersistenceBase
 
+from entropy_valley import driver
+from entropy_valley.checking import subject
+from entropy_valley.driver import Machine
 from entropy_valley.experiment import asked
 from entropy_valley.experiment.chain import Chain
 
@@ -123,6 +126,34 @@ def stamps_of(output):
         return [] if finished(result) else [ancient(f"{STAMPS}/{SESSION.id}/{place}") for place in waits]
 
     return stamps
+
+
+@functools.cache
+def checked_environment():
+    """What a check is of: torch, the device, and the sizes of what runs on it."""
+    return files.digest([driver.torch_build(), subject.of(EXPERIMENT)])[:16]
+
+
+def check_before(output):
+    """The check that a job on a GPU waits for. A job whose output is there waits for none: a check that must run again
+    would else repeat it."""
+
+    def stamp(wildcards):
+        there = os.path.exists(output.format(**dict(wildcards.items())))
+        if there or not (GPU and EXPERIMENT.check and workflow.is_main_process):
+            return []
+        return [ancient(f"{STAMPS}/check/{checked_environment()}")]
+
+    return stamp
+
+
+def require_gpu():
+    """Where GPU jobs run on this machine, raise WorkflowError unless it has a GPU that torch can use."""
+    if not (EXPERIMENT.check and workflow.local_exec) or workflow.touch:
+        return
+    if any(job.resources.get("gpu") for job in workflow.dag.needrun_jobs()):
+        if problem := errors.refusal(Machine.here().require_gpu):
+            raise WorkflowError(f"device: cuda: {problem}")
 
 
 def results_of_stamp(place):

@@ -7,6 +7,7 @@ rule length_statistics:
         **CHECKPOINT,
         stamps=stamps_of(f"{RUN}/length_statistics.json"),
         corpus=rules.corpus.output.train,
+        check=check_before(f"{RUN}/length_statistics.json"),
     output:
         update(f"{RUN}/length_statistics.json"),
     log:
@@ -33,6 +34,7 @@ rule length_head:
         stamps=stamps_of(f"{RUN}/length_head.safetensors"),
         corpus=rules.corpus.output.train,
         dev=rules.corpus.output.dev,
+        check=check_before(f"{RUN}/length_head.safetensors"),
     output:
         weights=update(f"{RUN}/length_head.safetensors"),
         info=update(f"{RUN}/length_head.json"),
@@ -60,6 +62,7 @@ rule sig_concentration:
         **CHECKPOINT,
         stamps=stamps_of(f"{TESTED}/sig.jsonl"),
         testset=rules.testset.output,
+        check=check_before(f"{TESTED}/sig.jsonl"),
     output:
         update(f"{TESTED}/sig.jsonl"),
     log:
@@ -85,6 +88,7 @@ rule canvas:
         **METHOD_FILES,
         stamps=stamps_of(f"{TESTED}/{{method}}/canvas.jsonl"),
         testset=rules.testset.output,
+        check=check_before(f"{TESTED}/{{method}}/canvas.jsonl"),
     output:
         update(f"{TESTED}/{{method}}/canvas.jsonl"),
     log:
@@ -136,6 +140,7 @@ rule valley:
         **CHECKPOINT,
         stamps=stamps_of(f"{TESTED}/valley.json"),
         testset=rules.testset.output,
+        check=check_before(f"{TESTED}/valley.json"),
     output:
         update(f"{TESTED}/valley.json"),
     log:

@@ -11,6 +11,7 @@ rule decode:
         stamps=stamps_of(f"{CELL}/hypotheses.jsonl"),
         testset=rules.testset.output,
         canvas=rules.canvas.output,
+        check=check_before(f"{CELL}/hypotheses.jsonl"),
     output:
         hypotheses=update(f"{CELL}/hypotheses.jsonl"),
         info=update(f"{CELL}/decoding.json"),
@@ -40,6 +41,7 @@ rule latency:
     input:
         **METHOD_FILES,
         testset=rules.testset.output,
+        check=check_before(f"{CELL}/latency.json"),
     output:
         update(f"{CELL}/latency.json"),
     log:
@@ -65,6 +67,7 @@ rule generate:
     input:
         **CHECKPOINT,
         testset=rules.testset.output,
+        check=check_before(f"{TESTED}/beam{{beams}}/hypotheses.jsonl"),
     output:
         hypotheses=update(f"{TESTED}/beam{{beams}}/hypotheses.jsonl"),
         info=update(f"{TESTED}/beam{{beams}}/decoding.json"),

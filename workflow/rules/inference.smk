@@ -8,6 +8,7 @@ rule inference:
         sentences=sentences,
         statistics=of_shards("length_statistics"),
         length_head=of_shards("length_head"),
+        check=check_before(f"{STAMPS}/{{session}}/inference/{{direction}}/{{backbone}}/seed{{seed}}.{{shard}}"),
     output:
         temp(f"{STAMPS}/{{session}}/inference/{{direction}}/{{backbone}}/seed{{seed}}.{{shard}}"),
     log:

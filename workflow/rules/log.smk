@@ -36,7 +36,11 @@ class Brief(DefaultFormatter):
         dag = self.workflow.dag
         after = tuple(earlier.rule.name for earlier in dag.dependencies[job] if dag.needrun(earlier))
         wildcards = job.wildcards_dict
-        shown = {name: value for name, value in wildcards.items() if name != "session" and value != "0of1"}
+        shown = {
+            name: value
+            for name, value in wildcards.items()
+            if name not in ("session", "environment") and value != "0of1"
+        }
         return plan.Job(job.rule.name, shown, self.reasons[dag.jobid(job)], after)
 
 

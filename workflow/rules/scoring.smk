@@ -49,6 +49,7 @@ rule comet:
         testset=rules.testset.output,
         hypotheses=hypotheses_of_stamp,
         comet=comet_ready,
+        check=check_before(f"{STAMPS}/{{session}}/comet/{{direction}}/{{testset}}"),
     output:
         temp(f"{STAMPS}/{{session}}/comet/{{direction}}/{{testset}}"),
     log:
@@ -78,6 +79,7 @@ rule score:
         hypotheses=f"{TESTED}/{{system}}/hypotheses.jsonl",
         comet=comet_ready,
         stamps=stamps_of(f"{TESTED}/{{system}}/scores.jsonl"),
+        check=check_before(f"{TESTED}/{{system}}/scores.jsonl"),
     output:
         segments=update(f"{TESTED}/{{system}}/scores.jsonl"),
         system=update(f"{TESTED}/{{system}}/scores.json"),

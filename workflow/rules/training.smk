@@ -6,6 +6,7 @@ rule train:
     input:
         corpus=rules.corpus.output.train,
         backbone=backbone_ready,
+        check=check_before(f"{RUN}/adapter/{adapters.FACTS}"),
     output:
         update(f"{R}/{{direction}}/{{backbone}}/seed{{seed}}/adapter/{adapters.FACTS}"),
     log:

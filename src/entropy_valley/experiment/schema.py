@@ -214,6 +214,7 @@ class Experiment(Section):
     results: str = Field("results", description="the folder of everything that is computed")
     models: str = Field("models", description="the folder that released checkpoints are downloaded into")
     device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
+    check: bool = Field(True, description="with cuda: check the GPUs (`entropy-valley check`) before the jobs on them")
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix
