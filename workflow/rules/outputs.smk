@@ -13,6 +13,7 @@ from snakemake.persistence import FileBackupMixin, ParamsChange, PersistenceBase
 
 from entropy_valley import provenance
 
+TICK = 0.01  # seconds: a file's time is that of the kernel's last tick, which is before the clock's
 # Folders that were outputs in the version before, and the file that now is the output instead.
 STANDS_FOR = {
     r".+/seed\d+/adapter": adapters.FACTS,
@@ -40,7 +41,7 @@ def unmark_untouched(job, persistence):
     """Snakemake marks all outputs of a job when it starts, and repeats a job with a mark, and all that follows it."""
     for path in map(IOFile, job.output):
         began = persistence._get_recorded_starttime(str(path))
-        if began and not (os.path.exists(path) and os.path.getmtime(path) >= began):
+        if began and not (os.path.exists(path) and os.path.getmtime(path) >= began - TICK):
             persistence._unmark_incomplete(str(path))
 
 
