@@ -15,13 +15,16 @@ A100 = "NVIDIA A100-SXM4-80GB"
 def machine(tmp_path, monkeypatch):
     """This machine, were its `nvidia-smi` to print these rows, and torch built for that CUDA."""
 
-    def make(rows, cuda, loaded=""):
+    def make(rows, cuda, loaded="", models=()):
         program = tmp_path / "nvidia-smi"
         program.write_text("#!/bin/sh\n" + ("".join(f"echo '{row}'\n" for row in rows) if rows else "exit 9\n"))
         program.chmod(0o755)
         (tmp_path / "version").write_text(loaded)
+        for number, name in enumerate(models):
+            (tmp_path / f"gpus/0000:0{number}:00.0").mkdir(parents=True)
+            (tmp_path / f"gpus/0000:0{number}:00.0/information").write_text(f"Model: \t\t {name}\nIRQ:   \t\t 17\n")
         monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-        monkeypatch.setattr(driver, "_LOADED", tmp_path / "version")
+        monkeypatch.setattr(driver, "_DRIVER", tmp_path)
         monkeypatch.setattr(driver, "_cuda", lambda: cuda)
         return Machine.here()
 
@@ -57,6 +60,7 @@ def test_a_loaded_driver_without_a_gpu(machine):
         machine([], "12.6", loaded).require_gpu()
     opened = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
     assert machine([], "12.6", opened).driver == "580.65.06"
+    assert machine([], "12.6", opened, [A100, A100]).gpus == (A100, A100)  # in a container without `nvidia-smi`
 
 
 def test_the_build_is_read_where_the_version_does_not_say_it(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ OLDEST_DRIVER = {12: "525.60.13", 13: "580.65.06"}
 # The builds of the pinned torch on https://download.pytorch.org/whl, the preferred one first.
 BUILDS = {"cu130": "13.0", "cu126": "12.6", "cu132": "13.2"}
 
-_LOADED = Path("/proc/driver/nvidia/version")
+_DRIVER = Path("/proc/driver/nvidia")  # what the kernel's module says; containers may lack `nvidia-smi`
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Machine:
     def here(cls) -> Self:
         """This machine and this environment."""
         rows = _nvidia_smi()
-        driver = rows[0][0] if rows else _loaded_driver()
-        return cls(importlib.metadata.version("torch"), _cuda(), driver, tuple(name for _, name in rows))
+        driver, names = (rows[0][0], [name for _, name in rows]) if rows else (_loaded_driver(), _loaded_gpus())
+        return cls(importlib.metadata.version("torch"), _cuda(), driver, tuple(names))
 
     def __str__(self) -> str:
         build = f"built for CUDA {self.cuda}" if self.cuda else "a CPU build"
@@ -118,5 +118,12 @@ def _nvidia_smi() -> list[tuple[str, str]]:
 
 def _loaded_driver() -> str | None:
     """The driver that the kernel has loaded."""
-    match = re.search(r"Kernel Module.*?\s(\d+\.\d+[\d.]*)", _LOADED.read_text()) if _LOADED.is_file() else None
+    path = _DRIVER / "version"
+    match = re.search(r"Kernel Module.*?\s(\d+\.\d+[\d.]*)", path.read_text()) if path.is_file() else None
     return match[1] if match else None
+
+
+def _loaded_gpus() -> list[str]:
+    """The models of its GPUs."""
+    texts = [path.read_text() for path in sorted(_DRIVER.glob("gpus/*/information"))]
+    return [match[1] for text in texts if (match := re.search(r"^Model:\s+(.+?)\s*$", text, re.MULTILINE))]

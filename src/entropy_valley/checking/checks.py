@@ -49,15 +49,16 @@ def _all(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
     yield "torch", machine.torch_build
     yield "driver", partial(machine.driver, device)
     yield "device", partial(machine.device_memory, device)
+    # Other processes first: on some clusters, a GPU takes one process, and from the next check on that is this one.
+    processes = group.Group(folder / "group", device, subject.processes, _training_precision(subject))
+    yield "all_reduce", processes.exchange
+    yield "training", processes.training
     yield "bfloat16", partial(machine.bfloat16, device)
     yield "compiler", partial(machine.compiler, device)
     yield "attention", partial(agreement.attention, device)
     yield "engine, float32", partial(agreement.same_texts, folder, device)
     yield "engine, bfloat16", partial(agreement.same_entropies, folder, device)
     yield "COMET", partial(metric.comet, folder / "comet", device)
-    processes = group.Group(folder / "group", device, subject.processes, _training_precision(subject))
-    yield "all_reduce", processes.exchange
-    yield "training", processes.training
     yield from speed.Speed(subject).checks()
 
 
