@@ -140,6 +140,18 @@ def test_an_adapter_is_valid_whatever_the_number_of_processes(tmp_path, monkeypa
     assert json.loads(jobs.training(changed(four, learning_rate=1.0), run))["processes"] == 4
 
 
+def test_an_adapter_is_valid_whatever_passes_auto_would_give(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run, auto = matrix.Run("en-zh", "llada-8b", 1), changed(PAPER, micro_tokens="auto")
+    known = jobs.training(changed(PAPER, micro_tokens=8192), run)
+    assert jobs.training(auto, run) != known
+    write_json(Path(run.folder(PAPER.results)) / "adapter/adapter.json", {"spec": json.loads(known)})
+    assert jobs.training(auto, run) == known
+    assert jobs.training(changed(auto, processes=4), run) == known
+    for over in ({"micro_tokens": 4096}, {"micro_tokens": "auto", "learning_rate": 1.0}):
+        assert jobs.training(changed(PAPER, **over), run) != known
+
+
 def changed(experiment, **training):
     return experiment.model_copy(update={"training": experiment.training.model_copy(update=training)})
 

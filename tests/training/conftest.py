@@ -11,6 +11,7 @@ from entropy_valley.backbone.checkpoint import write_checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone, new_model
 from entropy_valley.backbone.tokenizer import train_tokenizer
+from entropy_valley.training import processes, sft
 
 # PEFT imports DeepSpeed, which looks for an accelerator unless it is told.
 os.environ["DS_ACCELERATOR"] = "cpu"
@@ -48,3 +49,36 @@ def corpus(tmp_path):
     path = tmp_path / "train.jsonl"
     files.write_jsonl(path, ROWS)
     return path
+
+
+@pytest.fixture
+def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
+    """Train in this process, which is in a process group already; the adapter's folder."""
+    monkeypatch.setattr(processes, "join", lambda device, count: 0)
+    monkeypatch.setattr(processes, "leave", lambda: None)
+
+    def run(job, root=None, **options):
+        root = root or tmp_path / files.digest(job)
+        folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
+        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, checkpoint_every=2, **options))
+        return root / "adapter"
+
+    return run
+
+
+@pytest.fixture
+def broken_off(finetune, monkeypatch):
+    """A training in this process that ends at its eighth step, after its third checkpoint."""
+    step = sft._Trainer.step
+
+    def ending(trainer, number):
+        if number == 7:
+            raise KeyboardInterrupt
+        return step(trainer, number)
+
+    def run(job, root):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(sft._Trainer, "step", ending)
+            finetune(job, root)
+
+    return run

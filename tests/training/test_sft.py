@@ -7,47 +7,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tiny_training import SETTINGS, batches_of, canvases_of, finish, kill_after, spec, start
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files
-from entropy_valley.training import adapter, lora, processes, sft
+from entropy_valley.training import adapter, lora, sft
 from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
 from entropy_valley.training.settings import Training
-
-
-@pytest.fixture
-def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
-    """Train in this process, which is in a process group already; the adapter's folder."""
-    monkeypatch.setattr(processes, "join", lambda device, count: 0)
-    monkeypatch.setattr(processes, "leave", lambda: None)
-
-    def run(job, root=None, **options):
-        root = root or tmp_path / files.digest(job)
-        folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
-        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, checkpoint_every=2, **options))
-        return root / "adapter"
-
-    return run
-
-
-@pytest.fixture
-def broken_off(finetune, monkeypatch):
-    """A training in this process that ends at its eighth step, after its third checkpoint."""
-    step = sft._Trainer.step
-
-    def ending(trainer, number):
-        if number == 7:
-            raise KeyboardInterrupt
-        return step(trainer, number)
-
-    def run(job, root):
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(sft._Trainer, "step", ending)
-            finetune(job, root)
-
-    return run
 
 
 def history(folder):
@@ -175,14 +144,51 @@ def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
-    """They are said in ``adapter.json``; the params name those of an adapter that was there before."""
-    more = ("--processes", "2", "--activation-checkpointing")
-    finish(train(checkpoints, corpus, tmp_path, spec(processes=8), *more))
-    assert files.read_json(tmp_path / "adapter" / "adapter.json")["spec"] == spec(processes=2)
-    one, two = (load_file(folder / "adapter_model.safetensors") for folder in (finetune(spec()), tmp_path / "adapter"))
-    assert one.keys() == two.keys()
+    """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded.
+
+    The processes are said in ``adapter.json``; the params name those of an adapter that was there before.
+    """
+    more = ("--processes", "2", "--activation-checkpointing", "true")
+    job, two = ({**spec(processes=count, micro_tokens=1, max_steps=3), "precision": "bfloat16"} for count in (1, 2))
+    finish(train(checkpoints, corpus, tmp_path, job | {"processes": 8}, *more))
+    assert files.read_json(tmp_path / "adapter" / "adapter.json")["spec"] == two
+    with Reduced() as reduced:
+        alone = finetune(job)
+    assert reduced.dtypes == {torch.float32}
+    one, other = (load_file(folder / "adapter_model.safetensors") for folder in (alone, tmp_path / "adapter"))
+    assert one.keys() == other.keys()
     for name, tensor in one.items():
-        torch.testing.assert_close(two[name], tensor, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(other[name], tensor, atol=1e-5, rtol=1e-4)
+        assert not torch.equal(tensor, tensor.bfloat16().float()), name
+    for column, values in history(alone).items():
+        assert history(tmp_path / "adapter")[column] == pytest.approx(values, rel=1e-4), column
+
+
+class Reduced(TorchDispatchMode):
+    """Notes the dtypes of the vectors that processes add up while it is on."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        if operation.namespace == "c10d" and "reduce" in operation.name():
+            parts = [part for part in tree_leaves(arguments) if isinstance(part, torch.Tensor)]
+            self.dtypes |= {part.dtype for part in parts if part.is_floating_point() and part.numel() > 1}
+        return operation(*arguments, **(options or {}))
+
+
+def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, monkeypatch):
+    """By the key in its config that is usual for bfloat16."""
+    backbone, settings = (
+        load(dtype="bfloat16"),
+        Training.model_validate(SETTINGS | {"precision": "bfloat16", "processes": 1}),
+    )
+    config = engine.zero2(settings) | {"bf16": {"enabled": True}}
+    monkeypatch.setattr(engine, "zero2", lambda settings: config)
+    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
+    with pytest.raises(RuntimeError, match=r"in \['torch.bfloat16'\], not only in float32"):
+        engine.build(engine.Objective(model, backbone.shifted).train(), settings, 8)
 
 
 def test_another_job_starts_afresh(finetune, broken_off, tmp_path):

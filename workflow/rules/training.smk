@@ -23,7 +23,7 @@ rule train:
         out=folder_of_output,
         options=paths.Unrecorded(
             f"--device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
-            + " --activation-checkpointing" * EXPERIMENT.training.activation_checkpointing
+            f" --activation-checkpointing {str(EXPERIMENT.training.activation_checkpointing).lower()}"
         ),
     shell:
         f"{ON_GPU} "

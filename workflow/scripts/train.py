@@ -11,6 +11,8 @@ from entropy_valley import provenance, run
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.checkpoint import MANIFEST, checkpoint_digest
 
+SPARED = {"auto": "auto", "true": True, "false": False}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -21,11 +23,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
     parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS")
-    parser.add_argument("--activation-checkpointing", action="store_true", help="less memory, the same numbers")
+    parser.add_argument("--activation-checkpointing", choices=SPARED, default="auto", help="less memory, same numbers")
     parser.add_argument("--processes", type=int, help="how many train; the params may name those of a finished adapter")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")
     arguments = vars(parser.parse_args())
+    arguments["activation_checkpointing"] = SPARED[arguments["activation_checkpointing"]]
     count, threads = arguments.pop("processes") or arguments["spec"]["processes"], arguments.pop("threads")
 
     from entropy_valley.training import processes, sft

@@ -56,7 +56,15 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
         dist_init_required=False,
         config=zero2(settings),
     )
+    _require_float32(engine)
     return engine
+
+
+def _require_float32(engine: Any) -> None:
+    """Raise RuntimeError if adapters or the sums of their gradients would be rounded to bfloat16."""
+    used = {parameter.dtype for parameter in lora.trainable(engine.module)} | {engine.communication_data_type}
+    if used != {torch.float32}:
+        raise RuntimeError(f"DeepSpeed would train the adapters in {sorted(map(str, used))}, not only in float32")
 
 
 def zero2(settings: Training) -> dict[str, Any]:
@@ -81,11 +89,19 @@ class Checkpoints:
         self._folder, self._key, self._rank = folder, key, rank
         self._pointer = folder / "last.json"
 
+    def progress(self) -> dict[str, Any]:
+        """That of the last checkpoint; {} if the folder has none of this training."""
+        return self._last().get("progress", {})
+
+    def _last(self) -> dict[str, Any]:
+        last = files.read_json(self._pointer) if self._pointer.exists() else {}
+        return last if last.get("key") == self._key else {}
+
     def resume(self, engine: Any) -> dict[str, Any]:
         """Load the last checkpoint into the engine; return its progress, or that of a start."""
-        last = files.read_json(self._pointer) if self._pointer.exists() else {}
+        last = self._last()
         torch.distributed.barrier()
-        if last.get("key") != self._key:
+        if not last:
             if self._rank == 0:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()

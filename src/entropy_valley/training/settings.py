@@ -8,6 +8,8 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from entropy_valley.settings import Section, Share
 
+AUTO = "auto"
+Auto = Literal["auto"]
 EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
 
 
@@ -45,9 +47,13 @@ class Training(Section):
     limit: PositiveInt | None = Field(None, description="use only the first so many training pairs")
     processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
     global_batch: PositiveInt = Field(description="sequences per optimiser step")
-    micro_tokens: PositiveInt = Field(description="most tokens of a device in one pass; a longer pair runs alone")
-    activation_checkpointing: bool = Field(
-        False, description="compute each layer again in the backward pass: less memory, the same numbers"
+    micro_tokens: PositiveInt | Auto = Field(
+        description="most tokens of a device in one pass; a longer pair runs alone; auto: what its memory holds"
+    )
+    activation_checkpointing: bool | Auto = Field(
+        AUTO,
+        description="compute each layer again in the backward pass: less memory, the same numbers; auto: where else "
+        "too few tokens fit into a pass",
     )
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
@@ -59,6 +65,11 @@ class Training(Section):
     checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
     lora: Lora
     loss: Loss = Loss()
+
+    @property
+    def passes_matter(self) -> bool:
+        """Whether the loss depends on how a batch is cut into passes, and not only its rounding."""
+        return self.loss.time == "minibatch" or self.loss.eos_padding == "batch"
 
     @model_validator(mode="after")
     def _consistent(self) -> Training:

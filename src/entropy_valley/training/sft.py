@@ -20,14 +20,14 @@ from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, data, lora, processes
+from entropy_valley.training import adapter, data, lora, memory, processes
 from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
 from entropy_valley.training.reports import HISTORY, reports
-from entropy_valley.training.settings import Training
+from entropy_valley.training.settings import AUTO, Auto, Training
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Job:
     logs: Path
     checkpoint_every: int
     device: str = "cpu"
-    activation_checkpointing: bool = False
+    activation_checkpointing: bool | Auto = AUTO
 
     @property
     def settings(self) -> Training:
@@ -90,6 +90,7 @@ def finetune(job: Job) -> None:
 def train(job: Job, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
     settings = job.settings
+    room = memory.room(job.device, job.backbone, job.spec["family"], settings)
     backbone = load_backbone(
         job.backbone,
         job.spec["family"],
@@ -97,48 +98,68 @@ def train(job: Job, rank: int) -> None:
         dtype=settings.precision,
         shifted=job.spec["shifted"],
     )
-    _train(job, backbone, rank)
+    _train(job, backbone, rank, room)
 
 
-def _train(job: Job, backbone: Backbone, rank: int) -> None:
-    settings = job.settings
-    batches = _batches(job, settings, backbone)
+def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) -> None:
+    settings, checkpoints = job.settings, engine.Checkpoints(job.work, job.key, rank)
+    pairs = _pairs(job, backbone)
+    plan = _plan(job, backbone, pairs, room, checkpoints.progress())
+    batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.max_steps or settings.epochs * len(batches.order)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
-    if job.activation_checkpointing:
+    if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
-    checkpoints = engine.Checkpoints(job.work, job.key, rank)
-    with processes.fast_kernels(job.device):
+    with processes.fast_kernels(job.device), plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
+    run = _run(job.device, done["seconds"], plan)
     if rank == 0:
-        counts = {"steps": steps, "pairs": len(batches.pairs), "dropped": batches.pairs.dropped}
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, {**job.facts, **counts}, done["history"])
-        files.write_json(job.logs / "run.json", _run(job.device, done["seconds"]))
+        facts = {**job.facts, "steps": steps, "pairs": len(pairs), "dropped": pairs.dropped}
+        if settings.micro_tokens == AUTO:
+            facts["micro_tokens"] = plan.micro_tokens
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"])
+        files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
 
 
-def _batches(job: Job, settings: Training, backbone: Backbone) -> Canvases | Continuations:
+def _plan(
+    job: Job, backbone: Backbone, pairs: data.Pairs, room: memory.Room | None, begun: Mapping[str, Any]
+) -> memory.Plan:
+    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
+
+    Where the loss depends on the passes, and not only its rounding, ``auto`` is the same number on every GPU.
+    """
+    tokens, padding = job.settings.micro_tokens, _padding(job, backbone)
+    if tokens == AUTO and not backbone.family.causal and job.settings.passes_matter:
+        tokens = memory.MOST
+    longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
+    return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
+
+
+def _padding(job: Job, backbone: Backbone) -> int | str:
+    return 0 if backbone.family.causal else job.settings.loss.eos_padding
+
+
+def _batches(job: Job, backbone: Backbone, pairs: data.Pairs, passes: Passes) -> Canvases | Continuations:
     """The batches of every step: masked canvases, or continuations for a causal family.
 
     Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
     a batch depends on the tokenizer.
     """
-    causal, loss, seed = backbone.family.causal, settings.loss, job.spec["seed"]
-    pairs = _pairs(job, settings, backbone, 0 if causal else loss.eos_padding)
+    settings, seed = job.settings, job.spec["seed"]
     order = data.Batches(pairs.lengths, settings.global_batch, seed)
-    passes = Passes(settings.micro_tokens, settings.processes)
-    if causal:
-        return Continuations(pairs, order, loss.normaliser, seed, passes)
-    return Canvases(pairs, order, loss, backbone.mask_id, seed, passes)
+    if backbone.family.causal:
+        return Continuations(pairs, order, settings.loss.normaliser, seed, passes)
+    return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes)
 
 
-def _pairs(job: Job, settings: Training, backbone: Backbone, padding: int | str) -> data.Pairs:
+def _pairs(job: Job, backbone: Backbone) -> data.Pairs:
     if job.spec["bos"] and backbone.bos_id is None:
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
-    rows = files.read_jsonl(job.corpus, ("source", "target"))[: settings.limit]
-    limit = data.longest_pair(min(settings.max_tokens, backbone.context), padding)
+    rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
+    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
     return data.tokenise(rows, prompt, backbone.eos_id, limit)
 
 
@@ -194,22 +215,31 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
             history.append([scalars[name] for name in HISTORY])
             report(scalars)
             done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
+            done["micro_tokens"] = trainer.batches.passes.tokens
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 checkpoints.save(trainer.model, done)
     return done
 
 
-def _run(device: str, seconds: float) -> dict[str, Any]:
-    """What differs from run to run; it is not among the adapter's files, which are always the same."""
+def _run(device: str, seconds: float, plan: memory.Plan) -> dict[str, Any]:
+    """What differs from run to run; it is not among the adapter's files, which are always the same.
+
+    All processes call it: bytes are the most of any of them.
+    """
     if device == "cuda":
-        peak = torch.cuda.max_memory_allocated()
-        name = torch.cuda.get_device_name()
+        name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
+        peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
     else:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        name = f"cpu, {torch.get_num_threads()} threads"
+        name, expected = f"cpu, {torch.get_num_threads()} threads", {}
+        peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    most = torch.tensor(list(peaks.values()), device=device)
+    torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
     return {
         "seconds": round(seconds, 1),
-        "peak_memory_bytes": peak,
+        **{f"{kind}_memory_bytes": value for kind, value in zip(peaks, most.tolist(), strict=True)},
+        **expected,
+        "micro_tokens": plan.micro_tokens,
+        "activation_checkpointing": plan.activation_checkpointing,
         "host": socket.gethostname(),
         "device": name,
     }

@@ -15,6 +15,7 @@ from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
+from entropy_valley.training.settings import AUTO
 
 
 def corpus(experiment: Experiment, direction: str) -> str:
@@ -121,13 +122,17 @@ def training(experiment: Experiment, run: Run) -> str:
 def _as_trained(params: dict[str, Any], folder: str) -> dict[str, Any]:
     """The params, with the number of processes of the finished adapter in ``folder`` if they agree in all else.
 
-    More or fewer processes draw other dropout masks. The adapter is then another one, but no better.
+    Where the config leaves the size of passes to the GPU, it may have had any. More or fewer processes, and other
+    passes, draw other dropout masks. The adapter is then another one, but no better.
     """
     try:
         known = json.loads(Path(folder, FACTS).read_bytes())["spec"]
+        passes = {"micro_tokens": known["training"]["micro_tokens"]}
     except (OSError, ValueError, LookupError):
         return params
     as_known = params | {"processes": known.get("processes")}
+    if params["training"]["micro_tokens"] == AUTO:
+        as_known["training"] = params["training"] | passes
     return as_known if as_known == known else params
 
 

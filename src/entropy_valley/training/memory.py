@@ -1,0 +1,173 @@
+"""What a training holds in the memory of its GPU, and the passes that fit into it.
+
+The bytes of a token are counted from what torch keeps for the backward pass of a stock layer with LoRA beside its
+weights. ``tests/training/test_memory_of_training.py`` compares them with a count over the real shapes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.loading import empty_model, torch_dtype
+from entropy_valley.backbone.released import config_arguments
+from entropy_valley.errors import InputError
+from entropy_valley.training import lora
+from entropy_valley.training.settings import AUTO
+
+if TYPE_CHECKING:
+    from entropy_valley.backbone.families import Family
+    from entropy_valley.training.settings import Lora, Training
+
+MOST = 8192  # tokens of a pass: larger ones are no faster
+LEAST = 1024  # tokens of a pass: smaller ones leave the GPU waiting, and computing each layer again costs less
+HEADROOM = 0.08  # share of the free memory for gaps between tensors and the workspaces of cuBLAS and NCCL
+PREDICTED = 0.6  # share of a pass's tokens that are predicted: German from English, every slot masked
+BUCKETS = 2 * 50_000_000 * 4  # gradients on their way to other processes, in float32: zero2.json
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Bytes of one process: ``fixed`` for weights, adapters and their optimiser; the others for each token of a pass.
+
+    ``spared`` is the number with activation checkpointing, ``kept`` that without.
+    """
+
+    fixed: int
+    kept: int
+    spared: int
+
+    def of(self, tokens: int, checkpointing: bool) -> int:
+        """At most so many bytes while a pass of ``tokens`` runs."""
+        return self.fixed + tokens * (self.spared if checkpointing else self.kept)
+
+    def tokens(self, memory: float, checkpointing: bool) -> int:
+        """The most tokens of a pass in ``memory`` bytes."""
+        return int(memory - self.fixed) // (self.spared if checkpointing else self.kept)
+
+
+def demand(model: Any, family: Family, settings: Lora, processes: int) -> Demand:
+    """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
+    pairs = [(layer.in_features, layer.out_features) for layer in map(model.get_submodule, lora.targets(model, family))]
+    adapters = settings.rank * sum(map(sum, pairs))
+    weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients.
+    fixed = weights + adapters * (8 + 16 // processes) + BUCKETS
+    config, layers = model.config, len(model.model.layers)
+    layer = _layer(model) + _adapters(pairs, settings) // layers
+    # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
+    passing = max(int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size)
+    inputs = layers * model.dtype.itemsize * config.hidden_size
+    last = max(int(PREDICTED * 12 * config.vocab_size), layer + 8 * config.intermediate_size)
+    return Demand(fixed, layers * layer + passing, inputs + last)
+
+
+def _layer(model: Any) -> int:
+    """Bytes that a token leaves in a stock layer: normalised states, q, k, v, the attended, and three of the FFN."""
+    config, size, attention = model.config, model.dtype.itemsize, model.model.layers[0].self_attn
+    query, key = attention.q_proj.out_features, attention.k_proj.out_features
+    attended = size * 2 * (query + key) + 4 * config.num_attention_heads
+    return 8 * config.hidden_size + attended + 3 * size * config.intermediate_size
+
+
+def _adapters(pairs: list[tuple[int, int]], settings: Lora) -> int:
+    """Bytes that a token leaves in all adapters: their inputs in float32, which of them dropout kept, and A x."""
+    inputs = 4 + (settings.dropout > 0)
+    return sum(inputs * width + 4 * settings.rank for width, _ in pairs)
+
+
+@dataclass(frozen=True)
+class Room:
+    """The free bytes of the GPU before anything is loaded, the fewest of all processes, and what is to fit in."""
+
+    free: int
+    demand: Demand
+
+
+def room(device: str, checkpoint: Path, family: str, settings: Training) -> Room | None:
+    """The room of this training; None on a CPU, whose memory is not measured.
+
+    Raises InputError if there is none for a single token.
+    """
+    free = at_hand(device)
+    if free is None:
+        return None
+    kind = find_family(family)
+    model = empty_model(kind, config_arguments(checkpoint, kind), torch_dtype(settings.precision))
+    found = Room(free, demand(model, kind, settings.lora, settings.processes))
+    if found.demand.of(1, True) > free:
+        raise _too_small(found, 1, True, "Use a GPU with more memory, or one that no other program uses.")
+    return found
+
+
+def at_hand(device: str) -> int | None:
+    """The free bytes of the GPU that has the fewest of all processes; None on a CPU."""
+    if torch.device(device).type == "cpu":
+        return None
+    free = torch.tensor(torch.cuda.mem_get_info()[0], device=device)
+    torch.distributed.all_reduce(free, torch.distributed.ReduceOp.MIN)
+    return int(free)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the passes of a training run; ``expected`` bytes at most, None on a CPU."""
+
+    micro_tokens: int
+    activation_checkpointing: bool
+    expected: int | None = None
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn an error of a GPU without memory into one that says what to set."""
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            problem = f"a pass of {self.micro_tokens} tokens does not fit: {str(error).splitlines()[0].rstrip('.')}"
+            raise InputError("the GPU's memory", problem, _remedy(self.activation_checkpointing)) from error
+
+
+def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, longest: int) -> Plan:
+    """What to set for ``auto``, and whether what is set fits.
+
+    A pair of ``longest`` tokens must fit too: it runs alone. Layers are computed again in the backward pass only if
+    else fewer than ``LEAST`` tokens would fit. Raises InputError if nothing fits.
+    """
+    if room is None:
+        return Plan(MOST if micro_tokens == AUTO else micro_tokens, checkpointing is True)
+    most = (1 - HEADROOM) * room.free
+    choices = (False, True) if checkpointing == AUTO else (checkpointing,)
+    wanted = max(LEAST if micro_tokens == AUTO else micro_tokens, longest)
+    for spared in choices:
+        if room.demand.of(wanted, spared) <= (room.free if spared == choices[-1] else most):
+            fitting = min(MOST, room.demand.tokens(most, spared) // LEAST * LEAST)
+            tokens = max(LEAST, fitting) if micro_tokens == AUTO else micro_tokens
+            return Plan(tokens, spared, room.demand.of(max(tokens, longest), spared))
+    raise _too_small(room, wanted, choices[-1], _remedy(choices[-1]))
+
+
+def _too_small(room: Room, tokens: int, checkpointing: bool, remedy: str) -> InputError:
+    how = "with" if checkpointing else "without"
+    needed, fixed = (f"{value / 1e9:.1f} GB" for value in (room.demand.of(tokens, checkpointing), room.demand.fixed))
+    problem = (
+        f"{room.free / 1e9:.1f} GB are free; a pass of {tokens} tokens {how} activation checkpointing needs {needed}"
+        f", {fixed} of them for weights and adapters"
+    )
+    return InputError("the GPU's memory", problem, remedy)
+
+
+def _remedy(checkpointing: bool) -> str:
+    if not checkpointing:
+        return (
+            "Set `training.activation_checkpointing: true`. This changes no number; a training that has begun goes on."
+        )
+    return (
+        "Lower `training.micro_tokens` and `training.max_tokens`, or use a GPU with more memory. A training with other "
+        "settings begins anew."
+    )

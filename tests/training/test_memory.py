@@ -1,0 +1,209 @@
+"""The memory of a training: the model of it against a count over tensors that have sizes but no data."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+import torch
+from tiny_training import REPOSITORY, SETTINGS, batches_of, spec
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from entropy_valley import files
+from entropy_valley.backbone import attention
+from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.loading import empty_model
+from entropy_valley.backbone.packing import Packed
+from entropy_valley.errors import InputError
+from entropy_valley.training import deepspeed_engine as engine
+from entropy_valley.training import lora, memory, sft
+from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.settings import Lora, Training
+
+LORA = Lora(rank=64, alpha=128, dropout=0.05)
+WIDE = {"rank": 512, "alpha": 4, "dropout": 0.0}
+FREE = {24: int(24.8e9), 40: int(41.9e9), 80: int(84.4e9)}  # bytes on an empty GPU, by the GB in its name
+
+
+def released(name, layers=None):
+    """A released backbone on ``meta``."""
+    family = FAMILIES[name]
+    config = {"max_position_embeddings": 2048, **family.releases[0].config, "tie_word_embeddings": False}
+    return empty_model(family, config | ({"num_hidden_layers": layers} if layers else {}), torch.bfloat16)
+
+
+def demand(name, layers=None, processes=8):
+    return memory.demand(released(name, layers), FAMILIES[name], LORA, processes)
+
+
+class Held(TorchDispatchMode):
+    """Counts the bytes of all tensors made while it is on."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.peak = 0
+        self._storages = set()
+
+    def leave_out(self, tensors):
+        self._storages |= {tensor.untyped_storage()._cdata for tensor in tensors}
+
+    def _drop(self, key, size):
+        self._storages.discard(key)
+        self.now -= size
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        out = operation(*arguments, **(options or {}))
+        parts = (part for part in tree_leaves(out) if isinstance(part, torch.Tensor) and part.device.type != "meta")
+        for storage in (part.untyped_storage() for part in parts):
+            if storage._cdata not in self._storages:
+                self._storages.add(storage._cdata)
+                self.now += storage.nbytes()
+                self.peak = max(self.peak, self.now)
+                weakref.finalize(storage, self._drop, storage._cdata, storage.nbytes())
+        return out
+
+
+def counted(name, layers, tokens, checkpointing, monkeypatch):
+    """Bytes that forward and backward of a pass add to the weights; 60 % of its tokens are predicted."""
+    monkeypatch.setattr(attention, "has_kernel", lambda query: True)
+    # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
+    monkeypatch.setattr(torch.nn.Dropout, "forward", lambda self, x: torch.native_dropout(x, self.p, True)[0])
+    model = released(name, layers).requires_grad_(False)
+    adapted = lora.attach(model, FAMILIES[name], LORA, 1).train()
+    if checkpointing:
+        lora.checkpoint_activations(model)
+    held = Held()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        adapted.to_empty(device="cpu")
+        ids = torch.zeros(1, tokens, dtype=torch.long)
+        rows = torch.zeros(round(memory.PREDICTED * tokens), dtype=torch.long)
+        batch = MicroBatch(Packed(ids, ids, (64,) * (tokens // 64)), rows, rows, rows.float())
+        held.leave_out([*adapted.parameters(), *adapted.buffers()])
+        with held:
+            (cross_entropies(model, batch, FAMILIES[name].shifted) @ batch.weights).backward()
+    gradients = sum(4 * parameter.numel() for parameter in lora.trainable(adapted))
+    return held.peak - gradients
+
+
+@pytest.mark.parametrize(
+    ("name", "checkpointing"), [("llada", False), ("dream", False), ("llada", True), ("diffullama", True)]
+)
+def test_a_pass_holds_what_is_said(monkeypatch, name, checkpointing):
+    """Not more; with 3 layers up to 15 % less: the last one is computed only where a token is predicted."""
+    said, found = demand(name, 3), counted(name, 3, 1024, checkpointing, monkeypatch)
+    assert found <= said.of(1024, checkpointing) - said.fixed < 1.15 * found
+
+
+def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
+    """Counted over the backward pass of the second step."""
+    backbone, wide = load(), Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1, "lora": WIDE})
+    said = memory.demand(backbone.model, backbone.family, wide.lora, 1).fixed
+    model = lora.attach(backbone.model, backbone.family, wide.lora, seed=1)
+    frozen = sum(4 * weight.numel() for weight in model.parameters() if not weight.requires_grad)
+    held = Held()
+    with held:
+        run = engine.build(engine.Objective(model, backbone.shifted).train(), wide, 8)
+        trainer = sft._Trainer(run, batches_of(backbone), rank=0, world=1)
+        trainer.step(0)
+        held.peak = held.now
+        run.backward(run(trainer.batches[1][0])[0], scale_wrt_gas=False)
+    assert frozen + held.peak == pytest.approx(said, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "processes"),
+    [("llada", 80, 8), ("llada", 80, 1), ("llada", 40, 8), ("llada", 40, 1), ("dream", 40, 8), ("llada", 24, 8)],
+)
+def test_what_auto_gives_is_documented(name, size, processes):
+    plan = memory.plan(memory.Room(FREE[size], demand(name, processes=processes)), "auto", "auto", 1024)
+    spared = "on" if plan.activation_checkpointing else "off"
+    label = {"llada": "LLaDA", "dream": "Dream"}[name]
+    row = f"| {size} GB | {label} | {processes} | {plan.micro_tokens:,} | {spared} | {plan.expected / 1e9:.1f} GB |"
+    assert row in (REPOSITORY / "docs" / "performance.md").read_text()
+
+
+NEED = memory.Demand(fixed=1000, kept=10, spared=1)
+
+
+def planned(free, micro_tokens=2048, checkpointing="auto", longest=100):
+    plan = memory.plan(memory.Room(free, NEED), micro_tokens, checkpointing, longest)
+    return plan.micro_tokens, plan.activation_checkpointing
+
+
+def test_what_is_set_is_kept_or_refused():
+    assert planned(30_000) == (2048, False)
+    assert planned(20_000) == (2048, True)
+    assert planned(30_000, checkpointing=True) == (2048, True)
+    with pytest.raises(InputError, match=r"2048 tokens without .*`training.activation_checkpointing: true`"):
+        planned(20_000, checkpointing=False)
+    with pytest.raises(InputError, match=r"2048 tokens with activation .*Lower `training.micro_tokens`"):
+        planned(3_000)
+
+
+def test_a_long_pair_that_runs_alone_must_fit():
+    assert planned(30_000, micro_tokens=512, longest=2048) == (512, False)
+    assert planned(20_000, micro_tokens=512, longest=2048) == (512, True)
+    assert planned(20_000, micro_tokens="auto", longest=2048) == (memory.MOST, True)
+
+
+def test_on_a_cpu_auto_is_the_same_everywhere():
+    assert memory.plan(None, "auto", "auto", 9999) == memory.Plan(memory.MOST, False)
+    assert memory.plan(None, 40, True, 9999) == memory.Plan(40, True)
+
+
+@pytest.fixture
+def small_gpu(load, monkeypatch):
+    """A GPU on which a pass of ``tokens`` fits, or with ``spared`` only with activation checkpointing."""
+    monkeypatch.setattr(memory, "HEADROOM", 0)
+    monkeypatch.setattr(memory, "LEAST", 16)
+    lora = Lora(**spec(dropout=0.3)["training"]["lora"])
+    need = memory.demand(load().model, FAMILIES["llada"], lora, 1)
+
+    def give(tokens, spared=False):
+        monkeypatch.setattr(memory, "at_hand", lambda device: need.of(tokens, spared))
+
+    return give
+
+
+def test_passes_that_the_loss_depends_on_are_the_same_on_every_gpu(load, corpus, tmp_path):
+    backbone, room = load(), memory.Room(10_000, memory.Demand(fixed=0, kept=2, spared=1))
+    for loss, tokens in (({}, 4096), ({"time": "minibatch"}, memory.MOST), ({"eos_padding": "batch"}, memory.MOST)):
+        job = sft.Job(spec(micro_tokens="auto", loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2)
+        assert sft._plan(job, backbone, sft._pairs(job, backbone), room, {}).micro_tokens == tokens
+
+
+def test_a_training_that_goes_on_keeps_its_passes(finetune, broken_off, small_gpu, tmp_path):
+    """On a smaller GPU it computes layers again instead: the passes decide what dropout draws."""
+    job = spec(dropout=0.3, micro_tokens="auto")
+    small_gpu(32)
+    whole = finetune(job)
+    broken_off(job, tmp_path / "begun")
+    small_gpu(48, spared=True)
+    resumed = finetune(job, tmp_path / "begun")
+    for name in ("adapter_model.safetensors", "adapter.json"):
+        assert (whole / name).read_bytes() == (resumed / name).read_bytes()
+    assert files.read_json(whole / "adapter.json")["micro_tokens"] == 32
+    runs = [files.read_json(folder.parent / "logs" / "run.json") for folder in (whole, resumed)]
+    assert [(run["micro_tokens"], run["activation_checkpointing"]) for run in runs] == [(32, False), (32, True)]
+
+
+def test_what_is_set_is_not_said_twice(finetune):
+    assert "micro_tokens" not in files.read_json(finetune(spec()) / "adapter.json")
+
+
+def test_a_gpu_that_holds_no_weights_is_refused_before_they_are_loaded(finetune, monkeypatch):
+    monkeypatch.setattr(memory, "at_hand", lambda device: 1e6)
+    monkeypatch.setattr(sft, "load_backbone", lambda *_, **__: pytest.fail("it was loaded"))
+    with pytest.raises(InputError, match=r"0.0 GB are free; .* 0.4 GB of them for weights"):
+        finetune(spec())
+
+
+def test_a_gpu_out_of_memory_says_what_to_set(finetune, monkeypatch):
+    def fail(trainer, number):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore lines")
+
+    monkeypatch.setattr(sft._Trainer, "step", fail)
+    with pytest.raises(InputError, match=r"40 tokens .* 2.00 GiB\. Set `training.activation_checkpointing: true`"):
+        finetune(spec())
