@@ -252,6 +252,7 @@ def test_a_job_without_gpus_or_on_a_machine_without_any_is_left_alone(machine, m
     assert given(0) == "as it was"
     assert given(1, CUDA_VISIBLE_DEVICES="") == "as it was"
     monkeypatch.setattr(gpus, "nvidia_smi", lambda: "")
+    monkeypatch.setattr(gpus, "loaded", lambda: [])
     assert given(2) == "as it was"
 
 
@@ -301,6 +302,22 @@ def test_a_script_leaves_what_it_took_of_a_gpu(tmp_path, monkeypatch, capsys):
         run.script(lambda: 1 / 0)  # what ran out of memory is what one wants to know
     assert (tmp_path / "use").read_text() == "NVIDIA H100\t17900"
     assert capsys.readouterr().err == "GPU: NVIDIA H100, at most 17900 MB\n"
+
+
+def test_without_nvidia_smi_the_driver_names_the_gpus_of_a_container(tmp_path):
+    uuids = ["GPU-a", "GPU-b", "GPU-????????"]
+    for minor, uuid in enumerate(uuids):
+        folder = tmp_path / f"proc/driver/nvidia/gpus/0000:0{minor}:00.0"
+        folder.mkdir(parents=True)
+        lines = (
+            f"Model: \t\t NVIDIA H200\nGPU UUID: \t {uuid}\nBus Location: \t 0000:00:00.0\nDevice Minor: \t {minor}\n"
+        )
+        (folder / "information").write_text(lines)
+    (tmp_path / "dev").mkdir()
+    for minor in (1, 2):  # the first one is not the container's
+        (tmp_path / f"dev/nvidia{minor}").touch()
+    assert gpus.loaded(f"{tmp_path}/") == [("GPU-b", "NVIDIA H200"), ("1", "NVIDIA H200")]
+    assert gpus.loaded(f"{tmp_path}/nowhere/") == []
 
 
 def test_it_starts_without_what_takes_long_to_load():

@@ -50,7 +50,7 @@ def taken(
 
 def visible(variables: Mapping[str, str]) -> list[Gpu]:
     """The GPUs that a process with these environment variables sees, as far as ``nvidia-smi`` and they say."""
-    there = listed(nvidia_smi())
+    there = listed(nvidia_smi()) or loaded()
     if variables.get(VISIBLE) is None:
         return [Gpu(uuid, uuid, name) for uuid, name in there]
     given = [token for token in map(str.strip, variables[VISIBLE].split(",")) if token]
@@ -67,10 +67,11 @@ def _named(token: str, there: list[tuple[str, str]]) -> Gpu:
 
 
 def nvidia_smi() -> str:
-    """What ``nvidia-smi -L`` says; nothing without it."""
+    """What ``nvidia-smi -L`` says; nothing without it, or where the driver does not answer."""
+    command = ["nvidia-smi", "-L"]
     try:
-        return subprocess.run(["nvidia-smi", "-L"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-    except FileNotFoundError:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+    except (FileNotFoundError, subprocess.TimeoutExpired):
         return ""
 
 
@@ -87,6 +88,20 @@ def listed(text: str) -> list[tuple[str, str]]:
             found = found if divided else found[:-1]
             divided = True
             found.append((uuid.rstrip(")"), f"{whole} {' '.join(what.split()[:2])}"))
+    return found
+
+
+def loaded(root: str = "/") -> list[tuple[str, str]]:
+    """UUID and name of each GPU that this process may open, from the kernel's driver: a container may lack
+    ``nvidia-smi``. Where the driver does not know the UUID yet, the index."""
+    found: list[tuple[str, str]] = []
+    folder = f"{root}proc/driver/nvidia/gpus"
+    for bus in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        with open(f"{folder}/{bus}/information", encoding="utf-8") as file:
+            said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
+        if os.path.exists(f"{root}dev/nvidia{said.get('Device Minor', '')}"):
+            uuid = said.get("GPU UUID", "?")
+            found.append((str(len(found)) if "?" in uuid else uuid, said.get("Model", "GPU")))
     return found
 
 

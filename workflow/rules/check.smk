@@ -15,4 +15,4 @@ rule check:
     params:
         spec=lambda w: as_file(subject.of(EXPERIMENT)),
     shell:
-        f"{ON_GPU} " "python workflow/scripts/check.py {params.spec:q} --out {output:q}"
+        f"{ON_GPU} python workflow/scripts/check.py {{params.spec:q}} --out {{output:q}}"
