@@ -98,3 +98,18 @@ def test_many_shards_are_read_without_opening_all_at_once(tmp_path):
         (tmp_path / f"{place}.jsonl").write_text(f'{{"key":"{place}","value":{place}}}\n')
     with Store(tmp_path) as store:
         assert [store.get(str(place)) for place in (*range(70), 3)] == [*range(70), 3]
+
+
+def test_the_devices_that_computed_are_known_the_last_first(tmp_path, monkeypatch):
+    assert Store(tmp_path).devices() == []
+    for second, device in enumerate(["cuda A", "cuda B", "cuda A"]):
+        monkeypatch.setattr("time.time", lambda second=second: second)
+        with Store(tmp_path, device=device) as store:
+            assert store.get("a") is None or second  # reading leaves no name
+            store.put("a", second)
+    with Store(tmp_path, device="cuda C"):
+        pass
+    assert Store(tmp_path).devices() == ["cuda A", "cuda B"]
+    assert Store(tmp_path, enabled=False).devices() == []
+    fill(tmp_path, b=1)
+    assert Store(tmp_path).devices() == ["cuda A", "cuda B"]

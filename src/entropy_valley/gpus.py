@@ -20,6 +20,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 LOCKS = "ENTROPY_VALLEY_GPU_LOCKS"  # the environment variable with another folder of locks
 POLL = 0.5  # seconds
+UNKNOWN = "GPU"  # the name of one that is not listed
 # ``lock`` names it on this machine, ``visible`` in CUDA_VISIBLE_DEVICES, ``name`` is for people.
 Gpu = namedtuple("Gpu", ["lock", "visible", "name"])
 
@@ -57,13 +58,28 @@ def visible(variables: Mapping[str, str]) -> list[Gpu]:
     return [_named(token, there) for token in given]
 
 
+def device_name(device: str) -> str:
+    """What the names of results say of the device that computes them: ``cpu``; of a GPU also its model, as in
+    ``cuda NVIDIA H100 80GB HBM3``, because another one rounds otherwise."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return device
+    there = [gpu.name for gpu in visible(os.environ)]
+    name = there[int(number or 0)] if int(number or 0) < len(there) else UNKNOWN
+    if name == UNKNOWN:  # no nvidia-smi here, as in some containers
+        import torch
+
+        name = torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
+    return f"{kind} {name}".strip()
+
+
 def _named(token: str, there: list[tuple[str, str]]) -> Gpu:
     """A GPU by its index, or by its UUID or the beginning of it."""
     if token.isdigit() and int(token) < len(there):
         uuid, name = there[int(token)]
         return Gpu(uuid, token, name)
     found = [Gpu(uuid, token, name) for uuid, name in there if uuid.startswith(token)]
-    return found[0] if len(found) == 1 else Gpu(token, token, "GPU")
+    return found[0] if len(found) == 1 else Gpu(token, token, UNKNOWN)
 
 
 def nvidia_smi() -> str:

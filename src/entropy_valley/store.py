@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,11 +39,12 @@ class _Place(NamedTuple):
 class Store:
     """A mapping from content keys (see :func:`files.digest`) to JSON values, kept in ``folder``.
 
-    With ``enabled=False`` (config key ``store``) it reads and writes nothing.
+    With ``enabled=False`` (config key ``store``) it reads and writes nothing. ``device`` computes what is put, if the
+    keys name it: the store keeps this name, for jobs that read on machines without such a device.
     """
 
-    def __init__(self, folder: str | Path, enabled: bool = True) -> None:
-        self._folder, self._enabled = Path(folder), enabled
+    def __init__(self, folder: str | Path, enabled: bool = True, device: str | None = None) -> None:
+        self._folder, self._enabled, self._device = Path(folder), enabled, device
         self._shard: IO[bytes] | None = None
         self._reading: dict[Path, IO[bytes]] = {}
 
@@ -66,6 +68,11 @@ class Store:
         places[key] = (*places.get(key, ()), _Place(Path(shard.name), shard.tell(), len(line)))
         shard.write(line)
         shard.flush()
+
+    def devices(self) -> list[str]:
+        """The devices whose names the store keeps, those first that computed last."""
+        known = [files.read_json(path) for path in self._folder.glob("devices/*.json")] if self._enabled else []
+        return [one["device"] for one in sorted(known, key=lambda one: (-one["used"], one["device"]))]
 
     def __len__(self) -> int:
         return len(self._places)
@@ -102,6 +109,9 @@ class Store:
     def _open(self) -> IO[bytes]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if self._device:
+                named = self._folder / "devices" / f"{files.digest(self._device)}.json"
+                files.write_json(named, {"device": self._device, "used": time.time()})
             name = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard

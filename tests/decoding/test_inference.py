@@ -10,8 +10,10 @@ from bench import SCRIPTS, killed_at_the_sixth_result, run, run_without_torch
 from cells import DECODES, METHODS, SPEC, Cells, lines, pairs
 from tiny_checkpoints import SOURCES
 
-from entropy_valley import files
+from entropy_valley import files, gpus
+from entropy_valley.backbone import loading
 from entropy_valley.decoding.asked import Shard
+from entropy_valley.engine import invariance
 from entropy_valley.engine.engine import Engine
 from entropy_valley.store import Store
 
@@ -52,6 +54,19 @@ def test_one_load_fills_the_store_and_every_job_writes_its_bytes(together, alone
     no_model()
     assert cells.make("--from-store") == alone
     assert len(alone) == 3 + 2 * (len(METHODS) + 2 * len(DECODES) + 2)
+
+
+def test_jobs_without_a_gpu_find_all_that_one_has_computed(cells, monkeypatch, no_model):
+    """The GPU's model is in every key. Here the CPU stands for it, in padded passes, as on GPUs."""
+    load, listed = loading.load_backbone, "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
+    monkeypatch.setattr(loading, "load_backbone", lambda *given, device, **how: load(*given, device="cpu", **how))
+    monkeypatch.setattr(gpus, "nvidia_smi", lambda: listed)
+    monkeypatch.setitem(invariance.TOKENS, "cuda", 512)
+    stamp, (ledger,) = cells.infer(None, "--device", "cuda")
+    assert stamp["failed"] == {} and ledger["padded"]
+    monkeypatch.setattr(gpus, "nvidia_smi", lambda: "")
+    no_model()
+    assert len(cells.make("--from-store", "--device", "cuda")) == 3 + 2 * (len(METHODS) + 2 * len(DECODES) + 2)
 
 
 def test_nothing_is_computed_twice_and_again_no_model_is_loaded(together, no_model):

@@ -8,9 +8,8 @@ from entropy_valley import files, run
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.alignment import read_outputs
 from entropy_valley.scoring.comet import Comet
-from entropy_valley.scoring.job import Job, add_arguments, checkpoints
+from entropy_valley.scoring.job import Job, add_arguments, checkpoints, open_store
 from entropy_valley.scoring.systems import fill_store
-from entropy_valley.store import Store
 
 
 def main() -> None:
@@ -18,7 +17,7 @@ def main() -> None:
     systems = {path: read_outputs(options.testset, path) for path in options.hypotheses}
     scorers = metrics.from_params(options.spec)
     paths = checkpoints(options, next(iter(scorers)))
-    with Store(options.store) as store:
+    with open_store(options) as store:
         for name in [name for name, metric in scorers.items() if isinstance(metric, Comet)]:
             job = Job(options.spec["target_language"], paths.get(name), options.device, options.threads, store)
             fill_store(name, scorers.pop(name), job, systems)

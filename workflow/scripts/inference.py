@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--shard", type=Shard.named, default=Shard(), help="K/N: one of N parts of every test set")
     options = parser.parse_args()
     requests = read_asked(options.requests)
-    with Job(options) as job, Store(options.statistics_store or options.store) as statistics_store:
+    with Job(options) as job, Store(options.statistics_store or options.store, device=job.gpu) as statistics_store:
         inference = Inference(job, requests, options.shard, options.statistics, options.length_head)
         inference.run(statistics_store)
         failed = {label: f"{type(error).__name__}: {error}" for label, error in inference.failures.items()}

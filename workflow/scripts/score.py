@@ -7,7 +7,7 @@ import argparse
 from entropy_valley import files, provenance, run
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.alignment import Outputs, read_outputs
-from entropy_valley.scoring.job import Job, add_arguments, checkpoints
+from entropy_valley.scoring.job import Job, add_arguments, checkpoints, open_store
 from entropy_valley.scoring.metrics import Scores
 from entropy_valley.store import Store
 
@@ -24,7 +24,7 @@ def main() -> None:
 def _score(options: argparse.Namespace) -> dict[str, str]:
     """Write the scores; the digest of each metric's checkpoint, by its path."""
     outputs = read_outputs(options.testset, options.hypotheses)
-    with Store(options.store, enabled=not options.no_store) as store:
+    with open_store(options) as store:
         scores = _scores(options, outputs, store)
     segments = {name: one.segments for name, one in scores.items() if one.segments is not None}
     rows = zip(outputs.ids, *segments.values(), strict=True)

@@ -126,8 +126,10 @@ def predict(job: Job, path: Path) -> list[dict[int, float]]:
     ``path`` is the head's ``.safetensors``. The model is loaded at a miss; a row costs one pass over its prompt.
     """
     head_digest = files.file_digest(path)
-    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
-    keys = [files.digest([*stage, list(prompt), head_digest]) for prompt in job.inputs.prompts]
+
+    def keys(numerics: str) -> list[str]:
+        stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, numerics]
+        return [files.digest([*stage, list(prompt), head_digest]) for prompt in job.inputs.prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.canvas.length_head import LengthHead, predictions

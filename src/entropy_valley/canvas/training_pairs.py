@@ -82,14 +82,16 @@ def length_head(job: Job, dev: Path) -> TrainedHead:
     if not kept or kept[0] >= len(train):
         raise InputError(job.testset, "no training pair fits the context", "Give shorter pairs.")
     digests = [files.file_digest(path) for path in (job.testset, dev)]
-    stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
-    key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"]])
+
+    def key(numerics: str) -> list[str]:
+        stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, numerics]
+        return [files.digest([*stage, *digests, job.spec["training"], job.spec["seed"]])]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         trained = _train(both, kept, sum(place < len(train) for place in kept), settings)
         yield 0, {"weights": base64.b64encode(trained.weights).decode(), "info": trained.info}
 
-    (value,) = job.recall("trained length head", [key], compute)
+    (value,) = job.recall("trained length head", key, compute)
     return TrainedHead(base64.b64decode(value["weights"]), value["info"])
 
 

@@ -72,7 +72,7 @@ def _search(job: Job, search: Search) -> list[dict[str, Any]]:
         for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
             yield missing[done], vars(found)
 
-    return job.recall("generate", keys, compute)
+    return job.recall("generate", lambda numerics: keys, compute)  # the engine's modes are not the search's
 
 
 def _row(job: Job, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +21,7 @@ from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
+from entropy_valley.gpus import device_name
 from entropy_valley.progress import progress
 from entropy_valley.store import Store
 
@@ -51,22 +52,32 @@ class Job:
         self._take(files.read_jsonl(testset, ROW) if testset else [], testset)
         self.precision: str = self.spec["precision"]
         self.merge: bool = self.spec.get("merge_adapter", True)
-        # What a stored value depends on beside the checkpoint: the rows that are read, and how device and torch round.
-        rows = "shifted" if self.spec["shifted"] else "unshifted"
-        self.model_numerics = f"{rows}|{self.precision}|{options.device}|torch {importlib.metadata.version('torch')}"
-        if options.adapter and not self.merge:
-            self.model_numerics += f"|{UNMERGED}"
         self.token_budget: int | None = options.token_budget
         self.fill = padded_tokens(self.spec, options.device, options.token_budget)
-        self.numerics = self.model_numerics  # and how the engine computes
-        if float32_head(self.spec):
-            self.numerics += f"|{FLOAT32_HEAD}"
-        if self.fill:
-            self.numerics += f"|batch-invariant {self.fill}"
         self._stored: bool = not getattr(options, "no_store", False)
-        self.store = Store(options.store, enabled=self._stored)
+        from_store: bool = getattr(options, "from_store", False)
+        on_gpu = options.device.startswith("cuda")
+        device = options.device if from_store else device_name(options.device)
+        self.gpu = device if on_gpu else None  # by its model
+        self.store = Store(options.store, enabled=self._stored, device=self.gpu)
+        # A job that reads the store alone takes what any GPU has computed for it.
+        devices = self.store.devices() if from_store and on_gpu else []
+        self.model_numerics = self._rounding(device)
+        self.numerics, *self.others = [self._rounding(name) + self._engine_modes for name in devices or [device]]
         self.ledger = Ledger()
         self._model = _Model(options, self.spec, self.ledger)
+
+    def _rounding(self, device: str) -> str:
+        """What a value depends on beside the checkpoint: the rows that are read, and how device and torch round."""
+        rows = "shifted" if self.spec["shifted"] else "unshifted"
+        modes = f"|{UNMERGED}" if self._options.adapter and not self.merge else ""
+        return f"{rows}|{self.precision}|{device}|torch {importlib.metadata.version('torch')}{modes}"
+
+    @property
+    def _engine_modes(self) -> str:
+        """How the engine computes, where that is not usual."""
+        head = f"|{FLOAT32_HEAD}" if float32_head(self.spec) else ""
+        return head + (f"|batch-invariant {self.fill}" if self.fill else "")
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +127,7 @@ class Job:
 
     def runner(self, bar: str) -> Runner:
         """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""
-        memo = Memo(self.store, self.identity.digest, self.numerics)
+        memo = Memo(self.store, self.identity.digest, self.numerics, self.others)
         return Runner(functools.partial(self._engine, bar), self.ledger, memo, bar)
 
     def signature(self, *decoder: str) -> dict[str, Any]:
@@ -157,12 +168,14 @@ class Job:
                     "Remove tokenizer.json from a copy of the checkpoint, so that both take the slow road.",
                 )
 
-    def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
+    def recall(self, what: str, names: Callable[[str], Sequence[str]], compute: Compute) -> list[Any]:
         """The value of each key: from the store, or computed once and put there as soon as it is finished.
 
-        ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
+        ``names`` gives all keys, from ``numerics`` or from one of the ``others``. ``compute`` gets the places of the
+        missing keys and yields (place, JSON value) in any order.
         """
-        values = {key: value for key in keys if (value := self.store.get(key)) is not None}
+        keys = names(self.numerics)
+        values = self._stored_values(keys, map(names, (self.numerics, *self.others)))
         first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
         missing = [place for key, place in first_places.items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))
@@ -174,6 +187,15 @@ class Job:
                     values[keys[place]] = value
                     bar.update()
         return [values[key] for key in keys]
+
+    def _stored_values(self, keys: Sequence[str], called: Iterable[Sequence[str]]) -> dict[str, Any]:
+        """What the store has of ``keys``, under any of the names in which each is ``called``."""
+        values: dict[str, Any] = {}
+        for names in called:
+            for key, name in zip(keys, names, strict=True):
+                if key not in values and (value := self.store.get(name)) is not None:
+                    values[key] = value
+        return values
 
     def report(self, what: str) -> None:
         """Say on stderr, and in a file beside the store's shards, what was asked for, shared and computed."""

@@ -51,19 +51,26 @@ class Request(Protocol):
 
 @dataclass(frozen=True)
 class Memo:
-    """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round."""
+    """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round.
+
+    ``others``: how other devices round, whose results are as good to a job that computes none.
+    """
 
     store: Store
     checkpoint: str
     numerics: str
+    others: Sequence[str] = ()
 
     def key(self, request: Request) -> str:
         return request.key(self.checkpoint, self.numerics)
 
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
-        value = self.store.get(self.key(request))
-        return None if value is None else request.result.from_json(value)
+        for numerics in (self.numerics, *self.others):
+            value = self.store.get(request.key(self.checkpoint, numerics))
+            if value is not None:
+                return request.result.from_json(value)
+        return None
 
 
 @dataclass(frozen=True)

@@ -74,13 +74,16 @@ class Comet(Section):
 
     @property
     def signature(self) -> str:
-        """What a score depends on beside its sentence; a key of the store."""
+        """What a score depends on beside its sentence."""
+        return self._signed(self._job.device)
+
+    def _signed(self, device: str) -> str:
         parts = [
             f"comet:{version('unbabel-comet')}",
             f"model:{self._model_name()}",
             f"digest:{self.digest[:16]}",
             "precision:fp32",
-            f"device:{self._job.device}",
+            f"device:{device}",
             f"batch:{self.batch_size}",
         ]
         return "|".join(parts + ["references:no"] * self.reference_free)
@@ -95,36 +98,43 @@ class Comet(Section):
 
     def _one_by_one(self, segments: Sequence[Segment]) -> list[float]:
         """Scores that depend on their sentence alone: the segments may be those of many systems."""
-        signature = self.signature
-        keys = {one: files.digest({"metric": signature, "segments": [one]}) for one in dict.fromkeys(segments)}
-        known = {one: found[0] for one, key in keys.items() if (found := self._known(key))}
+        signed = self._signatures()
+        keys = {one: _keys([one], signed) for one in dict.fromkeys(segments)}
+        known = {one: found[0] for one, named in keys.items() if (found := self._known(named))}
         missing = [one for one in keys if one not in known]
         if missing:
             self._require_computing(len(missing), len(keys))
             scored = unpadded_scores(self._loaded(), missing)
             for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
-                known[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
+                known[one] = self._keep(keys[one][0], [round(score, DECIMALS)])[0]
         return [known[one] for one in segments]
 
     def _in_padded_batches(self, segments: Sequence[Segment]) -> list[float]:
-        signature = self.signature
+        signed = self._signatures()
         starts = range(0, len(segments), self.batch_size)
         batches = [segments[start : start + self.batch_size] for start in starts]
         bar = progress(batches, description="COMET", unit="batch")
-        return [score for batch in bar for score in self._remembered(batch, signature)]
+        return [score for batch in bar for score in self._remembered(batch, signed)]
 
-    def _remembered(self, batch: Sequence[Segment], signature: str) -> list[float]:
-        key = files.digest({"metric": signature, "segments": batch})
-        known = self._known(key)
+    def _remembered(self, batch: Sequence[Segment], signed: Sequence[str]) -> list[float]:
+        keys = _keys(batch, signed)
+        known = self._known(keys)
         if known:
             return known
         self._require_computing(len(batch), len(batch))
-        return self._keep(key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)])
+        return self._keep(keys[0], [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)])
 
-    def _known(self, key: str) -> list[float] | None:
-        found = self._job.store.get(key) if self._job.store is not None else None
-        # Earlier versions stored scores that are no numbers, too.
-        return found["scores"] if found and all(map(math.isfinite, found["scores"])) else None
+    def _signatures(self) -> list[str]:
+        """In the store's keys a GPU has its model; the first is what this job computes."""
+        return [self._signed(device) for device in self._job.devices]
+
+    def _known(self, keys: Sequence[str]) -> list[float] | None:
+        for key in keys if self._job.store is not None else ():
+            found = self._job.store.get(key)
+            # Earlier versions stored scores that are no numbers, too.
+            if found and all(map(math.isfinite, found["scores"])):
+                return found["scores"]
+        return None
 
     def _keep(self, key: str, scores: list[float]) -> list[float]:
         if self._job.store is not None and all(map(math.isfinite, scores)):
@@ -147,6 +157,10 @@ class Comet(Section):
     def _model_name(self) -> str:
         """The hub's name, or the folder's of a user's own file."""
         return self._path.parents[1].name if self.checkpoint.endswith(".ckpt") else self.checkpoint
+
+
+def _keys(segments: Sequence[Segment], signed: Sequence[str]) -> list[str]:
+    return [files.digest({"metric": signature, "segments": segments}) for signature in signed]
 
 
 class MainComet(Comet):

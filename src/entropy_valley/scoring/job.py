@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import run
+from entropy_valley.gpus import device_name
 from entropy_valley.store import Store
 
 
@@ -24,6 +25,14 @@ class Job:
     store: Store | None = None
     from_store: bool = False
 
+    @property
+    def devices(self) -> list[str]:
+        """How the store's keys name the device, a GPU by its model: that of this job, or, of a job that reads the store
+        alone, those that have computed what is there."""
+        if self.device.startswith("cuda") and self.from_store:
+            return (self.store and self.store.devices()) or [self.device]
+        return [device_name(self.device)]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of each job that scores."""
@@ -36,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, help="folder of finished work, shared between jobs")
     parser.add_argument("--device", default="cpu", help="of the models; a score is kept by the device that it is from")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the models")
+
+
+def open_store(options: argparse.Namespace) -> Store:
+    """The store of such a job, which leaves the name of its GPU there, if it computes on one."""
+    no_store, from_store = (getattr(options, name, False) for name in ("no_store", "from_store"))
+    gpu = options.device.startswith("cuda") and not from_store
+    return Store(options.store, enabled=not no_store, device=device_name(options.device) if gpu else None)
 
 
 def checkpoints(options: argparse.Namespace, main_metric: str) -> dict[str, str]:
