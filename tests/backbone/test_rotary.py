@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from bfloat16 import measure
-from transformers import LlamaConfig
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import LlamaConfig, Qwen2Config
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
@@ -31,15 +34,44 @@ def test_a_rotation_in_float32_is_the_one_of_the_authors():
     assert torch.equal(ours.bfloat16(), authors.bfloat16())
 
 
-def test_angles_are_exact_where_matrix_products_need_not_be():
-    class Stock(torch.nn.Module):
-        def forward(self, x, position_ids):
-            return torch.get_float32_matmul_precision(), x.dtype
+@pytest.mark.parametrize(
+    ("stock", "config"), [(LlamaRotaryEmbedding, LlamaConfig), (Qwen2RotaryEmbedding, Qwen2Config)]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_tables_are_the_stock_class_s_angles_without_a_matrix_product(stock, config, dtype):
+    """In training a product is in TF32 on a GPU, and angles would be other ones than in decoding."""
+    config = config(hidden_size=256, num_attention_heads=2, rope_theta=5e5, max_position_embeddings=4096)
+    states, ours = torch.zeros(1, dtype=dtype), exact(stock, float32=False)(config)
+    for rows in (1, 5, 64, 1001, 4096):
+        positions = torch.arange(4096)[None, -rows:]
+        with fast_kernels("cpu"), NoProducts():
+            tables = ours(states, positions)
+        for table, expected in zip(tables, stock(config)(states, positions), strict=True):
+            assert table.dtype == dtype and torch.equal(table, expected)
 
-    with fast_kernels("cpu"):
-        inside = [exact(Stock, float32)()(torch.zeros(1, dtype=torch.bfloat16), None) for float32 in (False, True)]
-        assert torch.get_float32_matmul_precision() == "medium"
-    assert inside == [("highest", torch.bfloat16), ("highest", torch.float32)]
+
+class NoProducts(TorchDispatchMode):
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        assert "mm" not in operation._schema.name and "matmul" not in operation._schema.name
+        return operation(*args, **(kwargs or {}))
+
+
+def test_positions_beyond_the_context_have_angles_too():
+    """What is too long is refused elsewhere, sentence by sentence; on a GPU an index out of range ends the process."""
+    config, positions = LlamaConfig(hidden_size=64, num_attention_heads=2, max_position_embeddings=8), torch.arange(11)
+    stock, ours = LlamaRotaryEmbedding(config), exact(LlamaRotaryEmbedding, float32=False)(config)
+    for count in (3, 11, 9):
+        given = torch.zeros(1), positions[None, :count]
+        assert all(map(torch.equal, ours(*given), stock(*given)))
+
+
+def test_tables_are_computed_once():
+    rotary = exact(LlamaRotaryEmbedding, float32=True)(LlamaConfig(hidden_size=64, num_attention_heads=2))
+    with torch.inference_mode():
+        rotary(torch.zeros(1, dtype=torch.bfloat16), torch.arange(3)[None])
+    rotary.inv_freq.zero_()
+    cos, _ = rotary(torch.zeros(1), torch.arange(3)[None])
+    assert not cos.is_inference() and (cos[0, 1] < 1).any()
 
 
 @torch.inference_mode()
