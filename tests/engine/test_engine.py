@@ -143,11 +143,11 @@ def test_an_order_is_not_asked_about_canvases_that_are_only_read(llada):
 def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, monkeypatch):
     canvases, sizes = [case for case, _ in cases], []
 
-    def scarce(model, packed, rows=None):
+    def scarce(model, packed, rows, fill):
         sizes.append(sum(packed.lengths))
         if sizes[-1] > 100:
             raise torch.OutOfMemoryError("no memory for more than 100 rows")
-        return hidden_states(model, packed, rows)
+        return hidden_states(model, packed, rows, fill)
 
     expected, _ = fill(backbone, canvases)
     with monkeypatch.context() as patch:
@@ -159,7 +159,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, mo
 
 
 def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
-    def none(model, packed, rows=None):
+    def none(model, packed, rows, fill):
         raise torch.OutOfMemoryError("no memory at all")
 
     monkeypatch.setattr("entropy_valley.engine.engine.hidden_states", none)

@@ -34,7 +34,7 @@ def logits_as_states(*rows):
 def sig_of(own, other, backward=False):
     head, states, mask = logits_as_states(*own, *other)
     own, other = states.tensor_split(2)
-    return sourced_values(Head(head), own, other, torch.ones(len(own), dtype=torch.bool), mask, 0, backward)[1]
+    return sourced_values(Head(head), own, other, *every(own), mask, 0, backward)[1]
 
 
 def random_pair(scale, rows=50, vocabulary=100):
@@ -46,7 +46,8 @@ def random_pair(scale, rows=50, vocabulary=100):
 
 
 def every(states):
-    return torch.ones(len(states), dtype=torch.bool)
+    """All rows are compared, no others are there."""
+    return torch.arange(len(states)), torch.arange(0)
 
 
 @torch.inference_mode()
@@ -66,7 +67,7 @@ def test_it_is_the_divergence_of_two_float64_softmaxes(scale, block):
     p, q = (torch.cat([part for _, part in Head(head).blocks(states)], 1).double() for states in (own, other))
     p, q = (torch.cat([z[:, :MASK], z[:, MASK + 1 :]], 1).log_softmax(-1) for z in (p, q))
     for backward, (one, two) in enumerate([(p, q), (q, p)]):
-        values, found = sourced_values(Head(head), own, other, every(own), MASK, EOS, bool(backward))
+        values, found = sourced_values(Head(head), own, other, *every(own), MASK, EOS, bool(backward))
         torch.testing.assert_close(found, (one.exp() * (one - two)).sum(-1), rtol=1e-9, atol=1e-13)
         assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
 
@@ -93,23 +94,24 @@ def test_distributions_that_share_nothing_stay_finite(block):
 def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
     head, own, other = random_pair(2, rows=300)
     monkeypatch.setitem(head_module.BLOCK, "cpu", (512, 30))
-    whole = sourced_values(Head(head), own, other, every(own), MASK, EOS)[1]
+    whole = sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1]
     alone = [
-        sourced_values(Head(head), own[[row]], other[[row]], every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)
+        sourced_values(Head(head), own[[row]], other[[row]], *every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)
     ]
     assert torch.equal(whole[[0, 150, 299]], torch.cat(alone))
     monkeypatch.setitem(head_module.BLOCK, "cpu", (4, 30))
-    assert torch.equal(whole, sourced_values(Head(head), own, other, every(own), MASK, EOS)[1])
+    assert torch.equal(whole, sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1])
 
 
 @torch.inference_mode()
 def test_rows_that_are_not_compared_have_values_and_no_sig():
     head, own, other = random_pair(2)
-    paired = torch.arange(50) % 3 == 1
-    values, found = sourced_values(Head(head), own, other[paired], paired, MASK, EOS)
+    places = torch.arange(50)
+    paired, others = places[places % 3 == 1], places[places % 3 != 1]
+    values, found = sourced_values(Head(head), own, other[paired], paired, others, MASK, EOS)
     assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
-    assert torch.equal(found[paired], sourced_values(Head(head), own, other, every(own), MASK, EOS)[1][paired])
-    assert found[~paired].isnan().all()
+    assert torch.equal(found[paired], sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1][paired])
+    assert found[others].isnan().all()
 
 
 @torch.inference_mode()

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
+
+from entropy_valley.backbone.transfer import upload
 
 BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
@@ -43,8 +46,8 @@ class Segments:
     def bounds(self, lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
         """The start of each sequence, and the end: (sequences + 1,), int32; computed once for all layers."""
         if (lengths, device) not in self._bounds:
-            starts = list(itertools.accumulate(lengths, initial=0))
-            self._bounds[lengths, device] = torch.tensor(starts, dtype=torch.int32, device=device)
+            starts = np.cumsum((0, *lengths), dtype=np.int32)
+            (self._bounds[lengths, device],) = upload([starts], device)
         return self._bounds[lengths, device]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from entropy_valley.backbone.attention import Segments
 from entropy_valley.backbone.last_layer import reads_rows
@@ -46,15 +47,13 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
 
 def filled(packed: Packed, tokens: int) -> Packed:
     """The same sequences, and behind them dummy ones up to ``tokens`` tokens, if there is room."""
-    size = packed.input_ids.shape[1]
-    dummies = [min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY)]
-    if not dummies:
+    size, device = packed.input_ids.shape[1], packed.input_ids.device
+    if size >= tokens:
         return packed
-    other = pack([[0] * length for length in dummies], packed.input_ids.device)
-    ids, positions = (
-        torch.cat([getattr(one, name) for one in (packed, other)], 1) for name in ("input_ids", "position_ids")
-    )
-    return Packed(ids, positions, packed.lengths + other.lengths)
+    dummies = tuple(min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY))
+    places = torch.arange(tokens - size, device=device)[None] % _DUMMY
+    positions = torch.cat([packed.position_ids, places], 1)
+    return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies)
 
 
 def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from entropy_valley import files, plugins
+from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.order import SourceGuided
+from entropy_valley.late import numpy as np
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
@@ -53,11 +55,12 @@ class Hybrid(SourceGuided):
         return step >= self._by_entropy(steps)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        bounds = slots.step.new_tensor([self._by_entropy(len(canvas.counts)) for canvas in slots.canvases])
+        bounds = np.array([self._by_entropy(len(canvas.counts)) for canvas in slots.canvases])
+        (bounds,) = upload([bounds], slots.step.device)
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
 
-    @cached_property
+    @functools.cached_property
     def _share(self) -> Fraction:
         return Fraction(str(self.p))
 
@@ -93,16 +96,21 @@ class Random(Section):
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        drawn = [score for canvas in slots.canvases for score in priorities(self.seed, canvas.prompt, canvas.length)]
-        lengths = slots.position.new_tensor([canvas.length for canvas in slots.canvases])
-        first = lengths.cumsum(0) - lengths
-        return slots.values.entropy.new_tensor(drawn)[first[slots.canvas] + slots.position]
+        drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
+        lengths, device = np.array([canvas.length for canvas in slots.canvases]), slots.position.device
+        (first,), (drawn,) = upload([np.cumsum(lengths) - lengths], device), upload([np.concatenate(drawn)], device)
+        return drawn[first[slots.canvas] + slots.position]
 
 
 def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
     """One number in [0, 1) per slot; the lowest is revealed first. Python promises the same numbers everywhere."""
     draw = random.Random(int(files.digest([seed, list(prompt), length]), 16))
     return [draw.random() for _ in range(length)]
+
+
+@functools.lru_cache(maxsize=4096)  # the canvases of a pass: their next steps ask for the same numbers
+def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
+    return np.array(priorities(seed, prompt, length))
 
 
 ORDERS: dict[str, type] = {

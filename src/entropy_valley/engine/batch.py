@@ -1,23 +1,29 @@
-"""The canvases of a pass, their rows laid end to end, and what happens to them without a loop over the rows."""
+"""The canvases of a pass, their rows laid end to end, and what happens to them without a loop over the rows.
+
+All of this lies in the host's memory: which canvases leave after a pass is decided there anyway. A pass takes what it
+needs to the device in one copy, and brings back what it says in another.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import torch
+import numpy as np
 
-from entropy_valley.backbone.packing import Packed, Rows
+from entropy_valley.backbone.transfer import download, upload
 from entropy_valley.engine.entropy import SlotValues
 from entropy_valley.engine.order import Slots, needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 
 if TYPE_CHECKING:
+    import torch
+
     from entropy_valley.engine.order import Order
 
 _NEVER = 2**31 - 1
@@ -25,18 +31,12 @@ _PER_CANVAS, _PER_ROW = ("names", "canvases", "steps", "masks"), ("ids", "positi
 
 
 class Pass(NamedTuple):
-    """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each its values and its
-    SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it."""
+    """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
+    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it."""
 
-    places: torch.Tensor
+    places: np.ndarray
     values: SlotValues
     sig: torch.Tensor | None = None
-
-    def among(self, flags: torch.Tensor) -> Pass:
-        """What it says of the flagged ones of the masked rows."""
-        chosen = flags.nonzero().squeeze(1)
-        values = SlotValues(*(column[chosen] for column in self.values))
-        return Pass(self.places[chosen], values, None if self.sig is None else self.sig[chosen])
 
 
 @dataclass
@@ -52,26 +52,25 @@ class Batch:
     canvases: list[Canvas]
     steps: list[int]
     masks: list[int]
-    ids: torch.Tensor
-    canvas: torch.Tensor
-    position: torch.Tensor
-    slot: torch.Tensor
-    logprob: torch.Tensor
+    ids: np.ndarray
+    canvas: np.ndarray
+    position: np.ndarray
+    slot: np.ndarray
+    logprob: np.ndarray
 
     @classmethod
-    def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int, device: torch.device) -> Self:
+    def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
         """The canvases as they enter the engine."""
         names, canvases = [name for name, _ in named], [canvas for _, canvas in named]
         filled = [canvas.tokens or [mask_id] * canvas.length for canvas in canvases]
-        ids = [token for canvas, tokens in zip(canvases, filled, strict=True) for token in (*canvas.prompt, *tokens)]
-        places = [place for canvas in canvases for place in range(canvas.size)]
-        prompts, sizes = [len(canvas.prompt) for canvas in canvases], [canvas.size for canvas in canvases]
-        ids, position, prompts, sizes = (
-            torch.tensor(column, dtype=torch.int64, device=device) for column in (ids, places, prompts, sizes)
+        ids = _integers(
+            token for canvas, slots in zip(canvases, filled, strict=True) for token in (*canvas.prompt, *slots)
         )
-        canvas = torch.arange(len(names), device=device).repeat_interleave(sizes, output_size=len(places))
-        masks, logprob = [list(tokens).count(mask_id) for tokens in filled], torch.zeros_like(ids, dtype=torch.float64)
-        rows = (ids, canvas, position, position - prompts[canvas], logprob)
+        prompts, sizes = _integers(len(canvas.prompt) for canvas in canvases), _integers(c.size for c in canvases)
+        canvas = np.repeat(np.arange(len(names)), sizes)
+        position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[canvas]
+        masks = [list(tokens).count(mask_id) for tokens in filled]
+        rows = (ids, canvas, position, position - prompts[canvas], np.zeros(len(ids)))
         return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
 
     def __len__(self) -> int:
@@ -80,7 +79,7 @@ class Batch:
     @property
     def size(self) -> int:
         """Rows of a pass, those without the source apart."""
-        return self.ids.shape[0]
+        return len(self.ids)
 
     @property
     def cost(self) -> int:
@@ -89,11 +88,11 @@ class Batch:
 
     def select(self, flags: Sequence[bool]) -> Self:
         """The flagged canvases alone."""
-        chosen = torch.tensor(flags, dtype=torch.bool, device=self.ids.device)
-        rows = chosen[self.canvas].nonzero().squeeze(1)
+        chosen = np.array(flags, dtype=bool)
+        rows = chosen[self.canvas]
         per_canvas = {name: list(itertools.compress(getattr(self, name), flags)) for name in _PER_CANVAS}
         per_row = {name: getattr(self, name)[rows] for name in _PER_ROW}
-        return type(self)(self.mask_id, **per_canvas, **per_row, canvas=(chosen.cumsum(0) - 1)[self.canvas[rows]])
+        return type(self)(self.mask_id, **per_canvas, **per_row, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
 
     def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
         """The flagged canvases, and the others."""
@@ -106,8 +105,8 @@ class Batch:
         if not len(self) or not len(other):
             return self if len(self) else other
         per_canvas = {name: getattr(self, name) + getattr(other, name) for name in _PER_CANVAS}
-        per_row = {name: torch.cat([getattr(self, name), getattr(other, name)]) for name in _PER_ROW}
-        canvas = torch.cat([self.canvas, other.canvas + len(self)])
+        per_row = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_ROW}
+        canvas = np.concatenate([self.canvas, other.canvas + len(self)])
         return type(self)(self.mask_id, **per_canvas, **per_row, canvas=canvas)
 
     def within(self, budget: int) -> tuple[Self, Self]:
@@ -115,14 +114,9 @@ class Batch:
         costs = itertools.accumulate(canvas.cost for canvas in self.canvases)
         return self.split([place == 0 or cost <= budget for place, cost in enumerate(costs)])
 
-    def packed(self) -> Packed:
-        """The rows as the model's input."""
-        return Packed(self.ids[None], self.position[None], tuple(canvas.size for canvas in self.canvases))
-
-    def masked(self) -> Rows:
-        """The rows that are masked slots."""
-        places = ((self.ids == self.mask_id) & (self.slot >= 0)).nonzero().squeeze(1)
-        return Rows(places, tuple(self.masks))
+    def masked(self) -> np.ndarray:
+        """The places of the rows that are masked slots, ascending."""
+        return np.flatnonzero((self.ids == self.mask_id) & (self.slot >= 0))
 
     def wants_sourceless(self, order: Order | None) -> list[bool]:
         """The canvases whose SIG is wanted now, by the order; of those only to be read, all that have a prompt without
@@ -135,44 +129,59 @@ class Batch:
     def sourceless(self) -> Self:
         """The same canvases, as far revealed, each behind its prompt without the source."""
         canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless) for canvas in self.canvases]
-        without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id, self.ids.device)
+        without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
         return dataclasses.replace(without, steps=self.steps, masks=self.masks)
 
     def advance(self, seen: Pass, order: Order | None) -> tuple[Self, list[tuple[Any, Reading]]]:
         """One step of each canvas; those that were only to be read are not in the new batch, but in the list."""
-        finished = [not canvas.counts for canvas in self.canvases]
-        if not any(finished):
-            self._reveal(seen, order)
+        reads = [not canvas.counts for canvas in self.canvases]
+        read = np.array(reads)[self.canvas[seen.places]]
+        scores = [] if all(reads) else [self._scores(seen, np.flatnonzero(~read), order)]
+        known = [*seen.values, *([] if seen.sig is None else [seen.sig])]
+        columns = download([*known, *scores])
+        if scores:
+            tokens, _, logprobs, *_ = (column[~read] for column in columns[: len(known)])
+            self._reveal(seen.places[~read], columns.pop(), tokens, logprobs)
+        if not any(reads):
             return self, []
-        flags = torch.tensor(finished, device=self.ids.device)[self.canvas]
-        read, rest = self.split(finished)
-        readings = read._readings(seen.among(flags[seen.places]))
-        if len(rest):
-            left = seen.among(~flags[seen.places])
-            rest._reveal(left._replace(places=((~flags).cumsum(0) - 1)[left.places]), order)
-        return rest, readings
+        leaving, rest = self.split(reads)
+        return rest, leaving._readings([column[read] for column in columns])
 
-    def _readings(self, seen: Pass) -> list[tuple[Any, Reading]]:
-        columns, sigs = [column.tolist() for column in seen.values], [] if seen.sig is None else seen.sig.tolist()
+    def _scores(self, seen: Pass, chosen: np.ndarray, order: Order) -> torch.Tensor:
+        """What the order says of the ``chosen`` ones of the masked rows: those of all canvases that it reveals."""
+        places, reveals = seen.places[chosen], [bool(canvas.counts) for canvas in self.canvases]
+        canvases, steps = (list(itertools.compress(column, reveals)) for column in (self.canvases, self.steps))
+        canvas = (np.cumsum(reveals) - 1)[self.canvas[places]]
+        columns = [chosen, canvas, self.slot[places], _integers(steps)]
+        rows, *columns = upload(columns, seen.values.entropy.device)
+        values, sig = seen.values, seen.sig
+        if len(canvases) < len(self):
+            values = SlotValues(*(column[rows] for column in values))
+            sig = None if sig is None else sig[rows]
+        return order.scores(Slots(canvases, *columns, values, sig))
+
+    def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
+        """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
+        are the masked rows of all canvases that are not only read."""
+        pairs = list(zip(self.canvases, self.steps, strict=True))
+        counts = [canvas.counts[step] if canvas.counts else 0 for canvas, step in pairs]
+        chosen = lowest(scores, self.canvas[places], _integers(counts))
+        self.ids[places[chosen]] = tokens[chosen]
+        self.logprob[places[chosen]] = logprobs[chosen]
+        self.steps = [step + bool(count) for step, count in zip(self.steps, counts, strict=True)]
+        self.masks = [masks - count for masks, count in zip(self.masks, counts, strict=True)]
+
+    def _readings(self, columns: Sequence[np.ndarray]) -> list[tuple[Any, Reading]]:
+        """The readings of these canvases; ``columns``: what a pass says of their masked rows, the SIG last, if any."""
+        tokens, *numbers = (column.tolist() for column in columns)
+        columns, sigs = [[int(token) for token in tokens], *numbers[:3]], numbers[3] if len(numbers) > 3 else []
         stops = itertools.accumulate(self.masks, initial=0)
         readings = []
         for name, canvas, (start, stop) in zip(self.names, self.canvases, itertools.pairwise(stops), strict=True):
             compared = () if canvas.sourceless is None else tuple(sigs[start:stop])
             readings.append((name, Reading(*(tuple(column[start:stop]) for column in columns), compared)))
         return readings
-
-    def _reveal(self, seen: Pass, order: Order) -> None:
-        """In place: of each canvas its next count of lowest-scored slots take their most probable tokens."""
-        places, device = seen.places, self.ids.device
-        canvas, steps = self.canvas[places], torch.tensor(self.steps, device=device)
-        counts = [canvas.counts[step] for canvas, step in zip(self.canvases, self.steps, strict=True)]
-        scores = order.scores(Slots(self.canvases, canvas, self.slot[places], steps, seen.values, seen.sig))
-        chosen = lowest(scores, canvas, torch.tensor(counts, device=device))
-        self.ids[places[chosen]] = seen.values.token[chosen]
-        self.logprob[places[chosen]] = seen.values.logprob[chosen]
-        self.steps = [step + 1 for step in self.steps]
-        self.masks = [masks - count for masks, count in zip(self.masks, counts, strict=True)]
 
     def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
         """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
@@ -184,10 +193,10 @@ class Batch:
         settled, rest = self.split(flags)
         return rest, settled._decoded(list(itertools.compress(first_eos.tolist(), flags)))
 
-    def _first(self, token: int) -> torch.Tensor:
+    def _first(self, token: int) -> np.ndarray:
         """The first slot of each canvas that holds ``token``."""
-        slots = torch.where((self.ids == token) & (self.slot >= 0), self.slot, _NEVER)
-        return slots.new_full((len(self),), _NEVER).scatter_reduce(0, self.canvas, slots, "amin")
+        slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, _NEVER)
+        return np.minimum.reduceat(slots, np.searchsorted(self.canvas, np.arange(len(self))))
 
     def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
@@ -202,13 +211,16 @@ class Batch:
         return done
 
 
-def lowest(scores: torch.Tensor, canvas: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
 
-    ``canvas`` ascends. Two stable sorts: by score, then by canvas.
+    ``canvas`` ascends.
     """
-    by_score = scores.argsort(stable=True)
-    ranked = by_score[canvas[by_score].argsort(stable=True)]
-    sizes = torch.bincount(canvas, minlength=len(counts))
-    rank = torch.arange(len(scores), device=scores.device) - (sizes.cumsum(0) - sizes)[canvas]
+    ranked = np.lexsort((scores, canvas))  # stable: by canvas, then by score, NaN last
+    sizes = np.bincount(canvas, minlength=len(counts))
+    rank = np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[canvas]
     return ranked[rank < counts[canvas]]
+
+
+def _integers(numbers: Iterable[int]) -> np.ndarray:
+    return np.fromiter(numbers, np.int64)

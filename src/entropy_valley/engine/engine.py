@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
-from entropy_valley.backbone.packing import Rows, hidden_states
+from entropy_valley.backbone.packing import Packed, Rows, hidden_states
+from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
 from entropy_valley.engine.head import Head
@@ -84,12 +85,12 @@ class Engine:
             return batch, []
         started, settled = self._batch([entry for entry in named if _starts(entry[1], order)]), []
         if started:
-            started, _ = started.advance(_known(started), order)
+            started, _ = started.advance(_known(started, self.backbone.device), order)
             started, settled = started.release(self.backbone.eos_id)
         return batch.cat(started).cat(self._batch([entry for entry in named if not _starts(entry[1], order)])), settled
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
-        return Batch.of(named, self.backbone.mask_id, self.backbone.device)
+        return Batch.of(named, self.backbone.mask_id)
 
     def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
@@ -112,19 +113,21 @@ class Engine:
         backbone, wanted = self.backbone, batch.wants_sourceless(order)
         whole = batch.cat(batch.select(wanted).sourceless()) if any(wanted) else batch
         masked, own = whole.masked(), sum(batch.masks)
+        paired = np.array(wanted, dtype=bool)[batch.canvas[masked[:own]]]
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
-        rows = Rows(masked.places - int(backbone.shifted), masked.counts)
-        states = hidden_states(backbone.model, whole.packed(), rows, self.fill)
-        head, tokens, places = self.head, (backbone.mask_id, backbone.eos_id), masked.places[:own]
+        read, places = masked - int(backbone.shifted), (np.flatnonzero(paired), np.flatnonzero(~paired))
+        ids, position, rows, *compared = upload([whole.ids, whole.position, read, *places], backbone.device)
+        packed = Packed(ids[None], position[None], tuple(canvas.size for canvas in whole.canvases))
+        states = hidden_states(backbone.model, packed, Rows(rows, tuple(whole.masks)), self.fill)
+        head, tokens = self.head, (backbone.mask_id, backbone.eos_id)
         if any(wanted):
-            paired = torch.tensor(wanted, device=backbone.device)[batch.canvas[places]]
             backward = getattr(order, "backward", False)
-            seen = sourced_values(head, states[:own], states[own:], paired, *tokens, backward=backward)
+            seen = sourced_values(head, states[:own], states[own:], *compared, *tokens, backward=backward)
         else:
             seen = slot_values(head, states, *tokens), None
         padded = max(0, (self.fill or 0) - whole.size)
-        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked.places), padded=padded)
-        return Pass(places, *seen)
+        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked), padded=padded)
+        return Pass(masked[:own], *seen)
 
 
 def _starts(canvas: Canvas, order: Order | None) -> bool:
@@ -132,10 +135,9 @@ def _starts(canvas: Canvas, order: Order | None) -> bool:
     return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
 
 
-def _known(batch: Batch) -> Pass:
+def _known(batch: Batch, device: torch.device) -> Pass:
     """The first steps of canvases whose reading is known, as a pass would give them."""
     starts = [canvas.start for canvas in batch.canvases]
-    tokens, *numbers = (list(chain.from_iterable(getattr(start, name) for start in starts)) for name in VALUES)
-    device = batch.ids.device
-    floats = (torch.tensor(column, dtype=torch.float64, device=device) for column in numbers)
-    return Pass(batch.masked().places, SlotValues(torch.tensor(tokens, device=device), *floats))
+    columns = ([getattr(start, name) for start in starts] for name in VALUES)
+    tokens, *numbers = (np.concatenate(column) for column in columns)
+    return Pass(batch.masked(), SlotValues(*upload([tokens], device), *upload(numbers, device)))

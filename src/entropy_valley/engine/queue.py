@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 from collections.abc import Iterable, Sequence
@@ -28,12 +29,12 @@ class Canvas:
     sourceless: Sequence[int] | None = None
     tokens: Sequence[int] | None = None
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Tokens of prompt and canvas."""
         return len(self.prompt) + self.length
 
-    @property
+    @functools.cached_property
     def cost(self) -> int:
         """The most tokens that one pass over it takes."""
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)

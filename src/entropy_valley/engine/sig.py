@@ -39,23 +39,24 @@ def sourced_values(
     states: torch.Tensor,
     sourceless: torch.Tensor,
     paired: torch.Tensor,
+    others: torch.Tensor,
     mask_id: int,
     eos_id: int,
     backward: bool = False,
 ) -> tuple[SlotValues, torch.Tensor]:
     """What ``head`` says of each row of ``states`` (rows, width), and its SIG, the mask token being in no distribution.
 
-    ``paired`` (rows,) flags the rows that are compared; ``sourceless`` are the states of these without the source, in
-    their order. The SIG of the others is NaN. Bit-equal in any company, as :func:`slot_values` is, whose values these
-    are.
+    ``paired`` are the places of the rows that are compared, and ``others`` the other ones, both ascending;
+    ``sourceless`` are the states of the former without the source. The SIG of the others is NaN. Bit-equal in any
+    company, as :func:`slot_values` is, whose values these are.
     """
     chunks = zip(*map(head.chunks, (states[paired], sourceless)), strict=True)
     pairs = [_values(head, own, other, mask_id, eos_id, backward) for own, other in chunks]
     *columns, sig = (torch.cat(column)[: len(sourceless)] for column in zip(*pairs, strict=True))
     if len(sourceless) == len(states):
         return SlotValues(*columns), sig
-    rest = slot_values(head, states[~paired], mask_id, eos_id)
-    place = torch.cat([paired.nonzero(), (~paired).nonzero()]).squeeze(1).argsort()
+    rest = slot_values(head, states[others], mask_id, eos_id)
+    place = torch.cat([paired, others]).argsort()
     columns = (torch.cat(pair)[place] for pair in zip(columns, rest, strict=True))
     return SlotValues(*columns), torch.cat([sig, torch.full_like(rest.entropy, torch.nan)])[place]
 
