@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from entropy_valley.backbone import attention as packed
-from entropy_valley.checking import agreement, metric, sizes, speed, subject
+from entropy_valley.checking import agreement, company, metric, sizes, speed, subject
 from entropy_valley.checking.line import CheckError, SkippedError
 from entropy_valley.checking.sizes import Size
 from entropy_valley.checking.subject import Subject
@@ -66,6 +66,22 @@ def test_the_engine_in_bfloat16(folder, monkeypatch):
     monkeypatch.setattr(Engine, "run", farther)
     with pytest.raises(CheckError, match="something else in bfloat16"):
         agreement.same_entropies(folder, "cpu")
+
+
+def test_the_company_of_a_canvas(smallest, monkeypatch):
+    lines = dict(company.checks(Subject(**smallest)))
+    assert list(lines) == ["company llada-tiny", "company dream-instruct"]
+    assert "6 of 6 canvases have the same bits" in lines["company llada-tiny"]()
+    run = Engine.run
+
+    def by_company(engine, queue):
+        off = len(queue) / 1e9
+        for name, read in run(engine, queue):
+            yield name, dataclasses.replace(read, entropies=tuple(value + off for value in read.entropies))
+
+    monkeypatch.setattr(Engine, "run", by_company)
+    with pytest.raises(SkippedError, match=r"^0 of 6 canvases .* results may change with the sentences"):
+        lines["company llada-tiny"]()
 
 
 def test_comet(folder, monkeypatch):

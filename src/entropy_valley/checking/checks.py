@@ -43,7 +43,7 @@ def everything(subject: Subject) -> Iterator[Line]:
 
 
 def _all(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
-    from entropy_valley.checking import agreement, group, metric, speed
+    from entropy_valley.checking import agreement, company, group, metric, speed
 
     device = subject.device
     yield "torch", machine.torch_build
@@ -58,6 +58,7 @@ def _all(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
     yield "attention", partial(agreement.attention, device)
     yield "engine, float32", partial(agreement.same_texts, folder, device)
     yield "engine, bfloat16", partial(agreement.same_entropies, folder, device)
+    yield from company.checks(subject)
     yield "COMET", partial(metric.comet, folder / "comet", device)
     yield from speed.Speed(subject).checks()
 

@@ -72,9 +72,7 @@ class Speed:
         size, device = _size(backbone), self.subject.device
         if find_family(backbone["family"]).causal:
             raise SkippedError("an autoregressive backbone is decoded by transformers")
-        if device == "cpu" and size.parameters * BYTES[self.subject.precision] > _CPU_MEMORY:
-            raise SkippedError("too large to be run on a CPU for a check")
-        engine = Engine(_random(backbone, self.subject))
+        engine = Engine(random_model(backbone, self.subject))
         budget, canvases = engine.budget, engine.budget // (PROMPT + MASKS)
         _read(engine, canvases)
         seconds, _ = _timed(lambda: _read(engine, canvases), device)
@@ -105,10 +103,10 @@ class Speed:
         return "; ".join(said) or "nothing is computed with it"
 
 
-def _size(backbone: dict[str, Any]) -> Size:
+def _size(backbone: dict[str, Any], **other: Any) -> Size:
     if not (arguments := subject.arguments(backbone)):
         raise SkippedError("its size is not known before it is downloaded")
-    return Size.of(arguments)
+    return Size.of(arguments | other)
 
 
 def _headers(backbone: dict[str, Any], precision: str) -> str:
@@ -120,9 +118,16 @@ def _headers(backbone: dict[str, Any], precision: str) -> str:
     return "; the checkpoint is whole"
 
 
-def _random(backbone: dict[str, Any], of: Subject) -> Backbone:
-    """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS."""
-    family, arguments = find_family(backbone["family"]), subject.arguments(backbone)
+def random_model(backbone: dict[str, Any], of: Subject, **other: Any) -> Backbone:
+    """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS. ``other``:
+    arguments of its config class that differ.
+
+    Raises SkippedError where the shape is not known, and for a model that is too large for a check on a CPU.
+    """
+    size = _size(backbone, **other)
+    if of.device == "cpu" and size.parameters * BYTES[of.precision] > _CPU_MEMORY:
+        raise SkippedError("too large to be run on a CPU for a check")
+    family, arguments = find_family(backbone["family"]), subject.arguments(backbone) | other
     model = empty_model(family, arguments, torch_dtype(of.precision), of.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
     return Backbone(family, model, None, mask, eos, None, "", family.shifted)

@@ -1,0 +1,49 @@
+"""Does a canvas have the same bits alone and in company? Only the device can tell, by products of real sizes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from entropy_valley.backbone.families import find_family
+from entropy_valley.checking.line import Check, SkippedError
+from entropy_valley.checking.speed import random_model
+from entropy_valley.checking.subject import Subject
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.invariance import TOKENS
+from entropy_valley.engine.queue import Canvas, Queue
+
+_LAYERS = 2  # all of a backbone's layers have the same shapes
+_CANVASES, _ALONE = 60, 6
+
+
+def checks(of: Subject) -> Iterator[tuple[str, Check]]:
+    """A line for each backbone that decodes canvases."""
+    for name, backbone in of.backbones.items():
+        if not find_family(backbone["family"]).causal:
+            yield f"company {name}", lambda backbone=backbone: company(backbone, of)
+
+
+def company(backbone: dict[str, Any], of: Subject) -> str:
+    """Readings of a canvas in padded passes, by a model with the backbone's widths, some layers and random weights."""
+    model = random_model(backbone, of, num_hidden_layers=_LAYERS)
+    draw, canvases = random.Random(1), []
+    for _ in range(_CANVASES):
+        prompt = [draw.randrange(model.eos_id) for _ in range(draw.randint(10, 60))]
+        canvases.append(Canvas(prompt, draw.randint(5, 60)))
+    padded, plain = (_same(model, canvases, fill) for fill in (TOKENS[of.device], None))
+    said = (
+        f"{padded} of {_ALONE} canvases have the same bits alone and among {_CANVASES} in padded passes; "
+        f"{plain} in passes that are not padded"
+    )
+    if padded < _ALONE:
+        raise SkippedError(f"{said}: here, results may change with the sentences of a job (docs/performance.md)")
+    return said
+
+
+def _same(model: Any, canvases: list[Canvas], fill: int | None) -> int:
+    """How many of the first canvases are read alone as they are in company."""
+    together = dict(Engine(model, fill=fill).run(Queue(enumerate(canvases))))
+    alone = (dict(Engine(model, fill=fill).run(Queue([(place, canvases[place])]))) for place in range(_ALONE))
+    return sum(read[place] == together[place] for place, read in enumerate(alone))
