@@ -41,7 +41,10 @@ DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distributi
 
 # The rooms whose functions a stage runs. Of all others it reads names and settings: what their functions import is not
 # needed.
-RUN = {"analysis": ("analysis", "reporting", "experiment")}
+RUN = {
+    "analysis": ("analysis", "reporting", "experiment"),
+    "checking": ("checking", "training", "scoring", "decoding", "canvas", "engine", "backbone", "experiment"),
+}
 SCRIPTS: dict[str, set[str]] = {}
 for rule in re.split(r"^rule ", RULES, flags=re.MULTILINE):
     for stage in re.findall(r"envs/(\w+)\.yaml", rule):

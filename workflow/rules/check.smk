@@ -9,7 +9,7 @@ rule check:
         f"{R}/logs/check/{{environment}}.log",
     priority: 20  # many jobs wait for it
     conda:
-        "../../envs/training.yaml"
+        "../../envs/checking.yaml"
     resources:
         gpu=GPU * subject.processes(EXPERIMENT),
     params:
