@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from entropy_valley import cli, driver
-from entropy_valley.checking import checks, group, machine
+from entropy_valley.checking import checks, group, machine, speed
 from entropy_valley.checking.line import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
 from entropy_valley.driver import Machine
 from entropy_valley.errors import InputError
@@ -77,6 +79,34 @@ def test_a_build_without_kernels_for_the_gpu_fails():
         machine._require_kernels([(8, 0), (7, 0)], built)
     with pytest.raises(CheckError, match=r"capability \(10, 0\)"):
         machine._require_kernels([(10, 0)], ["sm_80", "sm_90"])
+
+
+def test_two_gpus_are_named_with_their_memory(monkeypatch):
+    gpu = SimpleNamespace(name="NVIDIA A100-SXM4-80GB", total_memory=85e9, major=8, minor=0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: gpu)
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_80"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert machine.device_memory("cuda") == "; ".join(["NVIDIA A100-SXM4-80GB, 85.0 GB, 8.0"] * 2)
+    assert machine.memory("cuda") == 85e9
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(CheckError, match="torch finds no GPU: CUDA_VISIBLE_DEVICES is ''"):
+        machine.device_memory("cuda")
+
+
+def test_waits_for_the_gpu_are_counted(monkeypatch):
+    """As torch warns of them."""
+    modes = []
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+
+    def task():
+        for _ in range(3):
+            warnings.warn("called a synchronizing CUDA operation (Triggered internally …)", stacklevel=1)
+        warnings.warn("something else", stacklevel=1)
+
+    assert speed.waits(task) == 3
+    assert modes == ["warn", "default"]
 
 
 def test_processes_that_wait_for_each_other_end_with_all_they_started(monkeypatch):

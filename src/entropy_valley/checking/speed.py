@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ class Speed:
         if engine.budget < budget:
             raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
         peak = f", {torch.cuda.max_memory_allocated() / GB:.1f} GB in all" if device == "cuda" else ""
+        if device == "cuda":
+            peak += f", {waits(lambda: _read(engine, canvases))} waits for the GPU"
         share = size.pass_work(tokens, canvases * MASKS) / seconds / (self.rate or 1)
         sentence = seconds * SENTENCE_TOKENS / tokens
         return (
@@ -138,6 +141,18 @@ def _read(engine: Engine, canvases: int) -> None:
     if engine.backbone.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     list(engine.run(Queue((place, Canvas([place % 100] * PROMPT, MASKS)) for place in range(canvases))))
+
+
+def waits(task: Callable[[], Any]) -> int:
+    """How often the host waits for the GPU in a task; one pass of the engine needs one wait."""
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            task()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return sum("synchronizing CUDA operation" in str(one.message) for one in caught)
 
 
 def _timed(task: Any, device: str) -> tuple[float, Any]:
