@@ -1,4 +1,4 @@
-# make demo | demo-full | test | nightly | lint | install | lock | clean
+# make demo | demo-full | test | test-cluster | nightly | lint | install | lock | clean
 # make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 PYTHON ?= python3.11
@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full test nightly lint lock clean
+.PHONY: install demo demo-full test test-cluster nightly lint lock clean
 
 install: $(INSTALLED)
 
@@ -46,6 +46,10 @@ endef
 # One worker more than the two cores it is tried on: the tests on SLURM mostly wait.
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
+
+# What happens to jobs on a real SLURM: needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core.
+test-cluster: install
+	python -m pytest -m cluster --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores.
 nightly: install

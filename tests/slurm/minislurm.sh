@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # minislurm.sh start|stop FOLDER: a private SLURM of one node (16 cores, 8 GPUs, both pretended), all of it in FOLDER.
-# Needs the packages slurm-wlm and munge; no root, no database. `. FOLDER/env.sh`, then sbatch and squeue are its own.
+# Needs the packages slurm-wlm and munge; no root. `. FOLDER/env.sh`, then sbatch and squeue are its own.
+# A job of the partition `urgent` preempts those of the others, which are then queued again. With MINISLURM_DATABASE=1 it
+# has a slurmdbd too (packages slurmdbd and mariadb-server-core), with the account `project`.
 set -euo pipefail
 command=$1
 folder=$(realpath -m "$2")
@@ -8,6 +10,7 @@ host=$(hostname -s)
 port=${MINISLURM_PORT:-16817}
 export SLURM_CONF=$folder/slurm.conf
 export PATH=$PATH:/usr/sbin
+export MYSQL_UNIX_PORT=$folder/run/mariadb.sock
 
 write_config() {
   mkdir -p "$folder"/{bin,ctld,dev,log,run,spool}
@@ -22,7 +25,7 @@ SlurmdUser=$(id -un)
 SlurmctldPort=$port
 SlurmdPort=$((port + 1))
 AuthType=auth/munge
-AuthInfo=socket=$folder/run/munge.sock
+AuthInfo=socket=$folder/run/munge.sock,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$folder/ctld
 SlurmdSpoolDir=$folder/spool
@@ -36,6 +39,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
+JobAcctGatherParams=OverMemoryKill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
@@ -45,10 +49,13 @@ ReturnToService=2
 MinJobAge=600
 KillWait=2
 SlurmdParameters=config_overrides
-AccountingStorageType=accounting_storage/none
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+$(accounting)
 NodeName=$host NodeAddr=127.0.0.1 CPUs=16 Sockets=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:8 State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES DefMemPerCPU=1000 State=UP
 PartitionName=gpu Nodes=ALL DefMemPerCPU=1000 State=UP
+PartitionName=urgent Nodes=ALL DefMemPerCPU=100 PriorityTier=2 State=UP
 CONFIG
   echo "NodeName=$host Name=gpu File=$folder/dev/gpu[0-7]" > "$folder/gres.conf"
   echo "CgroupAutomount=no" > "$folder/cgroup.conf"
@@ -58,19 +65,64 @@ CONFIG
   printf 'export SLURM_CONF=%s PATH=%s:$PATH\n' "$SLURM_CONF" "$folder/bin" > "$folder/env.sh"
 }
 
+accounting() {
+  if [ -z "${MINISLURM_DATABASE:-}" ]; then
+    echo "AccountingStorageType=accounting_storage/none"
+    return
+  fi
+  printf '%s\n' AccountingStorageType=accounting_storage/slurmdbd AccountingStorageHost=127.0.0.1 \
+    AccountingStoragePort=$((port + 2)) AccountingStoragePass="$folder/run/munge.sock" \
+    AccountingStorageEnforce=associations,limits AccountingStorageTRES=gres/gpu
+}
+
+start_database() {
+  (umask 077 && cat > "$folder/slurmdbd.conf") <<CONFIG
+AuthType=auth/munge
+AuthInfo=socket=$folder/run/munge.sock
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort=$((port + 2))
+SlurmUser=$(id -un)
+LogFile=$folder/log/slurmdbd.log
+PidFile=$folder/run/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=$(id -un)
+CONFIG
+  mariadb-install-db --no-defaults --datadir="$folder/database" --auth-root-authentication-method=socket \
+    --auth-root-socket-user="$(id -un)" --skip-test-db --user="$(id -un)" > "$folder/log/mariadb.log" 2>&1
+  mariadbd --no-defaults --datadir="$folder/database" --socket="$MYSQL_UNIX_PORT" --skip-networking --user="$(id -un)" \
+    --pid-file="$folder/run/mariadbd.pid" >> "$folder/log/mariadb.log" 2>&1 &
+  until_true [ -S "$MYSQL_UNIX_PORT" ]
+  slurmdbd
+  until_true sacctmgr --immediate --noheader list cluster
+  {
+    sacctmgr --immediate add cluster mini
+    sacctmgr --immediate add account project Description=tests Organization=tests
+    sacctmgr --immediate add user "$(id -un)" Account=project DefaultAccount=project
+  } > "$folder/log/sacctmgr.log"
+}
+
+until_true() { # COMMAND…: within 20 seconds
+  for _ in {1..200}; do
+    "$@" &> /dev/null && return 0
+    sleep 0.1
+  done
+  echo "$* failed; see $folder/log" >&2
+  return 1
+}
+
 start() {
   write_config
   munged --key-file="$folder/munge.key" --socket="$folder/run/munge.sock" --pid-file="$folder/run/munged.pid" \
     --log-file="$folder/log/munged.log" --seed-file="$folder/run/munge.seed" --num-threads=2
+  [ -z "${MINISLURM_DATABASE:-}" ] || start_database
   slurmctld -c
   slurmd -N "$host"
-  for _ in {1..200}; do
-    sinfo --noheader --format=%T 2> /dev/null | grep -qE 'idle|mixed|alloc' && return 0
-    sleep 0.1
-  done
-  echo "slurm did not come up; see $folder/log" >&2
-  return 1
+  until_true is_up
 }
+
+is_up() { sinfo --noheader --format=%T | grep -qE 'idle|mixed|alloc'; }
 
 stop() {
   scancel --user "$(id -un)" || true
@@ -78,7 +130,7 @@ stop() {
     [ -z "$(squeue --noheader)" ] && break
     sleep 0.1
   done
-  for daemon in slurmd slurmctld munged; do
+  for daemon in slurmd slurmctld slurmdbd mariadbd munged; do
     end "$folder/run/$daemon.pid"
   done
 }

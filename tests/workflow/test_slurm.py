@@ -2,68 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections import Counter
 from getpass import getuser
-from pathlib import Path
 
 import pytest
+from slurm_cluster import NEEDS_SLURM, started
 from workspace import Retraining, Workspace
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge"),
-]
+pytestmark = [pytest.mark.slow, NEEDS_SLURM]
 
-MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "5"]
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """The environment in which sbatch and squeue speak to a SLURM of one node."""
-    folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
-    variables = {"MINISLURM_PORT": str(free_port())}
-    subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
-    yield {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
-    subprocess.run([MINISLURM, "stop", folder], check=True)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_port() -> int:
-    """One of two free neighbours."""
-    for port in range(16817, 60000, 2):
-        with socket.socket() as one, socket.socket() as other:
-            try:
-                one.bind(("127.0.0.1", port))
-                other.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError("no free ports")
+    """A SLURM of one node, without a database."""
+    with started() as cluster:
+        yield cluster
 
 
 def submitted(cluster) -> Counter[tuple[str, str, str]]:
     """How often a rule was submitted to a partition asking for generic resources."""
-    fields = subprocess.run(
-        ["squeue", "--noheader", "--states=all", "--Format=Comment:80|,Partition:20|,tres-per-job:20|,State:20"],
-        env={**os.environ, **cluster},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    rows = [[field.strip() for field in line.split("|")] for line in fields.splitlines()]
-    assert {state for *_, state in rows} <= {"COMPLETED", "COMPLETING"}
-    return Counter((rule(comment), partition, asked) for comment, partition, asked, _ in rows)
-
-
-def rule(comment: str) -> str:
-    """``rule_train_wildcards_…`` is how the plugin comments its jobs."""
-    return comment.removeprefix("rule_").split("_wildcards")[0]
+    jobs = cluster.jobs()
+    assert {job.state for job in jobs} <= {"COMPLETED", "COMPLETING"}
+    return Counter((job.rule, job.partition, job.asked) for job in jobs)
 
 
 def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
@@ -79,7 +41,9 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
         *(f"{testset}/{method}/canvas.jsonl" for method in ("oracle", "ratio_0.70")),
         f"{testset}/ev/med-T32/scores.json",
     ]
-    Workspace(tmp_path, "config.yaml", over).run("--profile", "slurm", *targets, *QUICK, environment=cluster)
+    Workspace(tmp_path, "config.yaml", over).run(
+        "--profile", "slurm", *targets, *QUICK, environment=cluster.environment
+    )
     assert all((tmp_path / target).is_file() for target in targets)
     assert submitted(cluster) == {
         ("check", "gpu", "gres:gpu:8"): 1,
@@ -100,7 +64,7 @@ def smallest(tmp_path_factory):
 
 def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, smallest):
     before = submitted(cluster)
-    smallest.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster)
+    smallest.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster.environment)
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
     jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
     assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
@@ -113,12 +77,9 @@ def test_a_killed_retraining_resumes_in_its_next_attempt_and_the_old_adapter_sta
     """The job is killed as a lost node kills it, with the Snakemake in it."""
     retraining = Retraining(smallest.folder)
     options = ["--profile", "slurm", retraining.target, *QUICK]
-    process = smallest.start(*options, over=retraining.over, environment=cluster)
+    process = smallest.start(*options, over=retraining.over, environment=cluster.environment)
     retraining.begun(process)
-    variables = {**os.environ, **cluster}
-    subprocess.run(
-        ["scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}"], env=variables, check=True
-    )
+    cluster.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}")
     assert retraining.is_unfinished()
     said, _ = process.communicate()
     assert process.returncode == 0, said

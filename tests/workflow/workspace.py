@@ -55,6 +55,16 @@ for path in "$@"; do
 done
 """
 
+# The launcher is the real one. A job of these scripts notes its GPUs, and waits until as many of its rule have begun.
+NOTING = """#!/bin/bash
+if [ "$1" = -m ]; then exec {python} "$@"; fi
+script=$(basename "$1" .py)
+if [[ " {scripts} " = *" $script "* ]]; then
+  mkdir -p seen/$script; echo "$CUDA_VISIBLE_DEVICES" > seen/$script/$$
+  for _ in $(seq 900); do [ "$(ls seen/$script | wc -l)" -ge {count} ] && break; sleep 0.1; done
+fi
+"""
+
 
 class Workspace:
     """A folder with a copy of the workflow, run with configs laid over each other; ``real`` jobs do their work."""
@@ -70,6 +80,15 @@ class Workspace:
         if not real:
             (folder / "bin" / "python").write_text(STUB)
             (folder / "bin" / "python").chmod(0o755)
+
+    def note_gpus(self, count: int, *scripts: str) -> None:
+        """Let jobs of these scripts note their GPUs, ``count`` of each at once; see ``gpus_seen``."""
+        noting = NOTING.format(python=sys.executable, scripts=" ".join(scripts), count=count)
+        (self.folder / "bin" / "python").write_text(noting + STUB.removeprefix("#!/bin/bash\n"))
+
+    def gpus_seen(self, script: str) -> list[list[str]]:
+        """The GPUs of each job of a script."""
+        return [path.read_text().strip().split(",") for path in (self.folder / "seen" / script).iterdir()]
 
     def copied(self, folder: Path) -> Workspace:
         """The same in another folder, with all that has been made."""
@@ -164,10 +183,13 @@ class Retraining:
         """The old adapter is there as it was, and a checkpoint of the new one."""
         return self._contents() == self._old and self._last.exists()
 
+    def is_finished(self) -> bool:
+        """The new adapter is there."""
+        return json.loads((self.adapter / "adapter.json").read_text())["steps"] == 80
+
     def went_on(self) -> bool:
         """The new adapter is there, and its last job did not start from nothing."""
-        steps = json.loads((self.adapter / "adapter.json").read_text())["steps"]
-        return steps == 80 and "continuing after step " in self.log.read_text()
+        return self.is_finished() and "continuing after step " in self.log.read_text()
 
     def _contents(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.adapter.iterdir()}

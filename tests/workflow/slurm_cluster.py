@@ -1,0 +1,96 @@
+"""A SLURM of one node of its own, with pretended GPUs: how tests start it, ask it and disturb it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
+NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
+NEEDS_DATABASE = pytest.mark.skipif(
+    not all(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in ("slurmdbd", "mariadbd")),
+    reason="needs slurmdbd and mariadb-server-core",
+)
+FIELDS = ("JobID", "Comment", "Partition", "tres-per-job", "State", "RestartCnt")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was submitted: of which rule, to which partition, with which GPUs (``N/A``: none), in which state."""
+
+    id: str
+    comment: str
+    partition: str
+    asked: str
+    state: str
+    restarts: int
+
+    @property
+    def rule(self) -> str:
+        """``rule_train_wildcards_…`` is how the plugin comments its jobs."""
+        return self.comment.removeprefix("rule_").split("_wildcards")[0]
+
+
+class Cluster:
+    """``environment`` is what its commands need."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {
+            "SLURM_CONF": str(folder / "slurm.conf"),
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        }
+
+    def run(self, *command: str) -> str:
+        """What a command of SLURM says."""
+        variables = {**os.environ, **self.environment}
+        return subprocess.run(command, env=variables, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def jobs(self) -> list[Job]:
+        """All jobs since it started."""
+        columns = ",".join(f"{name}:120|" for name in FIELDS)
+        said = self.run("squeue", "--noheader", "--states=all", f"--Format={columns}")
+        rows = [[field.strip() for field in line.split("|")] for line in said.splitlines()]
+        return [Job(*row, int(restarts)) for *row, restarts, _ in rows]  # a separator ends each line
+
+    def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        """Wait for something that SLURM does."""
+        last = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < last, self.jobs()
+            time.sleep(0.1)
+
+
+@contextmanager
+def started(**settings: str) -> Iterator[Cluster]:
+    """A SLURM with these settings of ``minislurm.sh``, until the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
+    variables = {"MINISLURM_PORT": str(free_port()), **settings}
+    try:
+        subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
+        yield Cluster(folder)
+    finally:
+        subprocess.run([MINISLURM, "stop", folder], check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """The first of three free neighbours."""
+    for port in range(16817, 60000, 3):
+        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+            try:
+                for number, each in enumerate((one, two, three)):
+                    each.bind(("127.0.0.1", port + number))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free ports")
