@@ -12,9 +12,11 @@ from entropy_valley.checking import agreement, company, metric, sizes, speed, su
 from entropy_valley.checking.line import CheckError, SkippedError
 from entropy_valley.checking.sizes import Size
 from entropy_valley.checking.subject import Subject
+from entropy_valley.checking.training_pass import TrainingPass
 from entropy_valley.engine.engine import Engine
 from entropy_valley.experiment import load_files
 from entropy_valley.reporting import reports
+from entropy_valley.training.memory import Plan
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
 
@@ -105,12 +107,28 @@ def test_memory_and_costs_of_the_configured_backbones(smallest, monkeypatch, tmp
     assert "GFLOP/s in float32" in lines["speed"]()
     assert "of weights and" in lines["memory llada-tiny"]()
     assert "a sentence (EV, T = 32) takes about" in lines["pass llada-tiny"]()
+    for name in ("llada-tiny", "llama3-tiny"):
+        assert "8192 tokens a pass; a step (16 pairs, 1 processes) takes about" in lines[f"training {name}"]()
     assert "a training step (16 pairs, 1 processes) at least" in lines["cost llama3-tiny"]()
     with pytest.raises(SkippedError, match="autoregressive"):
         lines["pass llama3-tiny"]()
     monkeypatch.setattr(speed, "memory", lambda device: 1000)
     with pytest.raises(CheckError, match="does not fit"):
         lines["memory llada-tiny"]()
+
+
+def test_the_pass_of_a_training_must_fit_beside_its_optimiser(smallest, monkeypatch):
+    """As it would be measured on a GPU."""
+    measured = speed.Speed(Subject(**smallest))
+    chosen = Plan(2048, activation_checkpointing=False, expected=int(9e9))
+    monkeypatch.setattr(measured, "_plan", lambda backbone: chosen)
+    monkeypatch.setattr(speed, "memory", lambda device: 10e9)
+    line = dict(measured.checks())["training llada-tiny"]
+    monkeypatch.setattr(TrainingPass, "run", lambda self, tokens: (0.1, int(8e9)))
+    assert line().startswith("2048 tokens a pass, 8.4 GB in all, 9.0 GB expected; a step (16 pairs")
+    monkeypatch.setattr(TrainingPass, "run", lambda self, tokens: (0.1, int(10e9)))
+    with pytest.raises(CheckError, match=r"10.4 GB in all.*more than the GPU has"):
+        line()
 
 
 def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
@@ -122,6 +140,8 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
     unknown = {"family": "llada", "folder": "nowhere", "arguments": None}
     with pytest.raises(SkippedError, match="not known"):
         speed.Speed(Subject()).fits(unknown)
+    with pytest.raises(SkippedError, match="not known"):
+        speed.Speed(Subject(training=paper["training"])).training(unknown)
 
 
 def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):

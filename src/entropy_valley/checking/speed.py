@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 import warnings
@@ -20,13 +21,17 @@ from entropy_valley.checking.line import Check, CheckError, SkippedError
 from entropy_valley.checking.machine import GB, memory
 from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.checking.subject import Subject
+from entropy_valley.checking.training_pass import TrainingPass
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.training.memory import Demand, Plan, Room, demand, plan
+from entropy_valley.training.settings import Lora
 
 # EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
 SENTENCE_TOKENS, SENTENCE_ROWS = 1121, 235
 PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
 PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
+_CPU_TOKENS = 1024  # of a training's pass that is timed on a CPU
 _CPU_MEMORY = 2e9  # bytes of weights: on a CPU, a larger backbone is not run
 
 
@@ -43,6 +48,7 @@ class Speed:
             yield f"memory {name}", lambda backbone=backbone: self.fits(backbone)
         for name, backbone in self.subject.backbones.items():
             yield f"pass {name}", lambda backbone=backbone: self.decoding(backbone)
+            yield f"training {name}", lambda backbone=backbone: self.training(backbone)
             yield f"cost {name}", lambda backbone=backbone: self.costs(backbone)
 
     @torch.inference_mode()
@@ -90,6 +96,40 @@ class Speed:
             f"a sentence (EV, T = 32) takes about {sentence:.3f} s"
         )
 
+    def training(self, backbone: dict[str, Any]) -> str:
+        """A pass of a training, as its training would choose it, fits beside the optimiser."""
+        training, device, processes = self.subject.training, self.subject.device, self.subject.processes
+        if not training:
+            raise SkippedError("nothing is trained")
+        need, chosen = self._demand(backbone), self._plan(backbone)
+        said = f"{chosen.micro_tokens} tokens a pass{', activation checkpointing' * chosen.activation_checkpointing}"
+        tokens = chosen.micro_tokens if device == "cuda" else _CPU_TOKENS
+        frozen = random_model(backbone, dataclasses.replace(self.subject, precision=training["precision"]))
+        one = TrainingPass(frozen.model, frozen.family, Lora(**training["lora"]), chosen)
+        with chosen.explained():
+            seconds, added = [one.run(tokens) for _ in range(2)][-1]
+        if added is not None:
+            said += f", {(need.fixed + added) / GB:.1f} GB in all, {chosen.expected / GB:.1f} GB expected"
+        if added is not None and need.fixed + added > memory(device):
+            raise CheckError(f"{said}: more than the GPU has; set `training.activation_checkpointing: true`")
+        step = seconds * training["global_batch"] * PAIR_TOKENS / tokens / processes
+        said += f"; a step ({training['global_batch']} pairs, {processes} processes) takes about {step:.3f} s"
+        return said
+
+    def _demand(self, backbone: dict[str, Any]) -> Demand:
+        _size(backbone)  # is it known?
+        training, family = self.subject.training, find_family(backbone["family"])
+        model = empty_model(family, subject.arguments(backbone), torch_dtype(training["precision"]))
+        return demand(model, family, Lora(**training["lora"]), self.subject.processes)
+
+    def _plan(self, backbone: dict[str, Any]) -> Plan:
+        """The passes of a training on the GPU as it is now; no pair is longer than they are."""
+        training, room = self.subject.training, None
+        if self.subject.device == "cuda":
+            torch.cuda.empty_cache()
+            room = Room(torch.cuda.mem_get_info()[0], self._demand(backbone))
+        return plan(room, training["micro_tokens"], training["activation_checkpointing"], longest=1)
+
     def costs(self, backbone: dict[str, Any]) -> str:
         """What the matrix products alone will take; no run is faster."""
         size, training, said = _size(backbone), self.subject.training, []
@@ -100,7 +140,7 @@ class Speed:
             said.append(f"a sentence (EV, T = 32) at least {sentence:.4f} s")
         if training:
             pairs, processes = training["global_batch"], self.subject.processes
-            recomputed = bool(training["activation_checkpointing"])
+            recomputed = self._plan(backbone).activation_checkpointing
             step = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, recomputed) / self.rate / processes
             said.append(f"a training step ({pairs} pairs, {processes} processes) at least {step:.3f} s")
         return "; ".join(said) or "nothing is computed with it"
