@@ -5,11 +5,16 @@ There is no GPU here: a model that is asked for on one runs on the CPU, and ``nv
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import version
+
 import pytest
 from bench import Bench, run_without_torch
 
 from entropy_valley import files, gpus
 from entropy_valley.backbone import loading
+from entropy_valley.engine.arguments import method_arguments
+from entropy_valley.engine.job import Job
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 
@@ -79,6 +84,15 @@ def test_it_does_so_without_torch(bench, machine):
 def test_what_no_gpu_has_computed_is_an_error(bench, machine):
     with pytest.raises(SystemExit):
         bench.canvas("ev", "--from-store")
+
+
+def test_on_a_cpu_the_names_of_results_are_those_of_ever(bench):
+    """The values of a user's store are found again."""
+    options = method_arguments("").parse_args([json.dumps(bench.spec), "--out", "out", *map(str, bench.common)])
+    options.device = "cpu"
+    with Job(options) as job:
+        assert job.numerics == job.model_numerics == f"unshifted|float32|cpu|torch {version('torch')}"
+        assert job.others == []
 
 
 def test_a_cpu_leaves_no_name(bench):

@@ -65,6 +65,9 @@ def test_jobs_without_a_gpu_find_all_that_one_has_computed(cells, monkeypatch, n
     stamp, (ledger,) = cells.infer(None, "--device", "cuda")
     assert stamp["failed"] == {} and ledger["padded"]
     monkeypatch.setattr(gpus, "nvidia_smi", lambda: "")
+    for folder in (cells.store, cells.statistics_store):  # another GPU has computed since, but something else
+        with Store(folder, device="cuda NVIDIA A100-SXM4-80GB") as store:
+            store.put("something else", 1)
     no_model()
     assert len(cells.make("--from-store", "--device", "cuda")) == 3 + 2 * (len(METHODS) + 2 * len(DECODES) + 2)
 

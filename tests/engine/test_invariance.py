@@ -5,6 +5,7 @@ What a GPU makes of equal shapes only a GPU can tell (``entropy-valley check``);
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 
@@ -41,7 +42,7 @@ def canvases(narrow):
         prompt = [rng.randrange(len(narrow.tokenizer)) for _ in range(rng.randrange(4, 20))]
         counts = [count for count in reveal_counts(length, 6) if count] if place % 3 else []
         found.append(Canvas(prompt, length, counts, sourceless=prompt[:3]))
-    return found
+    return [dataclasses.replace(found[8], prompt=found[8].prompt[::-1]), *found]  # two of one size
 
 
 class Products(TorchDispatchMode):
