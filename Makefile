@@ -47,7 +47,7 @@ endef
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
-# What happens to jobs on a real SLURM: needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core.
+# The whole check with two processes; and jobs on a real SLURM, which needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core.
 test-cluster: install
 	python -m pytest -m cluster --timeout 540
 

@@ -31,7 +31,7 @@ class Line:
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.state:8}{self.name:22}{self.text} ({self.seconds:.1f} s)"
+        return f"{self.state:8}{self.name:26}{self.text} ({self.seconds:.1f} s)"
 
 
 def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:

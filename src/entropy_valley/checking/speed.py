@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import statistics
 import time
 import warnings
@@ -32,7 +33,7 @@ SENTENCE_TOKENS, SENTENCE_ROWS = 1121, 235
 PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
 PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
 _CPU_TOKENS = 1024  # of a training's pass that is timed on a CPU
-_CPU_MEMORY = 2e9  # bytes of weights: on a CPU, a larger backbone is not run
+_CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
 
 
 class Speed:
@@ -170,6 +171,9 @@ def random_model(backbone: dict[str, Any], of: Subject, **other: Any) -> Backbon
     size = _size(backbone, **other)
     if of.device == "cpu" and size.parameters * BYTES[of.precision] > _CPU_MEMORY:
         raise SkippedError("too large to be run on a CPU for a check")
+    if of.device == "cuda":
+        gc.collect()  # the model of the check before: a GPU may have no room for two
+        torch.cuda.empty_cache()
     family, arguments = find_family(backbone["family"]), subject.arguments(backbone) | other
     model = empty_model(family, arguments, torch_dtype(of.precision), of.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2

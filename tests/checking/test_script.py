@@ -1,0 +1,26 @@
+"""The whole check as the rule runs it, on a CPU: two processes train, and every line is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley.checking import subject
+from entropy_valley.experiment import load_files
+from entropy_valley.reporting import reports
+
+CONFIG = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
+
+
+@pytest.mark.cluster  # half a minute of CPU time: two processes start
+def test_all_checks_pass_with_two_processes(run_script, tmp_path, capsys):
+    spec = subject.of(load_files(CONFIG, reports.problems)) | {"processes": 2}
+    run_script("check", spec, "--out", tmp_path / "report")
+    report = (tmp_path / "report").read_text()
+    assert capsys.readouterr().err.endswith(report)
+    states = {line[8:34].strip(): line.split()[0] for line in report.splitlines()}
+    apart = {"driver", "compiler", "pass llama3-tiny"}  # of a CPU, and of an autoregressive backbone
+    assert {name for name, state in states.items() if state == "skipped"} <= apart
+    assert all(state == "ok" for name, state in states.items() if name not in apart)
+    assert {"device", "bfloat16", "attention", "engine, float32", "engine, bfloat16", "COMET"} <= states.keys()
+    assert "gloo, 2 processes, " in report
+    assert "2 processes, float32, losses " in report
