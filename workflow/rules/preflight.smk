@@ -7,11 +7,32 @@ import re
 import shlex
 from pathlib import Path
 
+from snakemake.dag import DAG
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
 from entropy_valley.experiment.slurm import preflight, requests as slurm_requests, site as slurm_site
 
 QUIET = logging.Logger("partitions", logging.CRITICAL)  # the plugin tells its choice again when it submits
+
+
+def check_each_group_once():
+    """Let Snakemake check each group of jobs once, not once for each of its jobs: minutes for ten times the matrix."""
+    check = DAG._check_groups
+
+    def once(dag):
+        by_job = dag._group
+        dag._group = {group: group for group in by_job.values()}
+        try:
+            check(dag)
+        finally:
+            dag._group = by_job
+
+    DAG._check_groups = once
+
+
+if not getattr(DAG, "checks_each_group_once", False):
+    DAG.checks_each_group_once = True
+    check_each_group_once()
 
 
 def slurm_preflight():
