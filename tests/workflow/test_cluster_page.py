@@ -11,6 +11,7 @@ import pytest
 from workspace import ROOT, Workspace
 
 from entropy_valley import cli
+from entropy_valley.checking import checks
 
 PAGE = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^ *```\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)
@@ -60,6 +61,19 @@ def test_the_audit_runs_before_anything_is_done(papers, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", shlex.split(line))
     cli.main()
     assert "missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if "entropy-valley check" in line])
+def test_the_check_is_asked_about_what_the_config_has(line, monkeypatch):
+    asked = []
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(checks, "everything", asked.append)
+    monkeypatch.setattr(checks, "report", lambda lines: None)
+    command = line.partition("#")[0]
+    monkeypatch.setattr(sys, "argv", shlex.split(command[command.index("entropy-valley") :]))
+    cli.main()
+    (subject,) = asked
+    assert (subject.device, subject.processes, list(subject.backbones)) == ("cuda", 1, ["llada-8b"])
 
 
 def test_make_knows_the_installation():
