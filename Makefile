@@ -49,7 +49,7 @@ test: install
 
 # The whole check with two processes; and jobs on a real SLURM, which needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core.
 test-cluster: install
-	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540 tests/workflow
+	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores.
 nightly: install

@@ -116,6 +116,15 @@ def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
     assert training.retraining.went_on()
 
 
+def test_a_job_on_a_lost_node_is_submitted_again_and_resumes(training):
+    """It is killed with the Snakemake in it."""
+    process = training.begun()
+    training.cluster.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}")
+    assert training.retraining.is_unfinished()
+    assert "Trying to restart job" in ended(process)
+    assert training.retraining.went_on()
+
+
 def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(training):
     process = training.begun()
     os.killpg(process.pid, signal.SIGINT)

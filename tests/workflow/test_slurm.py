@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from getpass import getuser
 
 import pytest
 from slurm_cluster import NEEDS_SLURM, started
-from workspace import Retraining, Workspace
+from workspace import Workspace
 
 pytestmark = [pytest.mark.slow, NEEDS_SLURM]
 
@@ -55,14 +54,9 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     }
 
 
-@pytest.fixture(scope="module")
-def smallest(tmp_path_factory):
+def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
     study = {"studies": {"one": {"directions": ["en-zh"], "methods": ["ev"]}}, "tables": {"studies": ["one"]}}
-    folder = tmp_path_factory.mktemp("smallest")
-    return Workspace(folder, "config/demo.yaml", "config/smallest.yaml", study, real=True)
-
-
-def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, smallest):
+    smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", study, real=True)
     before = submitted(cluster)
     smallest.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster.environment)
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
@@ -71,17 +65,3 @@ def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, small
     groups = ("cells.en-zh.llada-tiny.seed1_canvas_decode", "scores.en-zh.grammar_score")
     once = ("pretrain", "train_comet", "train", "inference", "comet", "table", *groups)
     assert jobs == dict.fromkeys(once, 1)
-
-
-def test_a_killed_retraining_resumes_in_its_next_attempt_and_the_old_adapter_stays_until_then(cluster, smallest):
-    """The job is killed as a lost node kills it, with the Snakemake in it."""
-    retraining = Retraining(smallest.folder)
-    options = ["--profile", "slurm", retraining.target, *QUICK]
-    process = smallest.start(*options, over=retraining.over, environment=cluster.environment)
-    retraining.begun(process)
-    cluster.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}")
-    assert retraining.is_unfinished()
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    assert "Trying to restart job" in said
-    assert retraining.went_on()
