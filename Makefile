@@ -47,7 +47,8 @@ endef
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
-# The whole check with two processes; and jobs on a real SLURM, which needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core.
+# The whole check with two processes; and jobs on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and
+# mariadb-server-core.
 test-cluster: install
 	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
 
