@@ -50,6 +50,7 @@ def slurm_preflight():
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
     report_failed_submissions()
+    report_cancelled_jobs()
 
 
 def slurm_requested(site):
@@ -144,3 +145,16 @@ def report_failed_submissions():
             executor._report_job_error_threadsafe(SubmittedJobInfo(job), f"not submitted to SLURM: {error}")
 
     Executor.run_job = run_job
+
+
+def report_cancelled_jobs():
+    """Let a job fail that somebody has cancelled: sacct says ``CANCELLED by 1000`` of it, for which the plugin waits."""
+    import snakemake_executor_plugin_slurm as plugin
+
+    query = plugin.query_job_status
+
+    async def query_job_status(command, logger):
+        states, seconds = await query(command, logger)
+        return states and {job: state.partition(" ")[0] for job, state in states.items()}, seconds
+
+    plugin.query_job_status = query_job_status
