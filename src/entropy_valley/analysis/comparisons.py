@@ -14,12 +14,14 @@ from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
-COMPARISONS = (("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio"))
+COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"))
+OPTIONAL = {"ratio_eos"}
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
 def compare(cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: Metric) -> pd.DataFrame:
-    """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test.
+    """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
+    without a method of OPTIONAL goes without its comparison.
 
     Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
     Raises :class:`InputError` when a run lacks a method or two systems were not scored on the same sentences.
@@ -27,6 +29,8 @@ def compare(cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: M
     rows = []
     for run, methods in by_run(cells).items():
         for names in COMPARISONS:
+            if OPTIONAL.intersection(names) - methods.keys():
+                continue
             first, second = (_cell(methods, name) for name in names)
             named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
             rows.append(named | _test(first, second, metric, resamples, seed))

@@ -10,7 +10,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
-from entropy_valley.analysis.gap_closure import gap_closures
+from entropy_valley.analysis.gap_closure import BASELINES, gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import system_scores
 from entropy_valley.late import pandas as pd
@@ -22,6 +22,7 @@ PLACE = tuple(key for key in RUN if key != "seed")
 MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
+CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
@@ -42,7 +43,7 @@ def study(params: StudyParams) -> pd.DataFrame:
 
     Columns: those of RUN and SYSTEM; ``comet``, the main metric, and the others by their names; ``mae``, the mean
     absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
-    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; ``closure``; those of TESTED
+    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; CLOSURES; those of TESTED
     for ``params.against`` minus the system, sentence by sentence in the main metric; ``latency`` and
     ``latency_batched``, where a column has it, medians of measured seconds per sentence: one sentence at a time, and
     all together.
@@ -93,12 +94,15 @@ def _gaps(runs: pd.DataFrame, params: StudyParams) -> pd.DataFrame:
 
 def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: StudyParams) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    for setting in ((row["order"], row["steps"]), tuple(params.against[1:])):
-        ratio, oracle = (known.get((*run, method, *setting)) for method in ("ratio", "oracle"))
-        if ratio and oracle:
-            closure = gap_closures(*([sign * system[MAIN]] for system in (row, ratio, oracle)))[0]
-            return {"closure": closure, "cost": row["calls"] / ratio["calls"]}
-    return {"closure": float("nan"), "cost": float("nan")}
+    found = dict.fromkeys((*CLOSURES, "cost"), float("nan"))
+    for setting in (tuple(params.against[1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
+        oracle, *rivals = (known.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
+        for column, rival in zip(CLOSURES, rivals, strict=True):
+            if rival and oracle:
+                found[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
+        if rivals[0] and oracle:
+            found["cost"] = row["calls"] / rivals[0]["calls"]
+    return found
 
 
 def _tests(params: StudyParams) -> pd.DataFrame:

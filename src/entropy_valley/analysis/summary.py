@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from entropy_valley.analysis.gap_closure import gap_closure, mean, sample_std
+from entropy_valley.analysis.gap_closure import BASELINES, gap_closure, mean, sample_std
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
@@ -19,7 +19,8 @@ def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.Data
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
-    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close).
+    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close); with ``ratio_eos`` among the methods,
+    the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
@@ -37,12 +38,17 @@ def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.Data
 def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
     """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
     known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    closures = [
+        gap_closure(*(sign * known[name] for name in (method, baseline, "oracle")), prefix)
+        for baseline, prefix in BASELINES.items()
+        if baseline in known
+    ]
     return {
         "mean": mean(known[method]),
         "std": sample_std(known[method]),
         "runs": len(known),
         "delta_ratio": mean(known[method] - known["ratio"]),
-        **gap_closure(*(sign * known[name] for name in (method, "ratio", "oracle"))),
+        **dict(item for closure in closures for item in closure.items()),
     }
 
 

@@ -22,6 +22,7 @@ class Method:
 METHODS = {
     "oracle": Method("Oracle length", "Oracle", upper_bound=True),
     "ratio": Method("Fixed ratio", "Ratio"),
+    "ratio_eos": Method("Fixed ratio + EOS slot", "Ratio + EOS"),
     "ev": Method("Entropy-Valley", "EV"),
     "ev_narrow": Method("EV, narrow grid", "EV narrow"),
     "ev_medium": Method("EV, medium grid", "EV medium"),
@@ -68,10 +69,17 @@ def method(name: str) -> Method:
 
 
 def method_in(params: Params, name: str, direction: str) -> str:
-    """The label of a method's row in a direction; a fixed ratio has its number."""
+    """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
     ratio = params.ratios.get(name, {}).get(direction)
-    label = "Fixed" if ratio is not None and name not in METHODS else method(name).label
-    return label if ratio is None else f"{label} {ratio:g}"
+    if ratio is None:
+        return method(name).label
+    what, plus, slot = (method(name).label if name in METHODS else "Fixed").partition(" + ")
+    return f"{what} {ratio:g}{plus}{slot}"
+
+
+def closure_title(baseline: str) -> str:
+    """The title of a column of gap closures; that over Fixed Ratio, the paper's, goes without its name."""
+    return "Gap closure" if baseline == "ratio" else f"… over {method(baseline).short}"
 
 
 def ordered(names: Iterable[str]) -> list[str]:

@@ -16,11 +16,17 @@ def setting(params: Params, results: Results) -> Note:
     return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
 
 
+SLOT = Note(
+    "… over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
+)
+
+
 def reading(summary: pd.DataFrame) -> tuple[Note, ...]:
-    """What mean, deviation, closure and bold are, with the number of runs."""
+    """What mean, deviation, closures and bold are, with the number of runs."""
     return (
         *spread(summary),
         Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+        *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
         Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
     )
 

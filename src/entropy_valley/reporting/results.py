@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
+from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
@@ -82,13 +83,24 @@ class Results:
         text = formats.mean_std(row.mean, row.std, metric.decimals)
         return Cell(text, self.is_best(place, name, metric), shaded)
 
-    def closure(self, place: Place, name: str, metric: Metric, shaded: bool = False) -> Cell:
-        """Gap closure, bold for the best; Oracle's and Ratio's hold by definition where any run has a gap."""
-        row = self.row(place, name, metric)
-        if row.gap_closure_runs and name in ("oracle", "ratio"):
-            return Cell({"oracle": "100%", "ratio": "0%"}[name], shaded=shaded)
-        text = formats.closure(row.gap_closure_mean, row.gap_closure_std, row.gap_closure_runs, row.runs)
-        return Cell(text, row.gap_closure_runs > 0 and self.is_best(place, name, metric), shaded)
+    @property
+    def baselines(self) -> list[str]:
+        """The methods over which gap closures are given."""
+        return [name for name in BASELINES if name in self.methods]
+
+    def closure(self, place: Place, name: str, metric: Metric, shaded: bool = False, baseline: str = "ratio") -> Cell:
+        """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap."""
+        row, prefix = self.row(place, name, metric), BASELINES[baseline]
+        mean, std, runs = (getattr(row, f"{prefix}_{value}") for value in ("mean", "std", "runs"))
+        if runs and name in ("oracle", baseline):
+            return Cell("100%" if name == "oracle" else "0%", shaded=shaded)
+        text = formats.closure(mean, std, runs, row.runs)
+        return Cell(text, runs > 0 and self.is_best(place, name, metric), shaded)
+
+    def scored(self, place: Place, name: str, metric: Metric) -> list[Cell]:
+        """The score, and the gap closure over each of the baselines."""
+        closures = (self.closure(place, name, metric, baseline=baseline) for baseline in self.baselines)
+        return [self.score(place, name, metric), *closures]
 
 
 def by_steps(summary: pd.DataFrame) -> dict[int, Results]:

@@ -16,7 +16,9 @@ class Ratio(Unprobed, LengthMethod):
     """One corpus ratio per direction."""
 
     ratios: PerDirection[Rate] = Field(description="by direction, or one for all")
-    reserve_eos_slot: bool = Field(True, description="one slot more than ratio · |x|, for the EOS; false: none")
+    reserve_eos_slot: bool = Field(
+        False, description="one slot more than ratio · |x|, for the EOS, as EV and Oracle have it; false: as the paper"
+    )
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot))

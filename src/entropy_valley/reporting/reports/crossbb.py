@@ -9,7 +9,7 @@ from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
-from entropy_valley.reporting.labels import method
+from entropy_valley.reporting.labels import closure_title, method
 from entropy_valley.reporting.report import FigureReport, TableReport
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.style import INK, SERIES_COLOURS, Panel
@@ -19,7 +19,7 @@ from entropy_valley.scoring.metrics import Metric
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METHODS = ("oracle", "ratio", "ev")
+METHODS = ("oracle", "ratio", "ratio_eos", "ev")  # those of these that the matrix has
 SPAN = 0.8  # of the unit between two backbones that their bars fill
 
 
@@ -27,8 +27,8 @@ class CrossBackbone(TableReport):
     """Scores: a section per metric, a group per backbone, a row per direction."""
 
     caption = (
-        "The three length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU, "
-        "with EV's lead over Fixed Ratio and the share of Oracle's lead that it closes."
+        "The length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU, with EV's "
+        "lead over Fixed Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -36,7 +36,8 @@ class CrossBackbone(TableReport):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         results = Results(numbers)
-        titles = (*(method(name).short for name in METHODS), "Δ EV−Ratio", "Gap closure")
+        shown = [method(name).short for name in METHODS if name in results.methods]
+        titles = (*shown, "Δ EV−Ratio", *map(closure_title, results.baselines))
         columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
         sections = tuple(Section(_groups(params, results, metric), metric.label) for metric in params.shown_metrics)
         return Table(columns, sections, (notes.setting(params, results), *notes.reading(numbers)))
@@ -88,10 +89,11 @@ def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ..
 
 
 def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
-    scores = [results.score(place, name, metric, shaded=name == "ev") for name in METHODS]
+    shown = [name for name in METHODS if name in results.methods]
+    scores = [results.score(place, name, metric, shaded=name == "ev") for name in shown]
     delta = formats.signed(results.row(place, "ev", metric).delta_ratio, metric.decimals)
-    closure = results.closure(place, "ev", metric, shaded=True)
-    return Row((Cell(params.place(place.direction, place.testset)), *scores, Cell(delta), closure))
+    closures = (results.closure(place, "ev", metric, shaded=True, baseline=name) for name in results.baselines)
+    return Row((Cell(params.place(place.direction, place.testset)), *scores, Cell(delta), *closures))
 
 
 def _bars(axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, **look: str) -> None:

@@ -10,7 +10,7 @@ from entropy_valley.analysis.order_sweep import OrderParams
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
-from entropy_valley.reporting.labels import method_in, order_label
+from entropy_valley.reporting.labels import closure_title, method_in, order_label
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.reports.orders import described_orders
 from entropy_valley.reporting.results import Place, Results
@@ -39,8 +39,8 @@ class Matrix(TableReport):
 
     def table(self, params: OrderParams, numbers: pd.DataFrame) -> Table:
         settings = [Results(rows) for _, rows in numbers.groupby(["order", "steps"], sort=False)]
-        titles = [metric.label for metric in params.shown_metrics for _ in range(2)]
-        scores = map(Column, ("Mean ± Std", "Gap closure") * len(params.shown_metrics), titles)
+        titles = ("Mean ± Std", *map(closure_title, settings[0].baselines))
+        scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         labels = (Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l"))
         sections = tuple(_sections(params, settings))
         return Table((*labels, *scores), sections, (_described(params, settings), WITHIN, *notes.reading(numbers)))
@@ -65,11 +65,7 @@ def _rows(params: OrderParams, settings: Sequence[Results], place: Place) -> Ite
         steps = itertools.chain([str(results.steps)], itertools.repeat(""))
         for text, name in zip(steps, results.methods, strict=False):
             label = Cell(method_in(params, name, place.direction), bold=name == "ev")
-            scores = [
-                cell(place, name, metric)
-                for metric in params.shown_metrics
-                for cell in (results.score, results.closure)
-            ]
+            scores = (cell for metric in params.shown_metrics for cell in results.scored(place, name, metric))
             yield Row((Cell(text), label, *scores), shaded=name == "ev")
 
 

@@ -14,7 +14,7 @@ from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
-from entropy_valley.reporting.labels import method, method_in
+from entropy_valley.reporting.labels import closure_title, method, method_in
 from entropy_valley.reporting.report import OfStudy, TableReport
 from entropy_valley.reporting.results import best
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
@@ -23,6 +23,7 @@ from entropy_valley.scoring.metrics import Metric
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run.",
+    "closure_eos": "… over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV and Oracle have it.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
@@ -69,9 +70,9 @@ class System:
         text = self.number("cost", 2)
         return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
-    def closure(self) -> str:
-        counted = sum(not pd.isna(run["closure"]) for run in self.runs)
-        return formats.closure(self.mean["closure"], self.std["closure"], counted, len(self.runs))
+    def closure(self, column: str) -> str:
+        counted = sum(not pd.isna(run[column]) for run in self.runs)
+        return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
     def untouched(self) -> str:
         return formats.percent(self.mean["untouched"], self.std["untouched"])
@@ -94,7 +95,8 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
     "ratios": (Column("Ratios"), System.ratios),
     "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
-    "closure": (Column("Gap closure", align="r"), System.closure),
+    "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
+    "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
     "lead": (Column("{against} − system [95 % CI], p"), System.lead),
     "cost": (Column("Cost", align="r"), System.cost),
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
