@@ -25,6 +25,45 @@ def test_worked_cases(ratio, source, length):
     assert candidate_length(ratio, source) == length
 
 
+# The paper's worked cases (appendix, "Fixed grid wins and boundary failures"): reference, Ratio's and EV's canvas.
+CASES = {
+    "Tap Reset Now.": (6, 5, 6),
+    "Under #PRS_ORG#, tap Sign out.": (12, 10, 12),
+    "Please give me a moment.": (6, 6, 7),
+}
+GRID = (0.70, 0.75, 0.80, 0.85, 0.90)
+
+
+def fitting(ratio_length, ev_length, slot):
+    """The source lengths for which Fixed Ratio 0.8 and some candidate of EV's grid have these canvases."""
+    return [
+        source
+        for source in range(1, 40)
+        if candidate_length(0.8, source, slot) == ratio_length
+        and ev_length in [candidate_length(ratio, source) for ratio in GRID]
+    ]
+
+
+def test_the_papers_worked_cases_fit_a_fixed_ratio_without_the_eos_slot_alone():
+    without = {source: fitting(ratio, ev, False) for source, (_, ratio, ev) in CASES.items()}
+    assert without == {
+        "Tap Reset Now.": [7],
+        "Under #PRS_ORG#, tap Sign out.": [13],
+        "Please give me a moment.": [8],
+    }
+    assert [source for source, (_, ratio, ev) in CASES.items() if not fitting(ratio, ev, True)] == [
+        "Under #PRS_ORG#, tap Sign out."
+    ]
+
+
+def test_the_papers_reference_ratio_counts_no_eos():
+    """r of the third case is about 0.6: five of the reference's six slots are text, over eight source tokens."""
+    slots, *canvases = CASES["Please give me a moment."]
+    (source,) = fitting(*canvases, False)
+    assert round((slots - 1) / source, 1) == 0.6 != round(slots / source, 1)
+    assert min(candidate_length(ratio, source) for ratio in GRID) == slots
+
+
 def test_the_eos_slot_is_a_switch():
     assert candidate_length(0.7, 10, reserve_eos_slot=False) == 7
     assert candidate_length(0.1, 1, reserve_eos_slot=False) == 1

@@ -107,7 +107,7 @@ def test_ev_rows_count_each_probed_length_once():
 
 def test_an_unprobed_row_names_its_length_alone():
     (row,) = choose_canvases(make_method("ratio", {"ratios": 1.5}), [Sentence(4)], Probes(0))
-    assert row == {"length": 7, "candidates": [7], "scores": [], "calls": 0, "slots": 0}
+    assert row == {"length": 6, "candidates": [6], "scores": [], "calls": 0, "slots": 0}
 
 
 def test_a_search_goes_on_from_what_it_has_seen():

@@ -111,7 +111,7 @@ def test_a_selector_of_ours_under_another_name(load):
     assert settings == {"selector": "ev", "ratios": [0.5, 1.5], "score": "mean"}
     assert make_method("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
     ratio = make_method("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
-    assert ratio.choose(Sentence(10), {}).length == 10
+    assert ratio.choose(Sentence(10), {}).length == 9
 
 
 def test_one_ratio_for_all_directions(load):
@@ -122,8 +122,8 @@ def test_one_ratio_for_all_directions(load):
     experiment = load(over)
     for direction in experiment.matrix.directions:
         settings = methods.selector_settings(experiment, "ratio_0.70", direction)
-        assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": True}
-        assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 8
+        assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": False}
+        assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 7
 
 
 def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):

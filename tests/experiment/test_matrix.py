@@ -22,11 +22,11 @@ DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo.yaml"])
 
 def test_the_papers_cells_are_its_whole_product():
     cells = matrix.cells(PAPER)
-    assert len(cells) == len(set(cells)) == 3 * 3 * 3 * 3
+    assert len(cells) == len(set(cells)) == 3 * 3 * 3 * 4
     assert len(matrix.runs(PAPER)) == 27
     # Three autoregressive runs a direction, six variants, and what the studies have that nothing else has.
     studies = set(itertools.chain.from_iterable(matrix.study_cells(PAPER, name) for name in PAPER.tables.studies))
-    assert len(matrix.all_cells(PAPER)) == 81 + 9 + 6 * 3 + len(studies - set(cells))
+    assert len(matrix.all_cells(PAPER)) == 108 + 9 + 6 * 3 + len(studies - set(cells))
     assert {cell.run.backbone for cell in cells} == {"llada-8b", "dream-7b", "diffullama-7b"}
 
 
@@ -50,7 +50,7 @@ def test_tables_take_one_order_one_budget_and_the_first_test_set():
     wide = PAPER.model_copy(
         update={"matrix": PAPER.matrix.model_copy(update={"steps": [16, 32], "orders": ["med", "random"]})}
     )
-    assert len(matrix.cells(wide)) == 4 * 81
+    assert len(matrix.cells(wide)) == 4 * 108
     assert matrix.table_cells(wide) == matrix.cells(PAPER)
     assert {cell.run.backbone for cell in matrix.table_cells(wide, "dream-7b")} == {"dream-7b"}
 
@@ -84,7 +84,8 @@ def every_spec(experiment):
 def test_a_canvas_knows_its_own_directions_ratios_only():
     run = matrix.Run("en-zh", "llada-8b", 1)
     assert json.loads(jobs.canvas(PAPER, run, "ev"))["selector"]["ratios"] == [0.70, 0.75, 0.80, 0.85, 0.90]
-    assert json.loads(jobs.canvas(PAPER, run, "ratio"))["selector"] == {"ratios": 0.8, "reserve_eos_slot": True}
+    assert json.loads(jobs.canvas(PAPER, run, "ratio"))["selector"] == {"ratios": 0.8, "reserve_eos_slot": False}
+    assert json.loads(jobs.canvas(PAPER, run, "ratio_eos"))["selector"]["reserve_eos_slot"] is True
     assert json.loads(jobs.canvas(PAPER, run, "oracle"))["selector"] == {}
 
 

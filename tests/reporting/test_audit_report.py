@@ -19,7 +19,7 @@ from entropy_valley.reporting import audit, reports
 ROOT = Path(__file__).parents[2]
 EV = Cell(Run("en-zh", "llada-tiny", 2), "grammar", "ev", "med", 32)
 METHODS = ["oracle", "ratio", "ev"]
-MINE = {"matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "en-de"]}}
+MINE = {"matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "en-de"], "methods": METHODS}}
 
 
 @pytest.fixture

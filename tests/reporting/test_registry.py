@@ -71,7 +71,7 @@ def test_all_makes_what_the_audit_lists_and_each_cell_is_in_a_report(names, over
 def test_captions_say_the_label_of_the_metric():
     named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
     texts = {path: report.described(named) for path, report in reports.configured(named).items()}
-    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the three")
+    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
     assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
 
 

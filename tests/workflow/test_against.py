@@ -59,4 +59,4 @@ def test_the_command_takes_lists_of_files(tmp_path, capsys, monkeypatch):
     cli.main()
     said = capsys.readouterr().out
     assert said.startswith("1 key of the config differs:\n  analysis.resamples: 10000 → 50\n")
-    assert "48 cells before, 48 after: 48 as before, 0 again, 0 added, 0 gone\n" in said
+    assert "63 cells before, 63 after: 63 as before, 0 again, 0 added, 0 gone\n" in said

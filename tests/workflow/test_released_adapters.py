@@ -11,7 +11,7 @@ class TestReleasedAdapters:
         planned = by_rule(adopted.planned("--forceall"))
         assert planned["adopt_adapter"] == 2
         assert not planned.keys() & {"train", "corpus", "check"}
-        assert planned["score"] == 4
+        assert planned["score"] == 5
 
     @pytest.mark.parametrize("over", [{}, {"models": "elsewhere"}, {"device": "cpu"}], ids=str)
     def test_a_second_run_does_nothing(self, adopted, over):

@@ -79,7 +79,7 @@ def method_in(params: Params, name: str, direction: str) -> str:
 
 def closure_title(baseline: str) -> str:
     """The title of a column of gap closures; that over Fixed Ratio, the paper's, goes without its name."""
-    return "Gap closure" if baseline == "ratio" else f"… over {method(baseline).short}"
+    return "Gap closure" if baseline == "ratio" else f"Closure over {method(baseline).short}"
 
 
 def ordered(names: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ def setting(params: Params, results: Results) -> Note:
 
 
 SLOT = Note(
-    "… over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
+    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
 )
 
 

@@ -23,7 +23,7 @@ from entropy_valley.scoring.metrics import Metric
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run.",
-    "closure_eos": "… over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV and Oracle have it.",
+    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
