@@ -22,7 +22,7 @@ from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
-OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"]]
+OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"], ["released", "first"]]
 
 
 @pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
