@@ -17,7 +17,7 @@ LARGE = 1000  # bytes from which a file is kept in Git LFS and known by its sha2
 
 @dataclass
 class FakeHub:
-    """One repository, ``someone/model``; its newest commit is the last."""
+    """One repository, ``someone/model``, which is a data set too; its newest commit is the last."""
 
     commits: dict[str, dict[str, bytes]]
     gated: bool = False
@@ -63,10 +63,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
-        if found := re.fullmatch(r"/api/models/someone/model(?:/revision/(\w+))?", path):
+        if found := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(\w+))?", path):
             commit = found[1] if found[1] in self.hub.commits else list(self.hub.commits)[-1]
             self._send(200, json.dumps(self.hub.listing(commit)).encode(), {})
-        elif found := re.fullmatch(r"/someone/model/resolve/(\w+)/(.+)", path):
+        elif found := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):
             self._file(found[1], found[2], with_body)
         elif path == "/api/models/someone/private":
             self._send(401, b"", {})

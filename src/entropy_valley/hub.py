@@ -11,16 +11,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
 
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 _MB, _GB = 10**6, 10**9
+Kind = Literal["model", "dataset"]
 _NOTES = ".cache"  # huggingface_hub's own folder in the folder that it fills
 
 
@@ -35,19 +38,20 @@ class File:
 
 @dataclass(frozen=True)
 class Listing:
-    """A commit of a repository, as the hub describes it."""
+    """A commit of a repository of models or of data, as the hub describes it."""
 
     repository: str
     commit: str
     licence: str
     gated: bool
     files: tuple[File, ...]
+    kind: Kind = "model"
 
 
-def command(repository: str, revision: str | None) -> str:
+def command(repository: str, revision: str | None, kind: Kind = "model") -> str:
     """The command that downloads a commit (None: the newest) into a folder with the repository's name."""
-    pin = f" --revision {revision}" if revision else ""
-    return f"`hf download {repository}{pin} --local-dir {Path(repository).name}`"
+    of = " --repo-type dataset" * (kind == "dataset") + (f" --revision {revision}" if revision else "")
+    return f"`hf download {repository}{of} --local-dir {Path(repository).name}`"
 
 
 def resolve(repository: str, revision: str | None, key: str) -> str:
@@ -55,16 +59,16 @@ def resolve(repository: str, revision: str | None, key: str) -> str:
     return listing(repository, revision, key).commit
 
 
-def listing(repository: str, revision: str | None, key: str) -> Listing:
+def listing(repository: str, revision: str | None, key: str, kind: Kind = "model") -> Listing:
     """The files and facts of a revision (None: the newest)."""
-    with _clear_errors(repository, revision, key):
-        info = HfApi().model_info(repository, revision=revision, files_metadata=True)
-    files = (
+    with _clear_errors(repository, revision, key, kind):
+        info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
+    found = (
         File(file.rfilename, (file.lfs or file).size or 0, file.lfs.sha256 if file.lfs else file.blob_id)
         for file in info.siblings
     )
     licence = str((info.card_data or {}).get("license") or "not stated")
-    return Listing(repository, info.sha, licence, bool(info.gated), tuple(files))
+    return Listing(repository, info.sha, licence, bool(info.gated), tuple(found), kind)
 
 
 def download(repository: str, commit: str | None, folder: Path, patterns: list[str], key: str) -> None:
@@ -88,6 +92,14 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
     shutil.rmtree(folder / _NOTES, ignore_errors=True)
 
 
+def require_same_commit(out: Path, found: dict[str, Any]) -> None:
+    """Raise InputError if the results are from another commit: of a repository without a pin, the newest may change."""
+    known = files.read_json(out) if out.is_file() else found
+    if known["revision"] != found["revision"]:
+        problem = f"the results are from commit {known['revision']}, but the folder holds {found['revision']}"
+        raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
+
+
 def _matching(source: Listing, patterns: list[str]) -> list[File]:
     wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
     if not wanted:
@@ -98,8 +110,9 @@ def _matching(source: Listing, patterns: list[str]) -> list[File]:
 def _transfer(source: Listing, wanted: Sequence[File], folder: Path, key: str) -> None:
     _set_up()
     names = [glob.escape(file.name) for file in wanted]
-    with _bar(folder, wanted), _clear_errors(source.repository, source.commit, key):
-        snapshot_download(source.repository, revision=source.commit, local_dir=folder, allow_patterns=names)
+    what: dict[str, Any] = {"repo_type": source.kind, "revision": source.commit}
+    with _bar(folder, wanted), _clear_errors(source.repository, source.commit, key, source.kind):
+        snapshot_download(source.repository, **what, local_dir=folder, allow_patterns=names)
 
 
 def _set_up() -> None:
@@ -140,7 +153,8 @@ def _size(path: Path) -> int:
 
 def _announce(source: Listing, wanted: Sequence[File], folder: Path) -> None:
     total, present = sum(file.size for file in wanted), _present(folder, wanted)
-    gate = f"gated: accept it at {_page(source.repository)}, then `hf auth login`" if source.gated else "not gated"
+    page = _page(source.repository, source.kind)
+    gate = f"gated: accept it at {page}, then `hf auth login`" if source.gated else "not gated"
     print(
         f"{source.repository} at {source.commit}",
         f"  licence {source.licence} ({gate})",
@@ -206,9 +220,9 @@ def _is_whole(path: Path, file: File) -> bool:
 
 
 @contextlib.contextmanager
-def _clear_errors(repository: str, revision: str | None, key: str) -> Iterator[None]:
+def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
-    copy = f"on a machine with a network run {command(repository, revision)}, copy the folder, and point {key} to it"
+    copy = f"on a machine with a network run {command(repository, revision, kind)}, copy the folder, and point {key} to it"
     try:
         yield
     except HFValidationError as error:
@@ -220,14 +234,14 @@ def _clear_errors(repository: str, revision: str | None, key: str) -> Iterator[N
             raise InputError(
                 repository,
                 "is gated" if isinstance(error, GatedRepoError) else "is gated, private, or does not exist",
-                f"Accept its licence at {_page(repository)}, run `hf auth login`, and try again; or {copy}.",
+                f"Accept its licence at {_page(repository, kind)}, run `hf auth login`, and try again; or {copy}.",
             ) from None
         reason = " ".join([line for line in str(error).splitlines() if line][:2])
         raise InputError(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
 
 
-def _page(repository: str) -> str:
-    return f"{constants.ENDPOINT}/{repository}"
+def _page(repository: str, kind: Kind) -> str:
+    return f"{constants.ENDPOINT}/{'datasets/' * (kind == 'dataset')}{repository}"
 
 
 def _status(error: BaseException) -> int | None:

@@ -12,11 +12,11 @@ from entropy_valley import files
 from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
-from entropy_valley.analysis.significance import paired_test
+from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
 
-TEST = {"metric": METRICS[0], "resamples": 50, "seed": 3}
+TEST = {"metric": METRICS[0], "how": Statistics(50, 3)}
 
 
 def summary_of(params):
@@ -99,7 +99,7 @@ def test_compare_tests_each_run_by_itself(params):
         ("oracle", "ratio"),
     }
     cells = {cell.method: cell for cell in parsed(params).cells[:3]}
-    alone = paired_test(*(sentences(cells[name], METRICS[0]) for name in ("ev", "ratio")), resamples=50, seed=3)
+    alone = paired_test(*(sentences(cells[name], METRICS[0]) for name in ("ev", "ratio")), Statistics(50, 3))
     assert tests.iloc[0]["delta"] == alone.delta
     assert tests.iloc[0]["p_one_sided"] == alone.p_one_sided
     assert (tests["sentences"] == 60).all()
@@ -137,7 +137,7 @@ def test_autoregressive_systems_are_compared_seed_by_seed(matched):
         for cell in cells
         if (cell.direction, cell.seed) == ("zh-en", 2)
     }
-    alone = paired_test(one["llada-tiny", "ev"], one["llama3-tiny", "beam4"], resamples=50, seed=3)
+    alone = paired_test(one["llada-tiny", "ev"], one["llama3-tiny", "beam4"], Statistics(50, 3))
     row = tests.set_index(["direction", "seed"]).loc[("zh-en", 2)]
     assert (row["delta"], row["ci_low"], row["ci_high"]) == (alone.delta, alone.ci_low, alone.ci_high)
 

@@ -12,7 +12,7 @@ import pytest
 from entropy_valley import files
 from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.selector_checks import SelectorParams, groups, measure, nominal_ratios
-from entropy_valley.analysis.significance import paired_test
+from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.analysis.valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.errors import InputError
 
@@ -43,7 +43,7 @@ def test_a_reassignment_is_the_sentence_wise_mean_of_its_permutations(params):
     run = [cell for cell in params.cells if (cell.direction, cell.seed) == ("en-zh", 2)]
     scores = {cell.method: sentences(cell, fake_results.METRICS[0]) for cell in run}
     mean = (scores["ev_reassigned_1"] + scores["ev_reassigned_2"]) / 2
-    test = paired_test(scores["ev"], mean, resamples=200, seed=1)
+    test = paired_test(scores["ev"], mean, Statistics(200, 1))
     for metric in ("delta", "ci_low", "ci_high", "p_two_sided"):
         assert value(numbers, "test", "ev_reassigned", metric, seed=2) == pytest.approx(getattr(test, metric))
     assert value(numbers, "test", "ev_reassigned", "systems", seed=2) == 2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from entropy_valley.analysis import significance
-from entropy_valley.analysis.significance import bootstrap_means, cohens_d, paired_test
+from entropy_valley.analysis.significance import Statistics, bootstrap_means, cohens_d, paired_test
 
 SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=40)
@@ -24,39 +24,39 @@ def sample(delta, half_width, sentences=2037):
 
 def test_interval_agrees_with_scipy():
     differences = np.random.default_rng(0).normal(0.01, 0.1, 300)
-    ours = paired_test(differences, np.zeros(300), resamples=9999, seed=1)
+    ours = paired_test(differences, np.zeros(300), Statistics(9999, 1))
     theirs = stats.bootstrap((differences,), np.mean, method="percentile", rng=2).confidence_interval
     assert (ours.ci_low, ours.ci_high) == pytest.approx((theirs.low, theirs.high), abs=5e-4)
 
 
 def test_bootstrap_has_the_standard_error_of_the_mean():
     differences = np.random.default_rng(0).normal(0, 1, 400)
-    means = bootstrap_means(differences, 10_000, np.random.default_rng(1))
+    means = bootstrap_means(differences, 10_000, 1)
     assert means.std() == pytest.approx(differences.std() / 20, rel=0.05)
 
 
 def test_the_papers_significance_table_is_one_sided():
-    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), seed=1)
+    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), Statistics(seed=1))
     assert (test.ci_low, test.ci_high) == pytest.approx((-0.0016, 0.0086), abs=3e-4)
     assert test.p_one_sided == pytest.approx(0.091, abs=0.012)
     assert test.p_two_sided == pytest.approx(2 * test.p_one_sided)
 
 
 def test_the_papers_direct_baselines_are_two_sided():
-    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), seed=1)
+    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), Statistics(seed=1))
     assert test.p_two_sided == pytest.approx(0.3342, abs=0.03)
     assert test.p_one_sided < 0.2
 
 
 def test_chunks_change_nothing(monkeypatch):
     differences = np.random.default_rng(0).normal(size=50)
-    whole = bootstrap_means(differences, 333, np.random.default_rng(5))
+    whole = bootstrap_means(differences, 333, 5)
     monkeypatch.setattr(significance, "CHUNK_VALUES", 7 * 50)
-    assert np.array_equal(whole, bootstrap_means(differences, 333, np.random.default_rng(5)))
+    assert np.array_equal(whole, bootstrap_means(differences, 333, 5))
 
 
 def test_equal_systems():
-    test = paired_test([0.5, 0.7, 0.9], [0.5, 0.7, 0.9], resamples=100)
+    test = paired_test([0.5, 0.7, 0.9], [0.5, 0.7, 0.9], Statistics(100))
     assert (test.delta, test.ci_low, test.ci_high, test.cohens_d) == (0, 0, 0, 0)
     assert (test.p_one_sided, test.p_two_sided, test.wilcoxon_p) == (1, 1, 1)
 
@@ -64,7 +64,7 @@ def test_equal_systems():
 def test_wilcoxon_ranks_zeros_as_pratt_does():
     differences = np.concatenate([np.zeros(20), np.random.default_rng(0).normal(0.4, 1, 40)])
     expected = stats.wilcoxon(differences, zero_method="pratt").pvalue
-    assert paired_test(differences, np.zeros(60), resamples=10).wilcoxon_p == expected
+    assert paired_test(differences, np.zeros(60), Statistics(10)).wilcoxon_p == expected
     assert expected != stats.wilcoxon(differences, zero_method="wilcox").pvalue
 
 
@@ -84,7 +84,7 @@ def test_scores_that_do_not_pair_up(first, second):
 @given(PAIRS)
 def test_swapping_the_systems_mirrors_the_test(pairs):
     first, second = np.array(pairs).T
-    one, other = (paired_test(a, b, resamples=200, seed=4) for a, b in ((first, second), (second, first)))
+    one, other = (paired_test(a, b, Statistics(200, 4)) for a, b in ((first, second), (second, first)))
     assert one.delta == -other.delta
     assert (one.ci_low, one.ci_high) == pytest.approx((-other.ci_high, -other.ci_low))
     assert (one.p_two_sided, one.wilcoxon_p) == (other.p_two_sided, pytest.approx(other.wilcoxon_p))
@@ -94,7 +94,7 @@ def test_swapping_the_systems_mirrors_the_test(pairs):
 @given(PAIRS)
 def test_interval_holds_the_mean_and_shares_are_shares(pairs):
     first, second = np.array(pairs).T
-    test = paired_test(first, second, resamples=500, seed=4)
+    test = paired_test(first, second, Statistics(500, 4))
     assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
     assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
     assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12

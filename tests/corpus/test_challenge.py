@@ -90,17 +90,37 @@ def test_a_subset_by_hand(by_number):
         11: "nothing",
     }
     numbered = [(number, (text, str(number))) for number, text in reversed(sources.items())]
-    drawn = challenge.challenge(numbered, 8, seed=1, language="en")
+    drawn = challenge.challenge(numbered, 8, 1, "en-zh", "stratified")
     assert [number for number, _ in drawn] == [1, 2, 3, 4, 5, 8, 9, 10]
 
 
-def test_too_few_sentences_with_a_category(by_number):
-    numbered = [(1, ("take 1", "1")), (2, ("nothing", "2"))]
+@pytest.mark.parametrize("reading", ["first", "stratified"])
+def test_too_few_sentences_with_a_category(by_number, reading):
+    numbered = [(1, ("take 12", "1")), (2, ("nothing", "2"))]
     with pytest.raises(InputError, match="2 distinct pairs are asked for, the source has 1"):
-        challenge.challenge(numbered, 2, seed=1, language="en")
+        challenge.challenge(numbered, 2, 1, "en-zh", reading)
 
 
 SPEC = {"direction": "en-zh", "seed": 1, "source": {"name": "embedded", "seed": 1}, "limit": 200}
+
+
+def test_the_first_sentences_with_a_category_are_the_authors_subset():
+    """Theirs needs no hash: their rules want two names in a sentence, and a comma before "and" in a list."""
+    sources = ["take 12", "see Anna", "buy tea, milk and Anna", "we saw Li Wei", "on Monday", "take 13"]
+    numbered = [(number, (text, str(-number))) for number, text in enumerate(sources, 1)]
+    first, ours = (challenge.challenge(numbered, 3, 1, "en-zh", reading) for reading in ("first", "stratified"))
+    assert [number for number, _ in first] == [1, 4, 5]
+    assert first != ours
+    swapped = [(number, pair[::-1]) for number, pair in numbered]
+    back = challenge.challenge(swapped, 3, 1, "zh-en", "first")  # the rules look at the English side
+    assert [number for number, _ in back] == [1, 4, 5]
+
+
+def test_the_authors_rules_are_for_english():
+    with pytest.raises(InputError, match="no English side in de-fr.*corpus.challenge: stratified"):
+        challenge.challenge([(1, ("a", "b"))], 1, 1, "de-fr", "first")
+    with pytest.raises(InputError, match="no categories for sources in ru"):
+        challenge.challenge([(1, ("a", "b"))], 1, 1, "ru-en", "stratified")
 
 
 def test_it_is_part_of_its_test_set_and_hashed_by_the_corpus_seed():
@@ -114,5 +134,5 @@ def test_it_is_part_of_its_test_set_and_hashed_by_the_corpus_seed():
 
 def test_equal_sentences_count_apart():
     numbered = [(number, ("take 1", "1")) for number in range(4)]
-    assert challenge.challenge(numbered, 3, seed=1, language="en") == numbered[:3]
-    assert sampling.subset([pair for _, pair in numbered], 3, 1) == [(n + 1, pair) for n, pair in numbered[:3]]
+    assert challenge.challenge(numbered, 3, 1, "en-zh", "stratified") == numbered[:3]
+    assert sampling.subset([pair for _, pair in numbered], 3, 1, "keyed_hash") == [(n + 1, pair) for n, pair in numbered[:3]]

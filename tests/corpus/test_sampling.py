@@ -46,11 +46,13 @@ def test_rank_separates_its_sides():
 
 @given(PAIRS, SIZE, SEED)
 def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
-    drawn = sampling.subset(pairs, limit, seed)
+    drawn = sampling.subset(pairs, limit, seed, "keyed_hash")
     assert len(drawn) == min(limit, len(pairs))
     assert drawn == sorted(drawn)
     assert all(pairs[number - 1] == pair for number, pair in drawn)
-    assert sampling.subset(pairs, None, seed) == list(enumerate(pairs, 1))
+    assert sampling.subset(pairs, limit, seed, "first") == list(enumerate(pairs, 1))[:limit]
+    for reading in ("first", "keyed_hash"):
+        assert sampling.subset(pairs, None, seed, reading) == list(enumerate(pairs, 1))
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_missing_file(parallel):
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'tatoeba', 'files', 'embedded'"),
+        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'tatoeba', 'files', 'json_lines', 'embedded'"),
         ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),
@@ -157,8 +157,9 @@ def wmt22_folder(folder: Path, lines: int) -> dict[str, str]:
 def test_wmt22_swaps_the_roles_and_draws_a_subset(tmp_path):
     request = {"seed": 1, "source": wmt22_folder(tmp_path, 2037)}
     whole = build.testset({**request, "direction": "zh-en", "limit": None})
-    few = build.testset({**request, "direction": "zh-en", "limit": 200})
-    more = build.testset({**request, "direction": "zh-en", "limit": 500})
+    few, more = (build.testset({**request, "direction": "zh-en", "limit": limit}) for limit in (200, 500))
+    first = build.testset({**request, "direction": "zh-en", "limit": 200, "subset": "first"})
+    assert first == whole[:200] != few
     assert whole[0] == {"id": "test-000001", "source": "词 0", "target": "word 0"}
     assert (len(whole), len(few), len(more)) == (2037, 200, 500)
     assert all(row in more for row in few) and all(row in whole for row in more)

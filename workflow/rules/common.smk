@@ -153,11 +153,22 @@ def by_direction(wildcards, paths):
     return [f"{name}={path}" for name, path in zip(jobs.pretraining_directions(EXPERIMENT, wildcards.backbone), paths)]
 
 
-def own_files(name):
-    """A user's own text files, watched for changes. If one is missing, the script says so."""
-    source = EXPERIMENT.sources[name]
-    paths = [source.source, source.target] if source.name == "files" else []
-    return [path for path in paths if os.path.exists(path)]
+def own_files(name, direction, *splits):
+    """A user's own files, watched for changes. If one is missing, the script says so."""
+    return [path for path in EXPERIMENT.sources[name].own_files(direction, *splits) if os.path.exists(path)]
+
+
+def dataset_of(source):
+    """The file that says which commit a source's data set is; none where nothing is downloaded."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    return expand(rules.fetch_dataset.output, dataset=name) if name else []
+
+
+def dataset_options(source, input):
+    """Where a downloaded data set is, and what says so."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    parts = ["--dataset", *input.dataset, "--folder", paths.dataset_folder(EXPERIMENT, name)] if name else []
+    return paths.Unrecorded(shlex.join(map(str, parts)))
 
 
 # The metrics that have a COMET checkpoint, and the checkpoints that are downloaded.

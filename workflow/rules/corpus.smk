@@ -3,6 +3,7 @@
 
 # These may need a network; cluster nodes may have none.
 localrules:
+    fetch_dataset,
     testset,
     dev_as_testset,
 
@@ -13,10 +14,29 @@ if not EXPERIMENT.corpus.on_cluster:
         corpus,
 
 
+rule fetch_dataset:
+    """Download a data set of given files once, and keep which commit it is."""
+    output:
+        update(f"{R}/datasets/{{dataset}}.json"),
+    log:
+        f"{R}/logs/fetch_dataset/{{dataset}}.log",
+    wildcard_constraints:
+        dataset=one_of(paths.downloaded_datasets(EXPERIMENT)),
+    conda:
+        "../../envs/corpus.yaml"
+    params:
+        spec=lambda w: params_file(jobs.dataset(EXPERIMENT, w.dataset)),
+        folder=lambda w: paths.Unrecorded(paths.dataset_folder(EXPERIMENT, w.dataset)),
+    shell:
+        f"{LAUNCH} "
+        "python workflow/scripts/fetch_dataset.py {params.spec:q} --folder {params.folder:q} --out {output:q}"
+
+
 rule corpus:
     """Sample train and dev pairs of a direction; of a slow source those of its reverse in the same pass."""
     input:
-        lambda w: own_files(EXPERIMENT.directions[w.direction].train),
+        own=lambda w: own_files(EXPERIMENT.directions[w.direction].train, w.direction, "train", "dev"),
+        dataset=lambda w: dataset_of(EXPERIMENT.directions[w.direction].train),
     output:
         train=update(f"{R}/corpus/{{direction}}/train.jsonl"),
         dev=update(f"{R}/corpus/{{direction}}/dev.jsonl"),
@@ -27,17 +47,19 @@ rule corpus:
         "../../envs/corpus.yaml"
     params:
         spec=lambda w: params_file(jobs.corpus(EXPERIMENT, w.direction)),
+        dataset=lambda w, input: dataset_options(EXPERIMENT.directions[w.direction].train, input),
         both_ways=lambda w: paths.Unrecorded("--both-ways" * jobs.both_ways(EXPERIMENT, w.direction)),
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/corpus.py {params.spec:q}"
-        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways}"
+        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.dataset} {params.both_ways}"
 
 
 rule testset:
     """Read a test set of a direction."""
     input:
-        lambda w: own_files(w.testset),
+        own=lambda w: own_files(w.testset, w.direction, "test"),
+        dataset=lambda w: dataset_of(w.testset),
     output:
         update(f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl"),
     log:
@@ -48,8 +70,9 @@ rule testset:
         "../../envs/corpus.yaml"
     params:
         spec=lambda w: params_file(jobs.testset(EXPERIMENT, w.direction, w.testset)),
+        dataset=lambda w, input: dataset_options(w.testset, input),
     shell:
-        f"{LAUNCH} python workflow/scripts/testset.py {{params.spec:q}} --out {{output:q}}"
+        f"{LAUNCH} python workflow/scripts/testset.py {{params.spec:q}} --out {{output:q}} {{params.dataset}}"
 
 
 rule dev_as_testset:

@@ -17,10 +17,14 @@ def main() -> None:
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)
+    parser.add_argument("--dataset", help="the manifest of a downloaded source; its record is an input")
+    parser.add_argument("--folder", help="where a downloaded source is")
     parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
     arguments = parser.parse_args()
     outputs = (arguments.train, arguments.dev, arguments.report)
-    with provenance.made("corpus", arguments.spec, build.own_files(arguments.spec), outputs), drawn(arguments) as found:
+    own = build.own_files(arguments.spec, "train", "dev", kinds=SOURCES)
+    inputs = [*own, *([arguments.dataset] if arguments.dataset else [])]
+    with provenance.made("corpus", arguments.spec, inputs, outputs), drawn(arguments) as found:
         train, dev, report = found
         files.write_jsonl(arguments.train, train)
         files.write_jsonl(arguments.dev, dev)
@@ -30,7 +34,7 @@ def main() -> None:
 def drawn(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[build.Corpus]:
     if arguments.both_ways:
         return shared.corpus(arguments.spec, SOURCES, Path(arguments.report))
-    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES))
+    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES, arguments.folder))
 
 
 if __name__ == "__main__":

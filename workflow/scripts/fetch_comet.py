@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from entropy_valley import files, hub, provenance, run
-from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import HPARAMS
 from entropy_valley.scoring.comet_origin import ENCODER_FILES, MANIFEST
@@ -23,7 +21,7 @@ def main() -> None:
     files.make_once(folder, lambda work: fetch(repository, options.revision, key, work))
     found = files.read_json(folder / MANIFEST)
     comet_origin.require_origin(folder, found, repository, options.revision)
-    require_same_commit(options.out, found)
+    hub.require_same_commit(options.out, found)
     comet_origin.check(folder, repository, options.revision)
     asked = {"repository": repository, "revision": options.revision}
     with provenance.made("fetch_comet", asked, [], [options.out]):
@@ -61,14 +59,6 @@ def write_manifest(folder: Path, repository: str, commit: str, encoder_commit: s
     encoder = encoder_of(folder)
     origin = {"repository": repository, "revision": commit, "encoder": encoder, "encoder_revision": encoder_commit}
     files.write_json(folder / MANIFEST, {**origin, **comet_origin.digests(folder, encoder)})
-
-
-def require_same_commit(out: Path, found: dict[str, Any]) -> None:
-    """Raise InputError if the results are from another commit: of a repository without a pin, the newest may change."""
-    known = files.read_json(out) if out.is_file() else found
-    if known["revision"] != found["revision"]:
-        problem = f"the results are from commit {known['revision']}, but the folder holds {found['revision']}"
-        raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
 
 
 def _options() -> argparse.Namespace:

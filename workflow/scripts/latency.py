@@ -22,7 +22,7 @@ def main() -> None:
 
     with Job(options) as job, made("latency", job, options):
         spec = job.spec
-        drawn = draw(job.rows, spec["sentences"], spec["seed"])  # the same for all methods
+        drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")  # the same for all methods
         job = job.on([job.rows[place] for place in drawn])
         method = read_method(spec["method"], spec["selector"], LengthStatistics.given(options.statistics))
         denoising = Denoising.of(job.spec)

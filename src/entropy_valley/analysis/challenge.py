@@ -13,7 +13,8 @@ from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, Orde
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.corpus.categories import CATEGORIES, categories
+from entropy_valley.corpus.categories import CATEGORIES
+from entropy_valley.corpus.challenge import Reading, categories_of
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import scipy
@@ -24,10 +25,14 @@ COLUMNS = [*RUN, "category", "metric", "value"]
 
 @dataclass(frozen=True)
 class ChallengeParams(OrderParams):
-    """As :class:`OrderParams`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path."""
+    """As :class:`OrderParams`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path.
+
+    ``challenge`` is the reading by whose rules sentences have categories.
+    """
 
     testsets: Mapping[str, str] = field(default_factory=dict)
     sigs: Mapping[str, str] = field(default_factory=dict)
+    challenge: Reading = "stratified"
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
@@ -66,9 +71,8 @@ def negative_order(params: ChallengeParams) -> pd.DataFrame:
 
 def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
     """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-    testset = files.read_jsonl(params.testsets[main.path], ("id", "source"))
+    testset = files.read_jsonl(params.testsets[main.path], ("id", "source", "target"))
     sigs = files.read_jsonl(params.sigs[main.path], ("id", "concentration"))
-    language = main.direction.split("-")[0]
     columns = {
         other.segments: sentences(other, params.metric),
         main.segments: sentences(main, params.metric),
@@ -79,7 +83,8 @@ def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> 
         _same(path, values.index, params.testsets[main.path], ids)
     named = zip(("other", "main", "concentration"), columns.values(), strict=True)
     frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
-    return frame.assign(categories=[categories(row["source"], language) for row in testset])
+    pairs = ((row["source"], row["target"]) for row in testset)
+    return frame.assign(categories=[categories_of(pair, main.direction, params.challenge) for pair in pairs])
 
 
 def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> None:
@@ -92,7 +97,7 @@ def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> No
 def _compared(params: ChallengeParams, frame: pd.DataFrame) -> dict[str, float]:
     if frame.empty:
         return {"sentences": 0}
-    test = asdict(paired_test(frame["other"], frame["main"], resamples=params.resamples, seed=params.seed))
+    test = asdict(paired_test(frame["other"], frame["main"], params.how))
     means: dict[str, Any] = {name: float(frame[name].mean()) for name in ("other", "main")}
     return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import RUN, sentences
-from entropy_valley.analysis.significance import PairedTest, paired_test
+from entropy_valley.analysis.significance import PairedTest, Statistics, paired_test
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
@@ -19,7 +19,7 @@ OPTIONAL = {"ratio_eos"}
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
-def compare(cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: Metric) -> pd.DataFrame:
+def compare(cells: Iterable[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
     """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
     without a method of OPTIONAL goes without its comparison.
 
@@ -33,11 +33,11 @@ def compare(cells: Iterable[ScoredCell], *, resamples: int, seed: int, metric: M
                 continue
             first, second = (_cell(methods, name) for name in names)
             named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
-            rows.append(named | _test(first, second, metric, resamples, seed))
+            rows.append(named | _test(first, second, metric, how))
     return pd.DataFrame(rows)
 
 
-def compare_autoregressive(cells: Sequence[ScoredCell], *, resamples: int, seed: int, metric: Metric) -> pd.DataFrame:
+def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
     """EV against every autoregressive system in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
@@ -48,7 +48,7 @@ def compare_autoregressive(cells: Sequence[ScoredCell], *, resamples: int, seed:
         first = _cell(methods, "ev")
         for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
             named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
-            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, resamples, seed))
+            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, how))
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("PARAMS", "no autoregressive run to pair a run with", remedy)
@@ -56,7 +56,7 @@ def compare_autoregressive(cells: Sequence[ScoredCell], *, resamples: int, seed:
 
 
 def against_mean(
-    first: ScoredCell, others: Sequence[ScoredCell], *, resamples: int, seed: int, metric: Metric
+    first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric
 ) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
@@ -67,7 +67,7 @@ def against_mean(
         rival = sentences(other, metric)
         _same_sentences(first, scores, other, rival)
         rivals.append(rival.loc[scores.index])
-    return paired_test(scores, sum(rivals) / len(rivals), resamples=resamples, seed=seed)
+    return paired_test(scores, sum(rivals) / len(rivals), how)
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -105,10 +105,10 @@ def _paired(first: ScoredCell, second: ScoredCell) -> bool:
     return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
 
 
-def _test(first: ScoredCell, second: ScoredCell, metric: Metric, resamples: int, seed: int) -> dict[str, object]:
+def _test(first: ScoredCell, second: ScoredCell, metric: Metric, how: Statistics) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = against_mean(first, [second], resamples=resamples, seed=seed, metric=metric)
-    return {"metric": metric.name, **asdict(test), "bootstrap_seed": seed}
+    test = against_mean(first, [second], how=how, metric=metric)
+    return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
 def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:

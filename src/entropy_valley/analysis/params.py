@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from entropy_valley import run
+from entropy_valley.analysis.significance import Deviation, Generator, Statistics, Zeros
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
 
@@ -61,6 +62,7 @@ class Params:
     printed, unless said otherwise the main one and BLEU.
     ``labels`` maps ``directions``, ``backbones`` and ``testsets`` to printed names; a name without a
     label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio.
+    ``resamples`` to ``cohen`` are those of :class:`Statistics`.
     """
 
     cells: tuple[ScoredCell, ...]
@@ -68,6 +70,9 @@ class Params:
     shown: Sequence[str] = ()
     resamples: int = 10_000
     seed: int = 0
+    generator: Generator = "pcg64"
+    wilcoxon_zeros: Zeros = "pratt"
+    cohen: Deviation = "sample"
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -93,9 +98,14 @@ class Params:
         return self.metrics[0]
 
     @property
+    def how(self) -> Statistics:
+        """How two systems are tested."""
+        return Statistics(self.resamples, self.seed, self.generator, self.wilcoxon_zeros, self.cohen)
+
+    @property
     def test(self) -> dict[str, Any]:
-        """The metric, resamples and seed of the paired tests, as the functions that test take them."""
-        return {"metric": self.metric, "resamples": self.resamples, "seed": self.seed}
+        """The metric and the :attr:`how` of the paired tests, as the functions that test cells take them."""
+        return {"metric": self.metric, "how": self.how}
 
     @property
     def shown_metrics(self) -> list[Metric]:

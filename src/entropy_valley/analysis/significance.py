@@ -5,11 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from entropy_valley.late import numpy as np
 from entropy_valley.late import scipy
 
+Generator = Literal["pcg64", "random_state"]
+Zeros = Literal["pratt", "wilcox"]
+Deviation = Literal["sample", "population"]
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How two systems are tested: ``resamples`` of the bootstrap by a ``generator`` made from ``seed``; what becomes of
+    ``wilcoxon_zeros``; the standard deviation in ``cohen``'s d."""
+
+    resamples: int = 10_000
+    seed: int = 0
+    generator: Generator = "pcg64"
+    wilcoxon_zeros: Zeros = "pratt"
+    cohen: Deviation = "sample"
+
+
+TEXTS = Statistics()
+"""The readings of the paper's text."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +53,16 @@ class PairedTest:
 
 
 def paired_test(
-    first: Sequence[float], second: Sequence[float], *, resamples: int = 10_000, seed: int = 0, level: float = 0.95
+    first: Sequence[float], second: Sequence[float], how: Statistics = TEXTS, level: float = 0.95
 ) -> PairedTest:
     """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
 
-    The bootstrap draws sentences with a generator of its own, made from ``seed``: two tests over equally many
-    sentences see the same resamples, and a test does not depend on those before it.
+    The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same
+    resamples, and a test does not depend on those before it.
     Raises ValueError for scores that do not pair up or are not finite.
     """
     differences = _differences(first, second)
-    means = bootstrap_means(differences, resamples, np.random.default_rng(seed))
+    means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     return PairedTest(
@@ -51,14 +71,16 @@ def paired_test(
         ci_high=float(high),
         p_one_sided=not_above,
         p_two_sided=min(1.0, 2 * min(not_above, not_below)),
-        wilcoxon_p=wilcoxon_p(differences),
-        cohens_d=cohens_d(differences),
+        wilcoxon_p=wilcoxon_p(differences, how.wilcoxon_zeros),
+        cohens_d=cohens_d(differences, how.cohen),
         sentences=len(differences),
-        resamples=resamples,
+        resamples=how.resamples,
     )
 
 
-def bootstrap_means(differences: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+def bootstrap_means(
+    differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64"
+) -> np.ndarray:
     """Means of ``resamples`` samples drawn with replacement from (sentences,) differences; shape (resamples,).
 
     Works through chunks of bounded size; their number changes neither the draws nor the means.
@@ -66,18 +88,23 @@ def bootstrap_means(differences: np.ndarray, resamples: int, generator: np.rando
     count = len(differences)
     chunk = max(1, CHUNK_VALUES // count)
     sizes = [min(chunk, resamples - start) for start in range(0, resamples, chunk)]
-    return np.concatenate([differences[generator.integers(count, size=(size, count))].mean(axis=1) for size in sizes])
+    legacy = generator == "random_state"
+    draw = np.random.RandomState(seed).randint if legacy else np.random.default_rng(seed).integers
+    return np.concatenate([differences[draw(0, count, size=(size, count))].mean(axis=1) for size in sizes])
 
 
-def wilcoxon_p(differences: np.ndarray) -> float:
-    """Two-sided Wilcoxon signed-rank p; zeros are ranked, then dropped (Pratt, 1959). 1 when all are zero."""
+def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
+    """Two-sided Wilcoxon signed-rank p. Zeros are ranked, then dropped (Pratt, 1959), or dropped at once (``wilcox``).
+
+    1 when all are zero.
+    """
     if not differences.any():
         return 1.0
-    return float(scipy.stats.wilcoxon(differences, zero_method="pratt", alternative="two-sided").pvalue)
+    return float(scipy.stats.wilcoxon(differences, zero_method=zeros, alternative="two-sided").pvalue)
 
 
-def cohens_d(differences: np.ndarray) -> float:
-    """Paired Cohen's d: mean difference over the differences' sample standard deviation.
+def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
+    """Paired Cohen's d: mean difference over the differences' standard deviation, of a sample or of the population.
 
     0 when all differences are zero, infinite when they are equal but not zero, NaN for a single sentence.
     """
@@ -85,7 +112,7 @@ def cohens_d(differences: np.ndarray) -> float:
         return math.nan
     if np.ptp(differences) == 0:
         return float(np.sign(differences[0])) * math.inf if differences[0] else 0.0
-    return float(differences.mean() / differences.std(ddof=1))
+    return float(differences.mean() / differences.std(ddof=deviation == "sample"))
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> np.ndarray:

@@ -15,7 +15,7 @@ def valley_places(job: Job) -> tuple[list[valley.Place], list[valley.Place]]:
     """Those around the reference's length, and those of the grid of ratios, as the job's spec says; each within the
     context, for the curves count their sentences."""
     spec, tokens = job.spec, job.identity.prompt.tokens
-    rows = draw(job.rows, spec["sentences"], spec["seed"])
+    rows = draw(job.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
     targets = [len(tokens(row["target"])) for row in job.rows]
     sources = [len(tokens(row["source"])) for row in job.rows]
     around = valley.around_reference(rows, targets, spec["offset"])

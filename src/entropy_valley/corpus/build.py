@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.corpus import sampling
+from entropy_valley.corpus import sampling, shuffling
 from entropy_valley.corpus.challenge import challenge
-from entropy_valley.corpus.filters import filtered
+from entropy_valley.corpus.filters import filtered, judged, within
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources import SOURCES, Kinds, Source, make
 from entropy_valley.errors import InputError
@@ -20,28 +21,26 @@ Row = dict[str, str]
 Corpus = tuple[list[Row], list[Row], dict[str, Any]]  # train rows, dev rows, report
 
 
-def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> Corpus:
+def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None) -> Corpus:
     """Train rows, dev rows and a report.
 
     ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (numbers of
-    pairs) and optionally filters. Raises InputError if the source has too few pairs.
+    pairs) and optionally filters and sampling. ``folder`` is where a downloaded source is. Raises InputError if the
+    source has too few pairs.
     """
-    source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
-    if source.splits:
-        train, dev = (
-            _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
-            for split in ("train", "dev")
-        )
-    else:
-        train, dev = sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
-    return _corpus(spec, counts, train, dev)
+    source, counts = _source(spec, kinds, folder), Counter(read=0, filtered=0)
+    return _corpus(spec, counts, *_drawn(spec, source, counts))
 
 
 def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[Corpus, Corpus]:
     """:func:`corpus` of a direction and of its reverse, from one pass over a reversible source."""
     source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
-    pairs = _read(spec, source, "train", counts)
-    there, back = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
+    if "sampling" in spec:  # the same pairs for both
+        there = _drawn(spec, source, counts)
+        back = tuple([pair[::-1] for pair in pairs] for pairs in there)
+    else:
+        pairs = _read(spec, source, "train", counts)
+        there, back = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
     return _corpus(spec, counts, *there), _corpus(backwards(spec), counts, *back)
 
 
@@ -50,10 +49,50 @@ def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "direction": "-".join(reversed(spec["direction"].split("-")))}
 
 
+def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None) -> Source:
+    return make({**spec["source"], **({"folder": folder} if folder else {})}, kinds)
+
+
+def _drawn(spec: Mapping[str, Any], source: Source, counts: Counter[str]) -> tuple[list[Pair], list[Pair]]:
+    """The train and dev pairs, by the source's kind and the sampling."""
+    if source.given:
+        return tuple(_given(spec, source, split, counts) for split in ("train", "dev"))
+    if source.splits:
+        return tuple(
+            _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
+            for split in ("train", "dev")
+        )
+    if "sampling" not in spec:
+        return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
+    tallies = itertools.chain([counts], itertools.repeat(Counter()))  # the first of two passes counts
+    return shuffling.split(
+        lambda: _judged(spec, source, next(tallies)), spec["train"], spec["dev"], spec["seed"], spec["sampling"]
+    )
+
+
 def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Counter[str]) -> Iterator[Pair]:
     pairs = source.pairs(spec["direction"], split, spec["seed"])
-    shown = progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
-    return filtered(shown, spec["direction"], spec.get("filters") or {}, counts)
+    return filtered(_shown(spec, pairs, split), spec["direction"], spec.get("filters") or {}, counts)
+
+
+def _judged(spec: Mapping[str, Any], source: Source, counts: Counter[str]) -> Iterator[tuple[Pair, bool]]:
+    """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+    pairs = _shown(spec, source.unstripped(spec["direction"], "train", spec["seed"]), "train")
+    for (one, other), passes in judged(pairs, spec["direction"], spec.get("filters") or {}, counts, within):
+        yield (one.strip(), other.strip()), passes
+
+
+def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Counter[str]) -> list[Pair]:
+    """The first pairs of a file, which is taken as it is."""
+    pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
+    if len(pairs) < spec[split]:
+        raise sampling.shortage(len(pairs), spec[split], split)
+    counts["read"] += len(pairs)
+    return pairs
+
+
+def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str) -> Iterable[Pair]:
+    return progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
 
 
 def _corpus(spec: Mapping[str, Any], counts: Counter[str], train: Sequence[Pair], dev: Sequence[Pair]) -> Corpus:
@@ -61,33 +100,33 @@ def _corpus(spec: Mapping[str, Any], counts: Counter[str], train: Sequence[Pair]
     return *rows, _report(spec, counts, *rows)
 
 
-def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> list[Row]:
-    """The rows of a test set: all, or the ``limit`` rows of lowest rank, in the order of the source.
+def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None) -> list[Row]:
+    """The rows of a test set: all, or ``limit`` rows, in the order of the source.
 
     With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
-    None) and optionally filters and challenge (a number).
+    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
+    they are not those of files from before there were others.
     """
-    drawn, size = _limited(spec, kinds), spec.get("challenge")
+    drawn, size = _limited(spec, _source(spec, kinds, folder)), spec.get("challenge")
     if size is not None:
-        drawn = challenge(drawn, size, spec["seed"], spec["direction"].split("-")[0])
+        drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
     return _rows("test", drawn)
 
 
-def own_files(spec: Mapping[str, Any]) -> list[str]:
-    """The user's own text files that a corpus or test set is read from."""
-    source = spec["source"]
-    return [source["source"], source["target"]] if source["name"] == "files" else []
+def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
+    """The user's own files that these splits of a corpus or test set are read from."""
+    return make(spec["source"], kinds).own_files(spec["direction"], *splits)
 
 
-def _limited(spec: Mapping[str, Any], kinds: Kinds) -> list[tuple[int, Pair]]:
+def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
-    source, counts, limit = make(spec["source"], kinds), Counter(), spec["limit"]
+    counts, limit = Counter(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
     if source.endless:
         return list(enumerate(islice(kept, _endless_limit(limit)), 1))
-    drawn = sampling.subset(kept, limit, spec["seed"])
+    drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", "keyed_hash"))
     if limit is not None and len(drawn) < limit:
         raise sampling.shortage(len(drawn), limit, "test")
     return drawn

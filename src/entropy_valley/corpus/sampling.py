@@ -1,14 +1,17 @@
-"""Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream."""
+"""Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the beginning of
+a test set."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappush, heappushpop
+from typing import Literal
 
 from entropy_valley.errors import InputError
 
 Pair = tuple[str, str]
+Subset = Literal["first", "keyed_hash"]
 
 
 def rank(pair: Pair, seed: int) -> int:
@@ -75,18 +78,23 @@ def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pa
     return drawn[dev:], drawn[:dev]
 
 
-def subset(pairs: Iterable[Pair], limit: int | None, seed: int) -> list[tuple[int, Pair]]:
-    """The ``limit`` pairs of lowest rank, numbered from 1, in the order of the file; repeated pairs are kept."""
+def subset(pairs: Iterable[Pair], limit: int | None, seed: int, reading: Subset) -> list[tuple[int, Pair]]:
+    """``limit`` pairs, numbered from 1, in the order of the file; repeated pairs are kept.
+
+    ``first`` takes the first pairs, ``keyed_hash`` those of lowest rank.
+    """
     numbered = list(enumerate(pairs, 1))
     if limit is None:
         return numbered
+    if reading == "first":
+        return numbered[:limit]
     return sorted(sorted(numbered, key=lambda item: (rank(item[1], seed), item[0]))[:limit])
 
 
-def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int) -> list[int]:
-    """The indices of at most ``limit`` rows of a test set, drawn as in :func:`subset`; ascending."""
+def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int, reading: Subset) -> list[int]:
+    """The indices of at most ``limit`` rows of a test set, chosen as in :func:`subset`; ascending."""
     pairs = ((row["source"], row["target"]) for row in rows)
-    return [number - 1 for number, _ in subset(pairs, limit, seed)]
+    return [number - 1 for number, _ in subset(pairs, limit, seed, reading)]
 
 
 def shortage(found: int, wanted: int, what: str) -> InputError:

@@ -185,8 +185,19 @@ class Chain:
     def corpus(self, direction: str) -> Result:
         """The training and development pairs of a direction."""
         folder, files = f"{self.root}/corpus/{direction}", ("train.jsonl", "dev.jsonl", "corpus.json")
-        spec = self._params(jobs.corpus, direction)
-        return Result("corpus", {"direction": direction}, folder, files, self._log("corpus", direction), spec)
+        spec, log = self._params(jobs.corpus, direction), self._log("corpus", direction)
+        needs = self._downloaded(self.experiment.directions[direction].train)
+        return Result("corpus", {"direction": direction}, folder, files, log, spec, needs)
+
+    def _downloaded(self, source: str) -> tuple[Result, ...]:
+        """The data set that a source is read from, if it is downloaded."""
+        name = paths.dataset_of(self.experiment, source)
+        return (self._dataset(name),) if name else ()
+
+    @once
+    def _dataset(self, name: str) -> Result:
+        folder, log, spec = f"{self.root}/datasets", self._log("fetch_dataset", name), self._params(jobs.dataset, name)
+        return Result("fetch_dataset", {"dataset": name}, folder, (f"{name}.json",), log, spec)
 
     @once
     def testset(self, direction: str, name: str) -> Result:
@@ -195,9 +206,8 @@ class Chain:
         of, files = {"direction": direction}, (f"{name}.jsonl",)
         if name == DEV:
             return Result("dev_as_testset", of, folder, files, log, needs=(self.corpus(direction),))
-        return Result(
-            "testset", {**of, "testset": name}, folder, files, log, self._params(jobs.testset, direction, name)
-        )
+        spec, needs = self._params(jobs.testset, direction, name), self._downloaded(name)
+        return Result("testset", {**of, "testset": name}, folder, files, log, spec, needs)
 
     @once
     def comet(self) -> tuple[Result, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.canvas.length_methods import make_method
+from entropy_valley.corpus.challenge import refused
 from entropy_valley.errors import refusal
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.matrix import DEV, Cell, all_cells, methods, runs, study_cells
@@ -21,7 +22,7 @@ def infeasible(experiment: Experiment, further: Further) -> list[Problem]:
     """Every such problem: the path of the key, and what would be right; with those that ``further`` finds."""
     problems = [*_families(experiment)]
     if not problems:
-        problems = [*_studies(experiment), *further(experiment)]
+        problems = [*_studies(experiment), *_sources(experiment), *further(experiment)]
     if not problems:
         problems = [*_methods(experiment), *_adapters(experiment), *_unpaired(experiment)]
     return problems
@@ -116,6 +117,18 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
         else:
             there = ", ".join(experiment.studies) or "none"
             yield ("tables", "studies"), f"{name!r} is not defined; `studies` has {there}"
+
+
+def _sources(experiment: Experiment) -> Iterator[Problem]:
+    """Sources that do not have what they are named for."""
+    named = {(direction, experiment.directions[direction].train): ("train", "dev") for direction in experiment.matrix.directions}
+    tested = {(cell.run.direction, cell.testset): ("test",) for cell in all_cells(experiment) if cell.testset != DEV}
+    for (direction, name), splits in [*named.items(), *tested.items()]:
+        if problem := experiment.sources[name].refused(direction, *splits):
+            yield ("sources", name), problem
+        if "test" in splits and experiment.sources[name].challenge:
+            if problem := refused(direction, experiment.corpus.challenge):
+                yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
 
 
 def undefined(experiment: Experiment, name: str) -> list[str]:

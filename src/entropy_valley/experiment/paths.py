@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from entropy_valley import files
+from entropy_valley.corpus import dataset
+from entropy_valley.corpus.sources.json_lines import JsonLines
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Adapter, Experiment
 from entropy_valley.experiment.scoring import checkpoints
@@ -80,6 +82,31 @@ def downloaded_comets(experiment: Experiment) -> dict[str, str]:
         if section.on_hub:
             found.setdefault(folder_name(section.checkpoint, section.revision), name)
     return found
+
+
+def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
+    """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
+    found: dict[str, JsonLines] = {}
+    for source in experiment.sources.values():
+        if isinstance(source, JsonLines) and source.downloaded:
+            found.setdefault(folder_name_of(source), source)
+    return found
+
+
+def dataset_of(experiment: Experiment, source: str) -> str | None:
+    """The name of the folder that a source's data set is downloaded into; None if it is not downloaded."""
+    section = experiment.sources[source]
+    return folder_name_of(section) if isinstance(section, JsonLines) and section.downloaded else None
+
+
+def folder_name_of(source: JsonLines) -> str:
+    """The name of the folder of a source's data set."""
+    return dataset.folder_name(source.dataset, source.revision)
+
+
+def dataset_folder(experiment: Experiment, name: str) -> str:
+    """Where a downloaded data set is, or will be; ``name`` is that of its folder."""
+    return f"{experiment.models}/datasets/{name}"
 
 
 def released_adapter(experiment: Experiment, run: Run) -> Adapter:

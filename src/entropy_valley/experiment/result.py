@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RULES = (  # in the order of the workflow
-    *("corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
+    *("fetch_dataset", "corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
     *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
     *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
 )

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
+from entropy_valley.analysis.significance import Deviation, Generator, Zeros
+from entropy_valley.corpus.challenge import Reading as Challenge
+from entropy_valley.corpus.sampling import Subset
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
@@ -29,6 +32,9 @@ from entropy_valley.settings import (
     Template,
 )
 from entropy_valley.training.settings import EosPadding, Training
+
+
+Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]
 
 
 class Matrix(Section):
@@ -63,15 +69,35 @@ class LengthFilter(Section):
 class Corpus(Section):
     """How many pairs are sampled, and which are let in."""
 
-    seed: int = Field(description="of the keyed hash that draws pairs, test subsets and the sentences of diagnostics")
+    seed: int = Field(
+        description="of the keyed hash and of shuffling, which draw pairs, test subsets and sentences of diagnostics"
+    )
     train: PositiveInt = Field(description="training pairs per direction")
     dev: PositiveInt = Field(description="development pairs per direction")
     filters: dict[str, LengthFilter] = Field(description="by language code")
-    test_limit: PositiveInt | None = Field(None, description="a keyed-hash subset of each test set; null takes all")
+    sampling: Sampling | dict[Direction, Sampling] = Field(
+        "keyed_hash",
+        description="how train and dev pairs are drawn from a source that does not keep them apart, one for all or by "
+        "direction: by a keyed hash; or as the scripts of the paper's authors do, `shuffle` that for Chinese, "
+        "`shuffle_rows` that for German. docs/protocol.md",
+    )
+    test_limit: PositiveInt | None = Field(None, description="as `limit` of every test set; null takes all")
+    subset: Subset = Field(
+        "first", description="the sentences that `limit`, `test_limit` and `valley.sentences` take: those at the "
+        "beginning of the file, or a keyed-hash subset"
+    )
+    challenge: Challenge = Field(
+        "first", description="the sentences that `challenge` of a source takes, and their categories: the first with a "
+        "category by the rules of the authors' code, for English; or stratified by a keyed hash, by our rules"
+    )
     on_cluster: bool = Field(
         False,
         description="draw training pairs in a CPU job of the cluster: its nodes have a network, or a source a folder",
     )
+
+    def sampling_of(self, direction: str) -> Sampling:
+        """How the pairs of a direction are drawn."""
+        return self.sampling.get(direction, "keyed_hash") if isinstance(self.sampling, dict) else self.sampling
 
 
 class Hub(Section):
@@ -181,6 +207,20 @@ class Analysis(Section):
 
     resamples: PositiveInt = Field(description="of the paired bootstrap")
     seed: int = Field(description="of its draws")
+    generator: Generator = Field(
+        "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"
+    )
+    wilcoxon_zeros: Zeros = Field(
+        "pratt", description="sentences on which two systems are equal: ranked, then dropped (Pratt), or left out"
+    )
+    cohen: Deviation = Field(
+        "sample", description="standard deviation in Cohen's d: of a sample, or of the population, as in their code"
+    )
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its part of a report's params. What has its default is left out: old reports stay valid."""
+        return {"resamples": self.resamples, "seed": self.seed, **self.model_dump(exclude_defaults=True)}
 
 
 class Valley(Section):
@@ -195,7 +235,7 @@ class Valley(Section):
         [round(0.40 + 0.05 * step, 2) for step in range(23)], description="the dense grid; a canvas of each, as EV's"
     )
     ratios_of: dict[Direction, Ratios] = Field({}, description="another grid for a direction")
-    sentences: PositiveInt = Field(500, description="of each test set, drawn by its keyed hash")
+    sentences: PositiveInt = Field(500, description="of each test set, see `corpus.subset`")
 
 
 class Tables(Section):

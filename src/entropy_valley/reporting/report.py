@@ -146,8 +146,7 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
     return {
         "revision": revisions.REPORTING,
         "metrics": [dataclasses.asdict(metric) for metric in metrics_of(experiment.scoring)],
-        "resamples": experiment.analysis.resamples,
-        "seed": experiment.analysis.seed,
+        **experiment.analysis.params,
         "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],
         "labels": {
             "backbones": {name: experiment.backbones[name].label for name in backbones},

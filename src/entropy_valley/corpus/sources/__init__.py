@@ -1,7 +1,7 @@
 """The sources of sentence pairs: a class each, whose fields are its settings in the config.
 
 A source with ``splits`` keeps train, dev and test apart itself. The others give all their pairs, and train and dev are
-drawn from these by hash (see :mod:`entropy_valley.corpus.sampling`).
+drawn from these (see :mod:`entropy_valley.corpus.sampling` and :mod:`entropy_valley.corpus.shuffling`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.corpus.sources.files import Files
 from entropy_valley.corpus.sources.huggingface import HuggingFace
+from entropy_valley.corpus.sources.json_lines import JsonLines
 from entropy_valley.corpus.sources.tatoeba import Tatoeba
 from entropy_valley.corpus.sources.wmt22 import Wmt22
 from entropy_valley.errors import InputError
 
 Kinds = tuple[type[Source], ...]
 
-SOURCES: Kinds = (HuggingFace, Wmt22, Tatoeba, Files)
+SOURCES: Kinds = (HuggingFace, Wmt22, Tatoeba, Files, JsonLines)
 
 
 def any_of(kinds: Kinds) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
@@ -17,18 +17,36 @@ class Source(Section, ABC):
 
     ``splits``: the source itself keeps train, dev and test apart. ``endless``: its pairs never end. ``reversible``: of
     the reverse direction it has the same pairs with their sides exchanged, and reading it takes so long that one pass
-    serves both.
+    serves both. ``given``: its splits are files that are taken as they are, nothing is drawn or filtered.
     """
 
     splits: ClassVar[bool] = False
     endless: ClassVar[bool] = False
     reversible: ClassVar[bool] = False
+    given: ClassVar[bool] = False
 
-    limit: PositiveInt | None = Field(None, description="as a test set: draw so many of its sentences by a keyed hash")
+    limit: PositiveInt | None = Field(None, description="as a test set: so many of its sentences, see `corpus.subset`")
     challenge: PositiveInt | None = Field(
-        None, description="as a test set: draw so many sentences that have dates, lists, names or numbers, stratified"
+        None,
+        description="as a test set: so many sentences that have dates, lists, names or numbers, see `corpus.challenge`",
     )
 
     @abstractmethod
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The (source, target) pairs of one split; of the whole source where ``splits`` is false."""
+
+    def unstripped(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """:meth:`pairs` with the blanks around their texts, where the source has such."""
+        return self.pairs(direction, split, seed)
+
+    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+        """What these splits of a direction depend on, as plain values; how many sentences are taken is said elsewhere."""
+        return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        """The user's own files that these splits are read from; none if they come from elsewhere."""
+        return []
+
+    def refused(self, direction: str, *splits: str) -> str | None:
+        """Why it cannot give these splits of a direction, as far as its settings tell; None if nothing is known."""
+        return None

@@ -24,6 +24,9 @@ class Files(Source):
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         return iter(read_parallel(self.source, self.target))
 
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [self.source, self.target]
+
 
 def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
     """The pairs of two files. Raises InputError for an empty file, a blank line, and files of unequal length."""

@@ -33,6 +33,10 @@ class HuggingFace(Source):
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the data set, without leading and trailing blanks."""
+        return ((one.strip(), other.strip()) for one, other in self.unstripped(direction, split, seed))
+
+    def unstripped(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All pairs in the order of the data set, as they are."""
         source, target = (self.columns.get(one, f"translation.{one}").split(".") for one in direction.split("-"))
         for row in self._rows():
             yield self._text(row, source), self._text(row, target)
@@ -76,4 +80,4 @@ class HuggingFace(Source):
                     "Name the column of each language in the source's columns.",
                 )
             row = row[name]
-        return str(row).strip()
+        return str(row)

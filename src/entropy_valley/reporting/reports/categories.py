@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative_order
 from entropy_valley.analysis.order_sweep import FIXED, RUN
-from entropy_valley.corpus.categories import LANGUAGES
+from entropy_valley.corpus.challenge import refused
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
@@ -46,6 +46,7 @@ class Categories(Orders):
         root = experiment.results
         return {
             **super().extra(experiment, cells),
+            "challenge": experiment.corpus.challenge,
             "testsets": {cell.scores(root): testset_file(experiment, cell) for cell in cells},
             "sigs": {cell.scores(root): f"{cell.run.folder(root)}/{cell.testset}/sig.jsonl" for cell in cells},
         }
@@ -55,8 +56,9 @@ class Categories(Orders):
         if not found and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
             found = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
         yield from found
-        for language in sorted({cell.run.direction.split("-")[0] for cell in cells} - set(LANGUAGES)):
-            yield f"no categories for sources in {language}; list directions from {', '.join(LANGUAGES)}"
+        for direction in dict.fromkeys(cell.run.direction for cell in cells):
+            if problem := refused(direction, experiment.corpus.challenge):
+                yield f"{problem}; name other directions, or see `corpus.challenge`"
 
     def numbers(self, params: ChallengeParams) -> pd.DataFrame:
         return negative_order(params)

@@ -1,0 +1,57 @@
+"""Data sets of the Hugging Face hub as folders: downloaded once, of one commit, with the digest of every file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, hub
+from entropy_valley.errors import InputError
+
+MANIFEST = "dataset.json"
+PATTERNS = ["*.jsonl", "LICENSE*", "README.md"]
+REMEDY = "Remove the folder and its JSON file in `datasets`, and run again."
+
+
+def folder_name(repository: str, revision: str | None) -> str:
+    """The name of a data set's folder: another data set, or another commit of it, is in another folder."""
+    return repository.replace("/", "--") + (f"@{revision[:8]}" if revision else "")
+
+
+def fetch(repository: str, revision: str | None, folder: Path, key: str) -> None:
+    """Fetch the JSON Lines files of a commit (None: the newest) into ``folder``, and write what they are.
+
+    Interrupted downloads resume. ``key`` is the config key of a local copy.
+    """
+    source = hub.listing(repository, revision, key, "dataset")
+    hub.fetch(source, folder, PATTERNS, key)
+    origin = {"repository": repository, "revision": source.commit}
+    files.write_json(folder / MANIFEST, {**origin, "files": _digests(folder)})
+
+
+def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
+    """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
+    found = files.read_json(folder / MANIFEST)
+    for fact, asked in (("repository", repository), ("revision", revision)):
+        if asked and found[fact] != asked:
+            remedy = "Name it in the config, or move the folder away and run again."
+            raise InputError(folder, f"holds {fact} {found[fact]}, not {asked}", remedy)
+    for name in found["files"]:
+        require_as_downloaded(folder, folder / name)
+    return found
+
+
+def require_as_downloaded(folder: Path, path: Path) -> None:
+    """Raise InputError if a file is not as the folder's manifest says; a folder without one is the user's own."""
+    if not (folder / MANIFEST).is_file():
+        return
+    known = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
+    if known is None or not path.is_file():
+        raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
+    if known != (found := files.remembered_digest(path)):
+        raise InputError(path, f"changed since the download: digest {found[:12]}, not {known[:12]}", REMEDY)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
+    return {str(path.relative_to(folder)): files.remembered_digest(path) for path in paths}

@@ -1,0 +1,112 @@
+"""Files of pairs in JSON Lines, a key for each language: those that the paper's authors published, and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from entropy_valley import files
+from entropy_valley.corpus import dataset
+from entropy_valley.corpus.sampling import Pair
+from entropy_valley.corpus.sources.base import Source
+from entropy_valley.errors import InputError
+from entropy_valley.settings import Commit, Direction, Section
+
+
+class SplitFiles(Section):
+    """The file of each split, as the data set calls it."""
+
+    train: str | None = Field(None, description="training pairs")
+    dev: str | None = Field(None, description="development pairs")
+    test: str | None = Field(None, description="a test set")
+
+
+class SplitRows(Section):
+    """How many rows the file of each split must have."""
+
+    train: PositiveInt | None = Field(None, description="rows of the training pairs; null: not checked")
+    dev: PositiveInt | None = Field(None, description="rows of the development pairs")
+    test: PositiveInt | None = Field(None, description="rows of the test set")
+
+
+class JsonLines(Source):
+    """Files of a data set of the Hugging Face hub, or of a folder, with a pair in each line.
+
+    Train and dev are the files as they are, or their first rows where `corpus.train` or `corpus.dev` is fewer. A
+    direction without files takes those of its reverse, with their roles swapped.
+    """
+
+    given: ClassVar[bool] = True
+
+    name: Literal["json_lines"] = Field(description="the kind of source")
+    dataset: str | None = Field(None, description="its name on the hub, owner/name")
+    revision: Commit | None = Field(None, description="null: the newest, which is written to the results")
+    folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
+    files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
+    rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
+    keys: dict[str, str] = Field({}, description="key of each language; default: its code, like en")
+
+    @model_validator(mode="after")
+    def _has_an_origin(self) -> Self:
+        if not (self.dataset or self.folder):
+            raise ValueError("give `dataset` or `folder`")
+        return self
+
+    @property
+    def downloaded(self) -> bool:
+        """Whether its files come from the hub."""
+        return self.folder is None
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All pairs of a file, without leading and trailing blanks."""
+        path = self._path(direction, split)
+        dataset.require_as_downloaded(Path(self.folder), path)
+        keys = [self.keys.get(language, language) for language in direction.split("-")]
+        found = files.read_jsonl(path, keys)
+        self._require_rows(path, len(found), split)
+        return (self._pair(path, number, row, keys) for number, row in enumerate(found, 1))
+
+    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+        """As of any source, but only the files of these splits."""
+        named = {split: self._file(direction, split) for split in splits}
+        rows = self.rows.model_dump(include=set(splits), exclude_none=True)
+        plain = super().settings(direction, *splits)
+        return {**plain, "files": {self._pair_of_languages(direction): named}, "rows": rows}
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [] if self.downloaded else [str(self._path(direction, split)) for split in splits]
+
+    def refused(self, direction: str, *splits: str) -> str | None:
+        missing = [split for split in splits if self._file(direction, split) is None]
+        return f"has no {' and no '.join(missing)} file of {direction}; name it under `files`" if missing else None
+
+    def _pair_of_languages(self, direction: str) -> str:
+        return direction if direction in self.files else "-".join(reversed(direction.split("-")))
+
+    def _file(self, direction: str, split: str) -> str | None:
+        found = self.files.get(self._pair_of_languages(direction))
+        return getattr(found, split) if found else None
+
+    def _path(self, direction: str, split: str) -> Path:
+        place = f"data set {self.dataset or self.folder}"
+        if self.folder is None:
+            raise InputError(place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
+        if problem := self.refused(direction, split):
+            raise InputError(place, problem, "Or name another source.")
+        return Path(self.folder, self._file(direction, split))
+
+    def _require_rows(self, path: Path, found: int, split: str) -> None:
+        wanted = getattr(self.rows, split)
+        if wanted not in (None, found):
+            remedy = "Get the whole file, or correct the source's `rows`."
+            raise InputError(path, f"{found} rows instead of {wanted}", remedy)
+
+    @staticmethod
+    def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
+        source, target = (row[key] for key in keys)
+        if not (isinstance(source, str) and isinstance(target, str)):
+            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
+        return source.strip(), target.strip()
