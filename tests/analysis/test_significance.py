@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from entropy_valley.analysis import significance
-from entropy_valley.analysis.significance import Statistics, bootstrap_means, cohens_d, paired_test
+from entropy_valley.analysis.significance import TEXTS, Statistics, bootstrap_means, cohens_d, paired_test
 
 SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=40)
@@ -66,6 +67,44 @@ def test_wilcoxon_ranks_zeros_as_pratt_does():
     expected = stats.wilcoxon(differences, zero_method="pratt").pvalue
     assert paired_test(differences, np.zeros(60), Statistics(10)).wilcoxon_p == expected
     assert expected != stats.wilcoxon(differences, zero_method="wilcox").pvalue
+
+
+AUTHORS = Statistics(300, 42, "random_state", "wilcox", "population")
+
+
+def by_the_authors_code(differences, resamples, seed):
+    """Their test in a plain loop: a draw of sentences at a time."""
+    generator, means = np.random.RandomState(seed), []
+    for _ in range(resamples):
+        means.append(differences[generator.randint(0, len(differences), size=len(differences))].mean())
+    p = 1 - sum(mean > 0 for mean in means) / resamples
+    d = differences.mean() / differences.std()
+    return p, np.percentile(means, [2.5, 97.5]), stats.wilcoxon(differences).pvalue, d
+
+
+@pytest.mark.parametrize("chunk", [1_000_000, 7 * 60])
+def test_a_plain_writing_of_the_authors_tests_agrees(monkeypatch, chunk):
+    monkeypatch.setattr(significance, "CHUNK_VALUES", chunk)
+    differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)  # some are zero
+    p, interval, wilcoxon, d = by_the_authors_code(differences, 300, 42)
+    test = paired_test(differences, np.zeros(60), AUTHORS)
+    assert test.p_one_sided == pytest.approx(p, abs=1e-12) and 0 < p < 1
+    assert (test.ci_low, test.ci_high) == pytest.approx(tuple(interval), abs=1e-12)
+    assert (test.wilcoxon_p, test.cohens_d) == (wilcoxon, d)
+
+
+@pytest.mark.parametrize(
+    ("reading", "changed"),
+    [
+        ({"generator": "random_state"}, {"ci_low", "ci_high", "p_one_sided", "p_two_sided"}),
+        ({"wilcoxon_zeros": "wilcox"}, {"wilcoxon_p"}),
+        ({"cohen": "population"}, {"cohens_d"}),
+    ],
+)
+def test_what_each_reading_moves(reading, changed):
+    differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)
+    ours, theirs = (asdict(paired_test(differences, np.zeros(60), how)) for how in (TEXTS, replace(TEXTS, **reading)))
+    assert {name for name in ours if ours[name] != theirs[name]} == changed
 
 
 def test_cohens_d():

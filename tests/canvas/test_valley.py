@@ -56,7 +56,7 @@ def test_the_shorter_canvas_is_the_lowest_on_a_tie_and_no_complete_sentence_is_n
 
 def test_sentences_are_drawn_as_a_test_subset_is():
     rows = [{"source": f"s{n}", "target": f"t{n}"} for n in range(20)]
-    few, more = draw(rows, 5, 1), draw(rows, 9, 1)
+    few, more = draw(rows, 5, 1, "keyed_hash"), draw(rows, 9, 1, "keyed_hash")
     assert few == sorted(few) and set(few) < set(more)
-    assert draw(rows, 500, 1) == list(range(20))
-    assert draw(rows, 5, 2) != few
+    assert draw(rows, 5, 2, "keyed_hash") != few != draw(rows, 5, 1, "first") == list(range(5))
+    assert draw(rows, 500, 1, "keyed_hash") == draw(rows, 500, 1, "first") == list(range(20))

@@ -49,7 +49,7 @@ def _drawn(bench, row):
     from entropy_valley.corpus.sampling import draw
 
     rows = files.read_jsonl(bench.testset)
-    return rows[draw(rows, 1, 1)[0]] == row
+    return rows[draw(rows, 1, 1, "keyed_hash")[0]] == row
 
 
 def test_evs_canvases_are_not_probed_again(bench, no_model):

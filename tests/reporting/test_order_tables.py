@@ -129,6 +129,13 @@ class TestChallenge:
         assert rows["Named entities"][:3] == ["2", "0.4000", "0.5000"]
         assert overall["Overall"][:3] == ["5", "0.5100", "0.5000"]
 
+    def test_categories_by_the_authors_rules(self, challenge):
+        """By theirs one source has two names, and a number needs two digits."""
+        (_, rows), _ = rows_of(challenged({**challenge, "challenge": "first"})[0])
+        counts = {name: rows[name][0] for name in rows}
+        ours, _ = rows_of(challenged(challenge)[0])
+        assert counts != {name: row[0] for name, row in ours[1].items()}
+
     def test_spearman_by_hand(self, challenge):
         """Concentrations fall 5 4 3 2 1 in rank; the leads' ranks are 4 5 1 3 2: ρ = 1 − 6 (1+1+4+1+1) / 120 = 0.6."""
         table, numbers = challenged(challenge)

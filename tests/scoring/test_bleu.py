@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import sacrebleu
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.bleu import Bleu, Chrf
@@ -46,6 +47,16 @@ def test_signatures_name_the_tokenizer(language, tokenizer):
 
 def test_the_config_may_name_another_tokenizer():
     assert "tok:char|" in signature("en", tokenize="char")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
+def test_the_authors_tokenizer_for_every_direction(language):
+    """Their launcher never says the target language, so that all is scored with ``tok:zh``."""
+    outputs, references = ["Die Straße – „ganz“ neu, 2 Wörter."], ["Die Straße – „ganz“ neu, 3 Wörter."]
+    theirs = sacrebleu.corpus_bleu(outputs, [references], tokenize="zh").score
+    assert bleu(outputs, references, language, tokenize="zh") == pytest.approx(theirs, abs=1e-6)
+    assert "tok:zh|" in signature(language, tokenize="zh")
+    assert (bleu(outputs, references, language) == pytest.approx(theirs, abs=1e-6)) is (language == "zh")
 
 
 @pytest.mark.parametrize(("language", "module"), [("ja", "tokenizer_ja_mecab"), ("ko", "tokenizer_ko_mecab")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from workspace import Workspace
 
 from entropy_valley import files
 from entropy_valley.experiment import load_files
@@ -19,6 +20,15 @@ def workspace(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.fixture
+def authors(tmp_path):
+    """As the paper's authors ran it, with a data set that is downloaded and, for German, files of the user's own."""
+    small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": ["negative_order"]}}
+    own = {"name": "json_lines", "folder": "given", "files": {"de-en": {"train": "train.jsonl", "dev": "dev.jsonl"}}}
+    over = {**small, "sources": {"own": own}, "directions": {"en-de": {"train": "own"}}}
+    return Workspace(tmp_path, "config/authors.yaml", over)
+
+
 def planned(text):
     """By rule and wildcards: wildcards, log, digest of the params and first output, as a dry run prints them."""
     jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)(?:Shell command: (.*)\n)?", text, flags=re.MULTILINE)
@@ -31,7 +41,7 @@ def planned(text):
             yield (rule, *wildcards.values()), (wildcards, fields["log"], params and params[1], output)
 
 
-@pytest.mark.parametrize("workspace", ["paper", "finished", "adopted"], indirect=True)
+@pytest.mark.parametrize("workspace", ["paper", "finished", "adopted", "authors"], indirect=True)
 def test_every_job_is_the_one_that_snakemake_plans(workspace, monkeypatch):
     monkeypatch.chdir(workspace.folder)
     there = dict(planned(workspace.dry_run("--printshellcmds", "--forceall")))

@@ -1,0 +1,81 @@
+"""What a reading of the paper puts into the params of jobs: a former default is left out, so that old results stay."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import matrix
+from entropy_valley.experiment.params import jobs
+from entropy_valley.reporting.report import shared_params
+from entropy_valley.reporting.reports.categories import Categories
+
+RUN = matrix.Run("en-zh", "llada-8b", 1)
+GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
+
+
+def params(text):
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("over", "name", "expected"),
+    [
+        ({}, "wmt22", {"limit": None}),
+        ({}, "wmt22-500", {"limit": 500, "subset": "first"}),
+        ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500}),
+        ({}, "wmt22-challenge", {"limit": None, "challenge": 400, "challenge_reading": "first"}),
+        ({"corpus": {"challenge": "stratified"}}, "wmt22-challenge", {"limit": None, "challenge": 400}),
+        ({"sources": {"mine": {"name": "embedded", "limit": 20}}}, "mine", {"limit": 20}),  # it has no end to draw from
+    ],
+)
+def test_which_sentences_a_test_set_takes(load, over, name, expected):
+    spec = params(jobs.testset(load(over), "en-zh", name))
+    assert {key: spec[key] for key in spec.keys() - {"direction", "revision", "seed", "source"}} == expected
+
+
+def test_the_valley_has_the_sentences_of_a_subset(load):
+    assert params(jobs.valley(load({}), RUN))["subset"] == "first"
+    assert "subset" not in params(jobs.valley(load({"corpus": {"subset": "keyed_hash"}}), RUN))
+
+
+def test_how_training_pairs_are_drawn(load):
+    assert "sampling" not in params(jobs.corpus(load({}), "en-zh"))
+    theirs = load({"corpus": {"sampling": {"en-zh": "shuffle", "en-de": "shuffle_rows"}}})
+    found = {direction: params(jobs.corpus(theirs, direction)).get("sampling") for direction in theirs.directions}
+    assert found == {"en-zh": "shuffle", "zh-en": None, "en-de": "shuffle_rows"}
+    assert not jobs.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
+    assert jobs.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
+
+
+def test_nothing_is_drawn_or_filtered_of_given_files(load):
+    given = {"sources": {"mine": GIVEN}, "directions": {"zh-en": {"train": "mine"}}, "corpus": {"sampling": "shuffle"}}
+    spec = params(jobs.corpus(load(given), "zh-en"))
+    assert spec["filters"] == {} and "sampling" not in spec
+    assert spec["source"] == {**GIVEN, "rows": {}, "keys": {}}
+
+
+def test_the_statistics_of_tables(load):
+    theirs = {"generator": "random_state", "wilcoxon_zeros": "wilcox", "cohen": "population"}
+    assert not shared_params(load({}), []).keys() & theirs.keys()
+    assert shared_params(load({"analysis": theirs}), []).items() >= theirs.items()
+
+
+def test_the_table_of_categories_has_those_of_the_subset(load):
+    experiment = load({})
+    report = Categories("categories", "negative_order")
+    assert report.extra(experiment, report.cells(experiment))["challenge"] == "first"
+
+
+@pytest.mark.parametrize(
+    ("over", "problem"),
+    [
+        ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
+        ({"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}}, "has no train and no dev file of en-de"),
+    ],
+)
+def test_files_that_nobody_named(load, over, problem):
+    with pytest.raises(InputError, match=problem):
+        load(over)
