@@ -17,7 +17,6 @@ from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
@@ -90,14 +89,6 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
     _transfer(source, wanted, folder, key)
     _verify(folder, wanted)
     shutil.rmtree(folder / _NOTES, ignore_errors=True)
-
-
-def require_same_commit(out: Path, found: dict[str, Any]) -> None:
-    """Raise InputError if the results are from another commit: of a repository without a pin, the newest may change."""
-    known = files.read_json(out) if out.is_file() else found
-    if known["revision"] != found["revision"]:
-        problem = f"the results are from commit {known['revision']}, but the folder holds {found['revision']}"
-        raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
 
 
 def _matching(source: Listing, patterns: list[str]) -> list[File]:
@@ -222,7 +213,9 @@ def _is_whole(path: Path, file: File) -> bool:
 @contextlib.contextmanager
 def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
-    copy = f"on a machine with a network run {command(repository, revision, kind)}, copy the folder, and point {key} to it"
+    copy = (
+        f"on a machine with a network run {command(repository, revision, kind)}, copy the folder, and point {key} to it"
+    )
     try:
         yield
     except HFValidationError as error:

@@ -82,6 +82,14 @@ def require_as_made(path: str | Path) -> str:
     return _checked(path, files.file_digest(path))
 
 
+def require_same_commit(out: Path, found: dict[str, Any]) -> None:
+    """Raise InputError if the results are from another commit: of a repository without a pin, the newest may change."""
+    known = files.read_json(out) if out.is_file() else found
+    if known["revision"] != found["revision"]:
+        problem = f"the results are from commit {known['revision']}, but the folder holds {found['revision']}"
+        raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
+
+
 def _checked(path: str | Path, digest: str) -> str:
     record = record_of(path)
     if record and (written := record.outputs[Path(path).name]["digest"]) != digest:

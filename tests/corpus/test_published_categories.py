@@ -17,7 +17,24 @@ from entropy_valley.corpus.published_categories import categories
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
 DATES, LIST, NAMES, NUMBERS = CATEGORIES
-WORDS = ["march", "May 3", "on", "SUNDAY", "Anna", "EU", "#PRS_ORG#,", "I", "7", "12", "5%", "$4", "3.5", "2 million", ", and", ",or "]
+WORDS = [
+    "march",
+    "May 3",
+    "on",
+    "SUNDAY",
+    "Anna",
+    "EU",
+    "#PRS_ORG#,",
+    "I",
+    "7",
+    "12",
+    "5%",
+    "$4",
+    "3.5",
+    "2 million",
+    ", and",
+    ",or ",
+]
 WORDS += ["second", "First", "1)", "2020-1-2", "3/4/21", "x-1", "\u00dcber", "iPad"]
 
 
@@ -36,14 +53,22 @@ def plain(text: str) -> tuple[str, ...]:
             capitals += 1
     found = {
         DATES: any_of(
-            rf"\b({month})\s+\d+", rf"\b({day})\b", r"\b\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b", r"\b\d{4}[-/]\d{1,2}[-/]\d{1,2}\b"
+            rf"\b({month})\s+\d+",
+            rf"\b({day})\b",
+            r"\b\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b",
+            r"\b\d{4}[-/]\d{1,2}[-/]\d{1,2}\b",
         ),
         LIST: any_of(
             rf"\b({ordinal})\b.*\b({ordinal})\b", r",\s*(and|or)\s", r"\w+,\s+\w+,\s+(and|or)\s+\w+", r"\b\d+\)\s"
         ),
         NAMES: len(text.split()) >= 3 and capitals >= 2,
         NUMBERS: any_of(
-            r"\b\d{4}\b", r"\b\d+[,\.]\d+\b", r"\d+%", r"\$\d+", r"\d+\s*(million|billion|thousand|hundred)", r"\b\d{2,}\b"
+            r"\b\d{4}\b",
+            r"\b\d+[,\.]\d+\b",
+            r"\d+%",
+            r"\$\d+",
+            r"\d+\s*(million|billion|thousand|hundred)",
+            r"\b\d{2,}\b",
         ),
     }
     return tuple(name for name, has in found.items() if has)

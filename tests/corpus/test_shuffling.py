@@ -1,4 +1,4 @@
-"""Pairs as the authors' scripts draw them: a plain writing of each script agrees, in both directions, on either read."""
+"""Pairs as the authors' scripts draw them: a plain writing of each script agrees, in both directions."""
 
 from __future__ import annotations
 

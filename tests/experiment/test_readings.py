@@ -11,6 +11,7 @@ from entropy_valley.experiment import matrix
 from entropy_valley.experiment.params import jobs
 from entropy_valley.reporting.report import shared_params
 from entropy_valley.reporting.reports.categories import Categories
+from entropy_valley.reporting.reports.significance import Significance
 
 RUN = matrix.Run("en-zh", "llada-8b", 1)
 GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
@@ -63,6 +64,11 @@ def test_the_statistics_of_tables(load):
     assert shared_params(load({"analysis": theirs}), []).items() >= theirs.items()
 
 
+def test_a_caption_says_what_became_of_zeros(load):
+    captions = [Significance().described(load({"analysis": {"wilcoxon_zeros": one}})) for one in ("pratt", "wilcox")]
+    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
+
+
 def test_the_table_of_categories_has_those_of_the_subset(load):
     experiment = load({})
     report = Categories("categories", "negative_order")
@@ -73,7 +79,10 @@ def test_the_table_of_categories_has_those_of_the_subset(load):
     ("over", "problem"),
     [
         ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
-        ({"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}}, "has no train and no dev file of en-de"),
+        (
+            {"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}},
+            "has no train and no dev file of en-de",
+        ),
     ],
 )
 def test_files_that_nobody_named(load, over, problem):

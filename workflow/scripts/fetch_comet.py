@@ -21,7 +21,7 @@ def main() -> None:
     files.make_once(folder, lambda work: fetch(repository, options.revision, key, work))
     found = files.read_json(folder / MANIFEST)
     comet_origin.require_origin(folder, found, repository, options.revision)
-    hub.require_same_commit(options.out, found)
+    provenance.require_same_commit(options.out, found)
     comet_origin.check(folder, repository, options.revision)
     asked = {"repository": repository, "revision": options.revision}
     with provenance.made("fetch_comet", asked, [], [options.out]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import files, hub, provenance, run
+from entropy_valley import files, provenance, run
 from entropy_valley.corpus import dataset
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     key = "the `folder` of its sources"
     files.make_once(folder, lambda work: dataset.fetch(spec["repository"], spec["revision"], work, key))
     found = dataset.require_origin(folder, spec["repository"], spec["revision"])
-    hub.require_same_commit(options.out, found)
+    provenance.require_same_commit(options.out, found)
     with provenance.made("fetch_dataset", spec, [], [options.out]):
         files.write_json(options.out, found)
 

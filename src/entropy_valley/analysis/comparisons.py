@@ -55,9 +55,7 @@ def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metr
     return pd.DataFrame(rows)
 
 
-def against_mean(
-    first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric
-) -> PairedTest:
+def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.

@@ -78,9 +78,7 @@ def paired_test(
     )
 
 
-def bootstrap_means(
-    differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64"
-) -> np.ndarray:
+def bootstrap_means(differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64") -> np.ndarray:
     """Means of ``resamples`` samples drawn with replacement from (sentences,) differences; shape (resamples,).
 
     Works through chunks of bounded size; their number changes neither the draws nor the means.

@@ -22,10 +22,10 @@ Numbered = tuple[int, Pair]
 
 def refused(direction: str, reading: Reading) -> str | None:
     """Why a reading finds no categories in a direction; None if it does."""
-    source = direction.split("-")[0]
+    sides = direction.split("-")
     if reading == "first":
-        return None if "en" in direction.split("-") else f"no English side in {direction}, and the rules are for English"
-    return None if source in LANGUAGES else f"no categories for sources in {source}"
+        return None if "en" in sides else f"the rules are for English, and {direction} has no such side"
+    return None if sides[0] in LANGUAGES else f"no categories for sources in {sides[0]}"
 
 
 def categories_of(pair: Pair, direction: str, reading: Reading) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _ROW = "I"  # 32 bits: the data sets have tens of millions of rows
 def split(
     read: Callable[[], Iterable[tuple[Pair, bool]]], train: int, dev: int, seed: int, how: Shuffling
 ) -> tuple[list[Pair], list[Pair]]:
-    """``train`` and ``dev`` pairs of the rows that ``read`` gives each time it is called: a pair, and whether it passes.
+    """``train`` and ``dev`` pairs of the rows that ``read`` gives on each call: a pair, and whether it passes.
 
     The draw depends on which rows pass and on their order, and on no text. Raises InputError for too few pairs.
     """

@@ -6,17 +6,16 @@ for thousands of cells.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from entropy_valley.experiment import paths
 from entropy_valley.experiment.matrix import DEV, Cell, Run
 from entropy_valley.experiment.params import jobs, methods
-from entropy_valley.experiment.result import Result
+from entropy_valley.experiment.result import Result, once
 from entropy_valley.experiment.schema import Experiment
 
 DECODED = ("hypotheses.jsonl", "decoding.json")
@@ -28,20 +27,6 @@ FITTED = {
 }
 DIAGNOSTICS = {"valley": ("valley.json",), "sig_concentration": ("sig.jsonl",)}
 FILES_OF_CELL = dict.fromkeys(DECODED, "hypotheses") | dict.fromkeys(SCORED, "scores") | {"latency.json": "latency"}
-R = TypeVar("R")
-
-
-def once(method: Callable[..., R]) -> Callable[..., R]:
-    """Remember what a method of :class:`Chain` returns for its arguments."""
-
-    @functools.wraps(method)
-    def remembered(chain: Chain, *arguments: Any) -> R:
-        key = (method.__name__, *arguments)
-        if key not in chain.found:
-            chain.found[key] = method(chain, *arguments)
-        return chain.found[key]
-
-    return remembered
 
 
 class Chain:

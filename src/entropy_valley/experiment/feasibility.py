@@ -121,14 +121,21 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
 
 def _sources(experiment: Experiment) -> Iterator[Problem]:
     """Sources that do not have what they are named for."""
-    named = {(direction, experiment.directions[direction].train): ("train", "dev") for direction in experiment.matrix.directions}
-    tested = {(cell.run.direction, cell.testset): ("test",) for cell in all_cells(experiment) if cell.testset != DEV}
-    for (direction, name), splits in [*named.items(), *tested.items()]:
-        if problem := experiment.sources[name].refused(direction, *splits):
+    for direction in experiment.matrix.directions:
+        name = experiment.directions[direction].train
+        if problem := experiment.sources[name].refused(direction, "train", "dev"):
             yield ("sources", name), problem
-        if "test" in splits and experiment.sources[name].challenge:
-            if problem := refused(direction, experiment.corpus.challenge):
-                yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
+    for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in all_cells(experiment)):
+        if name != DEV:
+            yield from _testset(experiment, direction, name)
+
+
+def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Problem]:
+    source = experiment.sources[name]
+    if problem := source.refused(direction, "test"):
+        yield ("sources", name), problem
+    if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
+        yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
 
 
 def undefined(experiment: Experiment, name: str) -> list[str]:

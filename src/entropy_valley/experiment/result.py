@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 RULES = (  # in the order of the workflow
     *("fetch_dataset", "corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
     *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
     *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
 )
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,19 @@ class Result:
     def key(self) -> tuple[str, ...]:
         """Which job it is, in any config."""
         return (self.rule, *self.wildcards.values())
+
+
+def once(method: Callable[..., R]) -> Callable[..., R]:
+    """Remember what a method returns for its arguments, in the ``found`` of its object."""
+
+    @functools.wraps(method)
+    def remembered(owner: Any, *arguments: Any) -> R:
+        key = (method.__name__, *arguments)
+        if key not in owner.found:
+            owner.found[key] = method(owner, *arguments)
+        return owner.found[key]
+
+    return remembered
 
 
 def collect(result: Result, into: dict[Result, None]) -> None:

@@ -40,7 +40,7 @@ class Source(Section, ABC):
         return self.pairs(direction, split, seed)
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
-        """What these splits of a direction depend on, as plain values; how many sentences are taken is said elsewhere."""
+        """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
     def own_files(self, direction: str, *splits: str) -> list[str]:

@@ -15,14 +15,18 @@ class Significance(Report):
     """EV, Ratio and Oracle against each other, sentence by sentence, in each run; a CSV alone."""
 
     caption = (
-        "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank with Pratt's treatment of "
-        "zeros, and paired Cohen's d. Seeds are never pooled; a p of zero means less than one over the number of "
+        "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, "
+        "and paired Cohen's d. Seeds are never pooled; a p of zero means less than one over the number of "
         "resamples."
     )
     endings = ("csv",)
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.table_cells(experiment)
+
+    def described(self, experiment: Experiment) -> str:
+        zeros = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
+        return super().described(experiment).replace("{zeros}", zeros[experiment.analysis.wilcoxon_zeros])
 
     def numbers(self, params: Params) -> pd.DataFrame:
         provenance(params.cells, [params.metric])  # only comparable numbers may be subtracted
