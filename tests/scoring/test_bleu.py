@@ -51,7 +51,7 @@ def test_the_config_may_name_another_tokenizer():
 
 @pytest.mark.parametrize("language", ["en", "de", "zh"])
 def test_the_authors_tokenizer_for_every_direction(language):
-    """Their launcher never says the target language, so that all is scored with ``tok:zh``."""
+    """Their command never says the target language, so that all is scored with ``tok:zh``."""
     outputs, references = ["Die Straße – „ganz“ neu, 2 Wörter."], ["Die Straße – „ganz“ neu, 3 Wörter."]
     theirs = sacrebleu.corpus_bleu(outputs, [references], tokenize="zh").score
     assert bleu(outputs, references, language, tokenize="zh") == pytest.approx(theirs, abs=1e-6)
