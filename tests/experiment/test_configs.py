@@ -16,14 +16,17 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.length_methods import LengthMethods
 from entropy_valley.experiment.loading import overlay
-from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.params import corpora, methods
 from entropy_valley.experiment.schema import json_schema
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
 OVERLAYS = [
+OVERLAYS = [
     *([], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"], ["released", "first"]),
+    ["authors"],
+]
     ["authors"],
 ]
 
@@ -195,7 +198,7 @@ def test_a_challenge_subset_is_drawn_from_what_its_source_has_and_no_larger_than
     sizes = [
         {
             key: value
-            for key, value in json.loads(jobs.testset(load(over | more), "en-zh", name)).items()
+            for key, value in json.loads(corpora.testset(load(over | more), "en-zh", name)).items()
             if key in SIZES
         }
         for more in ({}, {"corpus": {"test_limit": 12}})

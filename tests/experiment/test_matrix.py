@@ -11,7 +11,7 @@ import pytest
 from entropy_valley.corpus import sources
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.params import corpora, jobs, methods
 from entropy_valley.files import canonical, write_json
 from entropy_valley.reporting import reports
 
@@ -68,8 +68,8 @@ def every_spec(experiment):
     yield from (jobs.hub(experiment, name) for name in backbones if name not in made_here)
     for cell in matrix.cells(experiment):
         run = cell.run
-        yield jobs.corpus(experiment, run.direction)
-        yield jobs.testset(experiment, run.direction, cell.testset)
+        yield corpora.corpus(experiment, run.direction)
+        yield corpora.testset(experiment, run.direction, cell.testset)
         yield jobs.training(experiment, run)
         yield jobs.canvas(experiment, run, cell.method)
         yield jobs.length_statistics(experiment, run)
@@ -212,20 +212,20 @@ def test_a_chat_variant_differs_in_its_prompt_and_a_shifted_one_in_its_shift():
 
 
 def test_a_test_set_is_as_small_as_the_smaller_of_its_limits():
-    assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
-    assert json.loads(jobs.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
-    assert json.loads(jobs.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
+    assert json.loads(corpora.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
+    assert json.loads(corpora.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
+    assert json.loads(corpora.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
 
 
 @pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
 def test_every_source_can_be_made(experiment):
     for name in experiment.sources:
-        sources.make(json.loads(jobs.testset(experiment, "en-zh", name))["source"], SOURCES)
+        sources.make(json.loads(corpora.testset(experiment, "en-zh", name))["source"], SOURCES)
 
 
 def test_a_limit_is_no_part_of_what_is_trained_on():
     narrow = {**PAPER.sources, "wmt19-zh-en": PAPER.sources["wmt19-zh-en"].model_copy(update={"limit": 9})}
-    assert jobs.corpus(PAPER.model_copy(update={"sources": narrow}), "en-zh") == jobs.corpus(PAPER, "en-zh")
+    assert corpora.corpus(PAPER.model_copy(update={"sources": narrow}), "en-zh") == corpora.corpus(PAPER, "en-zh")
 
 
 def test_an_autoregressive_training_knows_nothing_of_masks():

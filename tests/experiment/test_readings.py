@@ -8,7 +8,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import matrix
-from entropy_valley.experiment.params import jobs
+from entropy_valley.experiment.params import corpora, jobs
 from entropy_valley.reporting.report import shared_params
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.significance import Significance
@@ -33,7 +33,7 @@ def params(text):
     ],
 )
 def test_which_sentences_a_test_set_takes(load, over, name, expected):
-    spec = params(jobs.testset(load(over), "en-zh", name))
+    spec = params(corpora.testset(load(over), "en-zh", name))
     assert {key: spec[key] for key in spec.keys() - {"direction", "revision", "seed", "source"}} == expected
 
 
@@ -43,17 +43,17 @@ def test_the_valley_has_the_sentences_of_a_subset(load):
 
 
 def test_how_training_pairs_are_drawn(load):
-    assert "sampling" not in params(jobs.corpus(load({}), "en-zh"))
+    assert "sampling" not in params(corpora.corpus(load({}), "en-zh"))
     theirs = load({"corpus": {"sampling": {"en-zh": "shuffle", "en-de": "shuffle_rows"}}})
-    found = {direction: params(jobs.corpus(theirs, direction)).get("sampling") for direction in theirs.directions}
+    found = {direction: params(corpora.corpus(theirs, direction)).get("sampling") for direction in theirs.directions}
     assert found == {"en-zh": "shuffle", "zh-en": None, "en-de": "shuffle_rows"}
-    assert not jobs.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
-    assert jobs.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
+    assert not corpora.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
+    assert corpora.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
 
 
 def test_nothing_is_drawn_or_filtered_of_given_files(load):
     given = {"sources": {"mine": GIVEN}, "directions": {"zh-en": {"train": "mine"}}, "corpus": {"sampling": "shuffle"}}
-    spec = params(jobs.corpus(load(given), "zh-en"))
+    spec = params(corpora.corpus(load(given), "zh-en"))
     assert spec["filters"] == {} and "sampling" not in spec
     assert spec["source"] == {**GIVEN, "rows": {}, "keys": {}}
 
@@ -88,3 +88,19 @@ def test_the_table_of_categories_has_those_of_the_subset(load):
 def test_files_that_nobody_named(load, over, problem):
     with pytest.raises(InputError, match=problem):
         load(over)
+
+
+def test_the_authors_categories_need_an_english_side(load):
+    files = {"name": "files", "source": "a.de", "target": "a.fr"}
+    direction = {"prompt": "French: {src}", "train": "mine", "tests": ["hard"]}
+    over = {
+        "matrix": {"directions": ["de-fr"]},
+        "tables": {"studies": []},
+        "instruct": {"backbones": []},
+        "sources": {"mine": files, "hard": files | {"challenge": 5}},
+        "directions": {"de-fr": direction},
+        "length_methods": {"ratio": {"ratios": {"de-fr": 1.0}}, "ev": {"ratios": {"de-fr": [1.0]}}},
+    }
+    with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
+        load(over)
+    assert load(over | {"corpus": {"challenge": "stratified"}}).sources["hard"].challenge == 5

@@ -25,7 +25,7 @@ rule fetch_dataset:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(jobs.dataset(EXPERIMENT, w.dataset)),
+        spec=lambda w: params_file(corpora.dataset(EXPERIMENT, w.dataset)),
         folder=lambda w: paths.Unrecorded(paths.dataset_folder(EXPERIMENT, w.dataset)),
     shell:
         f"{LAUNCH} "
@@ -46,9 +46,9 @@ rule corpus:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(jobs.corpus(EXPERIMENT, w.direction)),
+        spec=lambda w: params_file(corpora.corpus(EXPERIMENT, w.direction)),
         dataset=lambda w, input: dataset_options(EXPERIMENT.directions[w.direction].train, input),
-        both_ways=lambda w: paths.Unrecorded("--both-ways" * jobs.both_ways(EXPERIMENT, w.direction)),
+        both_ways=lambda w: paths.Unrecorded("--both-ways" * corpora.both_ways(EXPERIMENT, w.direction)),
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/corpus.py {params.spec:q}"
@@ -69,7 +69,7 @@ rule testset:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(jobs.testset(EXPERIMENT, w.direction, w.testset)),
+        spec=lambda w: params_file(corpora.testset(EXPERIMENT, w.direction, w.testset)),
         dataset=lambda w, input: dataset_options(w.testset, input),
     shell:
         f"{LAUNCH} python workflow/scripts/testset.py {{params.spec:q}} --out {{output:q}} {{params.dataset}}"

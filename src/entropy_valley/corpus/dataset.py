@@ -48,10 +48,10 @@ def require_as_downloaded(folder: Path, path: Path) -> None:
     known = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
     if known is None or not path.is_file():
         raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
-    if known != (found := files.remembered_digest(path)):
+    if known != (found := files.file_digest(path)):
         raise InputError(path, f"changed since the download: digest {found[:12]}, not {known[:12]}", REMEDY)
 
 
 def _digests(folder: Path) -> dict[str, str]:
     paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
-    return {str(path.relative_to(folder)): files.remembered_digest(path) for path in paths}
+    return {str(path.relative_to(folder)): files.file_digest(path) for path in paths}

@@ -14,7 +14,7 @@ from typing import Any
 
 from entropy_valley.experiment import paths
 from entropy_valley.experiment.matrix import DEV, Cell, Run
-from entropy_valley.experiment.params import jobs, methods
+from entropy_valley.experiment.params import corpora, jobs, methods
 from entropy_valley.experiment.result import Result, once
 from entropy_valley.experiment.schema import Experiment
 
@@ -162,15 +162,15 @@ class Chain:
     @once
     def _pretrained(self, name: str) -> Result:
         folder, files = f"{self.root}/backbones/{name}", ("checkpoint.json", "config.json", "model.safetensors")
-        corpora = tuple(map(self.corpus, jobs.pretraining_directions(self.experiment, name)))
+        read = tuple(map(self.corpus, jobs.pretraining_directions(self.experiment, name)))
         spec, log = self._params(jobs.pretraining, name), self._log("pretrain", name)
-        return Result("pretrain", {"backbone": name}, folder, files, log, spec, corpora)
+        return Result("pretrain", {"backbone": name}, folder, files, log, spec, read)
 
     @once
     def corpus(self, direction: str) -> Result:
         """The training and development pairs of a direction."""
         folder, files = f"{self.root}/corpus/{direction}", ("train.jsonl", "dev.jsonl", "corpus.json")
-        spec, log = self._params(jobs.corpus, direction), self._log("corpus", direction)
+        spec, log = self._params(corpora.corpus, direction), self._log("corpus", direction)
         needs = self._downloaded(self.experiment.directions[direction].train)
         return Result("corpus", {"direction": direction}, folder, files, log, spec, needs)
 
@@ -181,7 +181,11 @@ class Chain:
 
     @once
     def _dataset(self, name: str) -> Result:
-        folder, log, spec = f"{self.root}/datasets", self._log("fetch_dataset", name), self._params(jobs.dataset, name)
+        folder, log, spec = (
+            f"{self.root}/datasets",
+            self._log("fetch_dataset", name),
+            self._params(corpora.dataset, name),
+        )
         return Result("fetch_dataset", {"dataset": name}, folder, (f"{name}.json",), log, spec)
 
     @once
@@ -191,7 +195,7 @@ class Chain:
         of, files = {"direction": direction}, (f"{name}.jsonl",)
         if name == DEV:
             return Result("dev_as_testset", of, folder, files, log, needs=(self.corpus(direction),))
-        spec, needs = self._params(jobs.testset, direction, name), self._downloaded(name)
+        spec, needs = self._params(corpora.testset, direction, name), self._downloaded(name)
         return Result("testset", {**of, "testset": name}, folder, files, log, spec, needs)
 
     @once
@@ -207,8 +211,8 @@ class Chain:
 
     def _toy_comet(self) -> Result:
         files = ("comet.json", "hparams.yaml", "checkpoints/model.ckpt")
-        corpora, log = tuple(map(self.corpus, self.experiment.matrix.directions)), self._log("train_comet")
-        return Result("train_comet", {}, f"{self.root}/comet", files, log, self._params(jobs.comet_training), corpora)
+        read, log = tuple(map(self.corpus, self.experiment.matrix.directions)), self._log("train_comet")
+        return Result("train_comet", {}, f"{self.root}/comet", files, log, self._params(jobs.comet_training), read)
 
     @once
     def _params(self, of: Callable[..., str], *given: Any) -> Mapping[str, Any]:

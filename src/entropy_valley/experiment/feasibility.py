@@ -22,9 +22,9 @@ def infeasible(experiment: Experiment, further: Further) -> list[Problem]:
     """Every such problem: the path of the key, and what would be right; with those that ``further`` finds."""
     problems = [*_families(experiment)]
     if not problems:
-        problems = [*_studies(experiment), *_sources(experiment), *further(experiment)]
+        problems = [*_studies(experiment), *further(experiment)]
     if not problems:
-        problems = [*_methods(experiment), *_adapters(experiment), *_unpaired(experiment)]
+        problems = [*_methods(experiment), *_sources(experiment), *_adapters(experiment), *_unpaired(experiment)]
     return problems
 
 

@@ -1,4 +1,4 @@
-"""The slices of the rules that compute: corpora, models, canvases, hypotheses, scores."""
+"""The slices of the rules that compute: models, canvases, hypotheses, scores."""
 
 from __future__ import annotations
 
@@ -10,71 +10,13 @@ from entropy_valley import revisions
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings
-from entropy_valley.experiment.paths import downloaded_datasets, released_adapter
+from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
 from entropy_valley.training.settings import AUTO
-
-
-def corpus(experiment: Experiment, direction: str) -> str:
-    settings = experiment.corpus
-    source = experiment.sources[experiment.directions[direction].train]
-    filters = {} if source.given else {code: dump(settings.filters[code]) for code in direction.split("-")}
-    drawn = not (source.given or source.splits)
-    return _slice(
-        direction=direction,
-        revision=revisions.CORPUS,
-        seed=settings.seed,
-        source=source.settings(direction, "train", "dev"),
-        train=settings.train,
-        dev=settings.dev,
-        filters=filters,
-        **(_other(sampling=(settings.sampling_of(direction), "keyed_hash")) if drawn else {}),
-    )
-
-
-def _other(**readings: tuple[Any, Any]) -> dict[str, Any]:
-    """Readings that are not the one which results without the key were made by: those stay valid."""
-    return {name: reading for name, (reading, former) in readings.items() if reading != former}
-
-
-def both_ways(experiment: Experiment, direction: str) -> bool:
-    """Whether one pass over the source draws the pairs of a direction and of its reverse."""
-    reverse, source = "-".join(reversed(direction.split("-"))), experiment.directions[direction].train
-    asked = reverse in experiment.matrix.directions and experiment.directions[reverse].train == source
-    alike = experiment.corpus.sampling_of(reverse) == experiment.corpus.sampling_of(direction)
-    return asked and alike and experiment.sources[source].reversible
-
-
-def testset(experiment: Experiment, direction: str, name: str) -> str:
-    return _slice(
-        direction=direction,
-        revision=revisions.CORPUS,
-        seed=experiment.corpus.seed,
-        source=experiment.sources[name].settings(direction, "test"),
-        **_sizes(experiment, name),
-    )
-
-
-def _sizes(experiment: Experiment, name: str) -> dict[str, Any]:
-    """How many sentences a test set takes, never more than the config's limit for all, and how they are chosen; a
-    challenge subset is of all that the source's own limit gives."""
-    source, most, readings = experiment.sources[name], experiment.corpus.test_limit, experiment.corpus
-    limit = source.limit if source.challenge else min(filter(None, (most, source.limit)), default=None)
-    chosen = limit is not None and not source.endless  # of an endless source, the first ones are all there are
-    sizes = {"limit": limit, **(_other(subset=(readings.subset, "keyed_hash")) if chosen else {})}
-    if not source.challenge:
-        return sizes
-    size = min(filter(None, (most, source.challenge)))
-    return {**sizes, "challenge": size, **_other(challenge_reading=(readings.challenge, "stratified"))}
-
-
-def dataset(experiment: Experiment, name: str) -> str:
-    """For the download of a data set; ``name`` is that of its folder."""
-    source = downloaded_datasets(experiment)[name]
-    return _slice(repository=source.dataset, revision=source.revision)
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -193,7 +135,7 @@ def valley(experiment: Experiment, run: Run) -> str:
         ratios=settings.ratios_of.get(run.direction, settings.ratios),
         sentences=settings.sentences,
         seed=experiment.corpus.seed,
-        **_other(subset=(experiment.corpus.subset, "keyed_hash")),
+        **other(subset=(experiment.corpus.subset, "keyed_hash")),
     )
 
 

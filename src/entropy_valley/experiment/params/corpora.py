@@ -1,0 +1,74 @@
+"""The slices of the rules that make corpora and test sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from entropy_valley import revisions
+from entropy_valley.experiment.params.methods import dump
+from entropy_valley.experiment.paths import downloaded_datasets
+from entropy_valley.experiment.schema import Experiment
+from entropy_valley.files import canonical
+
+
+def corpus(experiment: Experiment, direction: str) -> str:
+    settings = experiment.corpus
+    source = experiment.sources[experiment.directions[direction].train]
+    filters = {} if source.given else {code: dump(settings.filters[code]) for code in direction.split("-")}
+    drawn = not (source.given or source.splits)
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=settings.seed,
+        source=source.settings(direction, "train", "dev"),
+        train=settings.train,
+        dev=settings.dev,
+        filters=filters,
+        **(other(sampling=(settings.sampling_of(direction), "keyed_hash")) if drawn else {}),
+    )
+
+
+def both_ways(experiment: Experiment, direction: str) -> bool:
+    """Whether one pass over the source draws the pairs of a direction and of its reverse."""
+    reverse, source = "-".join(reversed(direction.split("-"))), experiment.directions[direction].train
+    asked = reverse in experiment.matrix.directions and experiment.directions[reverse].train == source
+    alike = experiment.corpus.sampling_of(reverse) == experiment.corpus.sampling_of(direction)
+    return asked and alike and experiment.sources[source].reversible
+
+
+def testset(experiment: Experiment, direction: str, name: str) -> str:
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=experiment.corpus.seed,
+        source=experiment.sources[name].settings(direction, "test"),
+        **_sizes(experiment, name),
+    )
+
+
+def _sizes(experiment: Experiment, name: str) -> dict[str, Any]:
+    """How many sentences a test set takes, never more than the config's limit for all, and how they are chosen; a
+    challenge subset is of all that the source's own limit gives."""
+    source, most, readings = experiment.sources[name], experiment.corpus.test_limit, experiment.corpus
+    limit = source.limit if source.challenge else min(filter(None, (most, source.limit)), default=None)
+    chosen = limit is not None and not source.endless  # of an endless source, the first ones are all there are
+    sizes = {"limit": limit, **(other(subset=(readings.subset, "keyed_hash")) if chosen else {})}
+    if not source.challenge:
+        return sizes
+    size = min(filter(None, (most, source.challenge)))
+    return {**sizes, "challenge": size, **other(challenge_reading=(readings.challenge, "stratified"))}
+
+
+def dataset(experiment: Experiment, name: str) -> str:
+    """For the download of a data set; ``name`` is that of its folder."""
+    source = downloaded_datasets(experiment)[name]
+    return _slice(repository=source.dataset, revision=source.revision)
+
+
+def other(**readings: tuple[Any, Any]) -> dict[str, Any]:
+    """Readings that are not the one which results without the key were made by: those stay valid."""
+    return {name: reading for name, (reading, former) in readings.items() if reading != former}
+
+
+def _slice(**settings: Any) -> str:
+    return canonical(settings)
