@@ -66,6 +66,10 @@ def test_a_line_for_each_rule_and_its_reasons():
     ]
 
 
+def test_a_plan_without_jobs():
+    assert plan.summary([]) == "Nothing to be done.\n"
+
+
 def test_no_line_is_wider_than_the_page():
     methods = [f"a_long_name_{number}" for number in range(20)]
     jobs = [Job("decode", one, "params changed: " + ", ".join(methods)) for one in rows(method=methods)]

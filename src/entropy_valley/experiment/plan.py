@@ -32,7 +32,12 @@ class Job:
 
 
 def summary(jobs: Sequence[Job]) -> str:
-    """How many jobs, then a table: a row for each rule, in the order of ``jobs``, of at most WIDTH columns."""
+    """How many jobs, then a table: a row for each rule, in the order of ``jobs``, of at most WIDTH columns.
+
+    There may be none: `--until` a rule that is done.
+    """
+    if not jobs:
+        return "Nothing to be done.\n"
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.rule, []).append(job)
