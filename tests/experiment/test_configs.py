@@ -22,13 +22,8 @@ from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
-OVERLAYS = [
-OVERLAYS = [
-    *([], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"], ["released", "first"]),
-    ["authors"],
-]
-    ["authors"],
-]
+OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"], ["released", "first"]]
+OVERLAYS += [["authors"]]
 
 
 @pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
