@@ -1,0 +1,112 @@
+"""README and docs quote the numbers of their CSV files; `docs/check_numbers.py` says so where they do not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import check_numbers
+import pytest
+
+DEMO = Path(os.environ.get("ENTROPY_VALLEY_DEMO") or check_numbers.ROOT / "results/demo")
+TABLE = """\
+backbone,direction,seed,method,statistic,comet,share,calls
+llada,en-zh,1,ratio,run,0.5,,32
+llada,en-zh,2,ratio,run,0.7,,32
+llada,en-zh,,ratio,mean,0.6,,32
+llada,en-zh,1,ev,run,0.8125,0.25,36.5
+llada,en-zh,2,ev,run,0.65,-0.5,1236.5
+llada,en-zh,,ev,mean,0.73125,-0.125,636.5
+"""
+
+
+def checked(tmp_path, text, *marks, write=False):
+    """What is found in a document of a text and the marks behind it."""
+    (tmp_path / "table.csv").write_text(TABLE)
+    document = tmp_path / "text.md"
+    document.write_text("\n".join([f"# Title 0.1\n\n{text}\n", "<!-- numbers", *marks, "-->", "", "# Next 0.2"]))
+    return check_numbers.check(document, lambda file: tmp_path / file, write)
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("EV has 0.8125.", "0.8125: comet{method=ev seed=1}"),
+        ("EV has\n0.73, of\nall.", "0.73, of all: comet{method=ev statistic=mean}"),
+        ("So 25 % or −12.5 %.", "25 % or −12.5 %: share{method=ev seed=1}; share{method=ev statistic=mean}"),
+        ("It is 0.7 ± 0.1 %.", "0.7 ± 0.1 %: comet{method=ratio seed=2} / 100; 0.001"),
+        ("1,236 calls of `0.9`.", "1,236: calls{method=ev seed=2}"),
+        ("0.1125 more.", "0.1125: comet{method=ev statistic=mean} - 0.01875 - comet{method=ratio statistic=mean}"),
+        ("Ahead in 1 of 2.", "1 of 2: count(comet{method=ev statistic=run} > comet{method=ratio statistic=run}); 2"),
+        ("At least -0.05.", "-0.05: min(comet{method=ev statistic=run} - comet{method=ratio statistic=run})"),
+        ("2 runs, over 31.", "2 runs, over 31: count(calls{method=ratio statistic=run}); floor(0.999 * 32)"),
+    ],
+)
+def test_numbers_of_the_file_are_right(tmp_path, text, mark):
+    outcome = checked(tmp_path, text, "table.csv direction=en-zh", mark)
+    assert (outcome.problems, outcome.right) == ([], mark.count(";") + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "problem"),
+    [
+        ("EV has 0.9.", "0.9: comet{method=ev seed=1}", "says 0.8"),
+        ("EV has 0.8.", "0.9: comet{method=ev seed=1}", "does not stand before"),
+        ("0.8 and 0.7.", "0.8: comet{method=ev seed=1}", "0.7 has no mark"),
+        ("EV has 0.8.", "0.8: comet{seed=1}", "2 rows with"),
+        ("EV has 0.8.", "0.8: comet{method=beam}", "0 rows with"),
+        ("EV has 0.8.", "0.8: comet{statistic=run method=ev}", "2 rows; say which"),
+        ("EV has 0.8.", "0.8: bleu{method=ev seed=1}", "no column bleu"),
+        ("EV has 0.8.", "0.8: share{method=ratio seed=1}", "no number there"),
+        ("0.8 of 2.", "0.8 of 2: comet{method=ev seed=1}", "2 numbers, but 1 expressions"),
+        ("EV has 0.8.", "0.8: open('x')", "no expression"),
+        ("EV has 0.8.", "0.8: mean(1)", "no expression"),
+        ("EV has 0.8.", "0.8: comet{ev}", "no condition"),
+        (
+            "1 of them.",
+            "1: count(comet{method=ev statistic=run} > comet{method=ratio seed=1})",
+            "different runs",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, text, mark, problem):
+    outcome = checked(tmp_path, text, "table.csv", mark)
+    assert [said for said in outcome.problems if problem in said], outcome.problems
+
+
+def test_what_the_paper_says_is_marked_and_not_compared(tmp_path):
+    outcome = checked(tmp_path, "A ratio of 0.7.", "table.csv", "0.7: paper")
+    assert (outcome.problems, outcome.right) == ([], 0)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    outcome = checked(tmp_path, "A ratio of 0.7.", "results/full.csv", "0.7: comet{method=ev}")
+    assert (outcome.problems, outcome.right, outcome.absent) == ([], 0, {"results/full.csv"})
+
+
+def test_wrong_numbers_are_corrected_in_the_text_and_in_their_marks(tmp_path):
+    marks = [
+        "table.csv",
+        "0.9 and −5 %: comet{method=ev seed=1}; share{method=ev seed=2}",
+        "0.6: comet{seed=2 method=ev}",
+    ]
+    checked(tmp_path, "It has 0.9\nand −5 %, then 0.6.", *marks, write=True)
+    text = (tmp_path / "text.md").read_text()
+    assert "It has 0.8\nand −50 %, then 0.7." in text
+    assert "\n0.8 and −50 %: comet{" in text
+    again = check_numbers.check(tmp_path / "text.md", lambda file: tmp_path / file)
+    assert (again.problems, again.right) == ([], 3)
+
+
+@pytest.mark.parametrize("document", check_numbers.documents(), ids=lambda path: path.name)
+def test_marks_fit_their_texts(document):
+    outcome = check_numbers.Outcome(text=document.read_text(encoding="utf-8"))
+    [*check_numbers.marks(outcome)]
+    assert not outcome.problems
+
+
+@pytest.mark.skipif(not (DEMO / "tables/main.csv").exists(), reason="no finished demo (ENTROPY_VALLEY_DEMO)")
+def test_readme_and_docs_say_what_the_demo_says():
+    outcomes = [check_numbers.check(path, check_numbers.located(DEMO)) for path in check_numbers.documents()]
+    assert not [problem for outcome in outcomes for problem in outcome.problems]
+    assert sum(outcome.right for outcome in outcomes) > 0
