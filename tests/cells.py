@@ -31,7 +31,8 @@ DECODES = [
     ("ev", *MED, 6),
     ("ev", *RANDOM, 4),
     ("reassigned", *RANDOM, 4),
-    ("ratio", "sig_first", {"backward": True}, 4),
+    ("ratio", "sig_first", {}, 4),
+    ("ev", "reverse_sig", {"sig": "stepwise_kl", "backward": True}, 4),
     ("daedal", "daedal", {"eos_window": 1, "cap": 24}, 4),
     ("ratio", "rho_eos", {"cap": 24}, 4),
 ]

@@ -158,7 +158,7 @@ def test_each_order_has_one_stream_and_what_is_only_read_another(cells, monkeypa
     fitted = ("ev_line", "length_head")
     asked = [one for one in cells.requests() if not one["rule"].startswith("length_")]
     cells.infer([one for one in asked if one.get("choose", one)["spec"].get("method") not in fitted])
-    assert streams == ["NoneType", "MinimumEntropy", "Random", "SigFirst"]
+    assert streams == ["NoneType", "MinimumEntropy", "Random", "SigFirst", "ReverseSig"]
 
 
 def test_a_request_of_another_model_is_refused(cells, capsys):

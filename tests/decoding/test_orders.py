@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import random
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.orders import ORDERS, make_order
+from entropy_valley.decoding.orders import ORDERS, make_order, moments
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.batch import Batch, Pass
+from entropy_valley.engine.distractor import distractors
 from entropy_valley.engine.entropy import SlotValues
-from entropy_valley.engine.order import Slots, needs_sourceless, sourceless_steps
+from entropy_valley.engine.order import Slots, SourceGuided, looks_at_distractor, needs_sourceless, sourceless_steps
 from entropy_valley.engine.queue import Canvas
 from entropy_valley.errors import InputError
 
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}
+STEPWISE = {"sig": "stepwise_kl"}
 # Two canvases of four slots, one of which is revealed already, and of two.
-CANVASES = [Canvas([5, 6], 4, [1] * 4), Canvas([7], 2, [1] * 2)]
+CANVASES = [Canvas([5, 6], 4, [1] * 4, budget=8), Canvas([7], 2, [1] * 2, budget=2)]
 ENTROPY, SIG = [0.0, math.log(4), 1.0, 0.5, 0.2], [1.0, 2.0, 0.1, 0.3, 0.4]
 
 
@@ -44,23 +48,45 @@ def ranked(scores):
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        ("med", ([0, 2, 1], [1, 0])),
-        ("left_to_right", ([0, 1, 2], [0, 1])),
-        ("sig_first", ([1, 0, 2], [1, 0])),
-        ("reverse_sig", ([2, 0, 1], [0, 1])),
+        (("med", {}), ([0, 2, 1], [1, 0])),
+        (("left_to_right", {}), ([0, 1, 2], [0, 1])),
+        (("sig_first", {}), ([1, 0, 2], [1, 0])),
+        (("reverse_sig", {}), ([2, 0, 1], [0, 1])),
+        (("sig_first", STEPWISE), ([1, 0, 2], [1, 0])),
         # 1 · e^0 = 1, 2 · e^-log 4 = 0.5, 0.1 · e^-1 = 0.04; 0.3 · e^-0.5 = 0.18, 0.4 · e^-0.2 = 0.33
-        ("entropy_weighted_sig", ([0, 1, 2], [1, 0])),
+        (("entropy_weighted_sig", STEPWISE), ([0, 1, 2], [1, 0])),
     ],
+    ids=str,
 )
 def test_by_hand(order, expected):
-    assert ranked(make_order(order).scores(slots())) == expected
+    assert ranked(make_order(*order).scores(slots())) == expected
 
 
-def test_hybrid_goes_over_to_sig_after_its_share_of_the_steps():
+def test_entropy_weighted_sig_goes_from_certainty_to_the_sig():
+    """T = 8, four steps that reveal: the second is at t = 3, so α = 3/7. T = 2: the first at t = 0, α = 0.
+
+    SIG over its largest: 1/2, 1, 0 (a negative one); certainty: 1, 0, 1 - 1 / log 4.
+    """
+    scores = make_order("entropy_weighted_sig").scores(slots(sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
+    alpha, certain = 3 / 7, [1, 0, 1 - 1 / math.log(4)]
+    first = [-(alpha * sig + (1 - alpha) * sure) for sig, sure in zip([0.5, 1, 0], certain, strict=True)]
+    assert scores.tolist() == pytest.approx([*first, 0, -1])
+    last = make_order("entropy_weighted_sig").scores(slots(steps=(3, 1), sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
+    assert last.tolist() == pytest.approx([-0.5, -1, 0, -0.75, -1])
+
+
+def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy():
+    values = slots(sig=[-1.0, -2.0, -3.0, 0.0, -1.0])
+    even = dataclasses.replace(values, values=values.values._replace(entropy=torch.full((5,), 0.3)))
+    assert make_order("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
+
+
+@pytest.mark.parametrize("settings", [{}, STEPWISE], ids=str)
+def test_hybrid_goes_over_to_sig_after_its_share_of_the_steps(settings):
     """Half of four steps and half of two: steps 0 and 1 of the first canvas and step 0 of the second are MED's."""
     by_entropy, by_sig = ranked(make_order("med").scores(slots())), ranked(make_order("sig_first").scores(slots()))
-    hybrid = make_order("hybrid", {"p": 0.5})
-    assert ranked(hybrid.scores(slots((1, 0), None))) == by_entropy
+    hybrid = make_order("hybrid", {"p": 0.5, **settings})
+    assert ranked(hybrid.scores(slots((1, 0)))) == by_entropy
     assert ranked(hybrid.scores(slots((1, 1)))) == (by_entropy[0], by_sig[1])
     assert ranked(hybrid.scores(slots((2, 0)))) == (by_sig[0], by_entropy[1])
 
@@ -69,7 +95,7 @@ def test_hybrid_goes_over_to_sig_after_its_share_of_the_steps():
     ("p", "steps", "by_entropy"), [(0.25, 8, 2), (0.5, 5, 2), (0.75, 1, 0), (0, 3, 0), (1, 3, 3), (0.29, 100, 29)]
 )
 def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
-    hybrid = make_order("hybrid", {"p": p})
+    hybrid = make_order("hybrid", {"p": p, **STEPWISE})
     assert [needs_sourceless(hybrid, step, steps) for step in range(steps)].count(False) == by_entropy
     assert sourceless_steps(hybrid, steps, steps) == steps - by_entropy
 
@@ -80,14 +106,64 @@ def test_hybrid_takes_a_share(p):
         make_order("hybrid", {"p": p})
 
 
+@pytest.mark.parametrize(
+    ("length", "steps", "p", "by_entropy"),
+    [(4, 8, 0.5, 2), (3, 8, 0.5, 1), (3, 7, 0.5, 1), (20, 8, 0.25, 2), (5, 3, 1, 3)],
+)
+def test_hybrids_share_is_of_all_t_steps(length, steps, p, by_entropy):
+    """Of the steps that floors gives, those before ⌊p T⌋ that reveal anything."""
+    times = [step for step, count in enumerate(reveal_counts(length, steps, "floors")) if count]
+    assert sum(step < int(p * steps) for step in times) == by_entropy
+    assert make_order("hybrid", {"p": p})._by_entropy(len(times), steps) == by_entropy
+
+
+@given(st.integers(1, 90), st.integers(1, 40))
+def test_moments_are_the_steps_at_which_floors_reveals(length, steps):
+    times = [step for step, count in enumerate(reveal_counts(length, steps, "floors")) if count]
+    canvas = Canvas([1], length, [count for count in reveal_counts(length, steps) if count], budget=steps)
+    columns = torch.arange(len(times)), torch.zeros(len(times))
+    seen = moments(Slots([canvas] * len(times), columns[0], columns[1], columns[0], SlotValues(*columns * 2)))
+    assert seen.tolist() == pytest.approx([step / max(1, steps - 1) for step in times])
+
+
 def test_only_the_source_guided_orders_look_at_the_sig():
-    guided = {name for name in ORDERS if needs_sourceless(make_order(name, SETTINGS.get(name)), 9, 10)}
-    assert guided == {"sig_first", "reverse_sig", "entropy_weighted_sig", "hybrid"}
+    guided = {"sig_first", "reverse_sig", "entropy_weighted_sig", "hybrid"}
+    assert guided == {name for name in ORDERS if looks_at_distractor(make_order(name, SETTINGS.get(name)))}
+    stepwise = {name: make_order(name, SETTINGS.get(name, {}) | STEPWISE) for name in guided}
+    assert all(needs_sourceless(order, 9, 10) and not looks_at_distractor(order) for order in stepwise.values())
+    assert not any(needs_sourceless(make_order(name, SETTINGS.get(name)), 9, 10) for name in ORDERS)
+
+
+def test_a_divergence_alone_has_a_direction():
+    with pytest.raises(InputError, match="needs `sig: stepwise_kl`"):
+        make_order("sig_first", {"backward": True})
+
+
+class TestDistractors:
+    SOURCES = ("a b c d e", "one", "f g h i", "j k l m n o", "one", "p q r s t u v", "f g h i j")
+
+    def test_one_within_a_fifth_of_the_words_is_drawn_by_the_place(self):
+        found = distractors(self.SOURCES)
+        for place, text in enumerate(self.SOURCES):
+            words = len(text.split())
+            low, high = int(words * (1 - 0.2)), int(words * (1 + 0.2))
+            others = [s for s in self.SOURCES if low <= len(s.split()) <= high and s != text]
+            others = others or [s for s in self.SOURCES if s != text]
+            assert self.SOURCES[found[place]] == random.Random(place).choice(others)
+        assert found[0] in (2, 3, 6) and found[5] in (0, 3, 6)  # four to six words; five to eight
+
+    def test_without_any_other_source_it_is_the_source_itself(self):
+        assert distractors(["one", "one"]) == [0, 1] and distractors([]) == []
 
 
 CANVAS = st.builds(
     lambda prompt, length, steps, sourceless: Canvas(
-        prompt, length, [count for count in reveal_counts(length, steps) if count], sourceless=sourceless
+        prompt,
+        length,
+        [count for count in reveal_counts(length, steps) if count],
+        sourceless=sourceless,
+        sigs=[0.5] * length,
+        budget=steps,
     ),
     prompt=st.lists(st.integers(0, 9), min_size=1, max_size=4),
     length=st.integers(1, 9),
@@ -96,9 +172,10 @@ CANVAS = st.builds(
 )
 
 
-@given(st.lists(CANVAS, min_size=1, max_size=5), st.sampled_from(sorted(ORDERS)), st.integers(0, 99))
-def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(canvases, name, seed):
-    order, batch = make_order(name, SETTINGS.get(name)), Batch.of(list(enumerate(canvases)), MASK)
+@given(st.lists(CANVAS, min_size=1, max_size=5), st.sampled_from(sorted(ORDERS)), st.integers(0, 99), st.booleans())
+def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(canvases, name, seed, stepwise):
+    more = STEPWISE if stepwise and issubclass(ORDERS[name], SourceGuided) else {}
+    order, batch = make_order(name, SETTINGS.get(name, {}) | more), Batch.of(list(enumerate(canvases)), MASK)
     generator, step, seen = torch.Generator().manual_seed(seed), 0, [[] for _ in canvases]
     while batch:
         before, masked, names = batch.ids.copy(), batch.masked(), batch.names

@@ -22,10 +22,11 @@ def sentence_costs(
     """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
 
     ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
-    again over those of the source-free pass where the order looks at it. A variable-length decoder has the passes that
-    it took, each over the slots of its own canvas. ``passes``, ``run_tokens`` and ``head_rows`` are what the engine
-    needs for the sentence by itself: no empty steps, the probe reused, nothing once all before the EOS is settled. A
-    source-free pass is a pass. ``prompt`` and ``sourceless`` are the tokens of the two prompts.
+    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
+    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
+    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
+    reused, nothing once all before the EOS is settled. A source-free pass is a pass, and so is a distractor's.
+    ``prompt`` and ``sourceless`` are the tokens of the two prompts, the latter without the source or a distractor's.
     """
     calls, slots = canvas["calls"], canvas["slots"]
     costs = [(calls, slots, calls, calls * prompt + slots, slots)]
@@ -47,13 +48,14 @@ def _fixed_length(
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, without_source = int(probed and not compared[0]), sum(compared)
+    reused, once = int(probed and not compared[0]), denoising.looks_at_distractor
+    others = sum(compared) + once
     return (
         denoising.calls,
         denoising.calls * length,
-        passes - reused + without_source,
-        (passes - reused) * (prompt + length) + without_source * (sourceless + length),
-        sum(masked) - reused * length + sum(itertools.compress(masked, compared)),
+        passes - reused + others,
+        (passes - reused) * (prompt + length) + others * (sourceless + length),
+        sum(masked) - reused * length + sum(itertools.compress(masked, compared)) + once * length,
     )
 
 

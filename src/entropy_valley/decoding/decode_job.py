@@ -96,11 +96,13 @@ def _row(
 ) -> dict[str, Any]:
     best, inputs = winner(decoded), job.inputs
     tokens = text_tokens(best, job.identity.turn_end)
+    once = denoising.looks_at_distractor
+    other = inputs.prompts[inputs.distractor(place)] if once else inputs.sourceless
     return {
         "id": job.rows[place]["id"],
         "hypothesis": job.identity.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
-        **sentence_costs(canvas, len(inputs.prompts[place]), len(inputs.sourceless), decoded, denoising),
+        **sentence_costs(canvas, len(inputs.prompts[place]), len(other), decoded, denoising),
     }

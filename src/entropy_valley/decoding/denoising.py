@@ -12,11 +12,12 @@ from entropy_valley.decoding.orders import ORDERS, make_order
 from entropy_valley.decoding.requests import FixedLength, VariableLength
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, make_variable_length
-from entropy_valley.engine.order import sourceless_steps
+from entropy_valley.engine.order import looks_at_distractor, sourceless_steps
 from entropy_valley.engine.queue import Canvas
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.variable_length.base import VariableLengthDecoder
+    from entropy_valley.engine.distractor import Gain
     from entropy_valley.engine.order import Order
     from entropy_valley.engine.reading import Reading
 
@@ -66,26 +67,38 @@ class Denoising:
         length: int,
         room: int,
         start: Reading | None = None,
+        gain: Gain | None = None,
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
-        ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading.
+        ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
+        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`.
         """
         if decoder := self.variable_length:
             return VariableLength(decoder, prompt, length, min(decoder.cap, room), self.name, self.settings, start)
         counts = self.counts(length)
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
-        return FixedLength(Canvas(prompt, length, counts, start, compared), self.name, self.settings)
+        budget = self.steps if getattr(self.order, "in_time", False) else 0
+        distractor, sigs = gain or (None, ())
+        canvas = Canvas(prompt, length, counts, start, compared, sigs=sigs, budget=budget)
+        return FixedLength(canvas, self.name, self.settings, distractor)
+
+    @property
+    def looks_at_distractor(self) -> bool:
+        """Whether its order wants the SIG against a distractor."""
+        return looks_at_distractor(self.order)
 
     @property
     def calls(self) -> int:
-        """Passes of the method as the paper counts them: T, and one more for each step that looks at the SIG."""
-        return self.steps + sourceless_steps(self.order, self.steps, self.steps)
+        """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
+        step that looks at a stepwise SIG."""
+        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps, self.steps)
 
     @property
     def label(self) -> str:
         """Name and settings in one word, for signatures."""
-        settings = ",".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
+        said = {"sig": "distractor", **self.settings} if self.looks_at_distractor else self.settings
+        settings = ",".join(f"{key}={value}" for key, value in sorted(said.items()))
         return f"{self.name}({settings})" if settings else self.name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -12,7 +13,7 @@ from pydantic import Field
 
 from entropy_valley import files, plugins
 from entropy_valley.backbone.transfer import upload
-from entropy_valley.engine.order import SourceGuided
+from entropy_valley.engine.order import SourceGuided, looks_at_distractor
 from entropy_valley.late import numpy as np
 from entropy_valley.settings import Section, Share
 
@@ -44,18 +45,24 @@ class ReverseSig(SourceGuided):
 
 
 class Hybrid(SourceGuided):
-    """Minimum entropy in the first ⌊p · n⌋ of the n steps that reveal anything, SIG-first in the others.
+    """Minimum entropy in the first ⌊p · T⌋ of T steps, SIG-first in the others.
 
-    ``p`` is taken as the decimal that the config has; in the paper it is 0.25, 0.50 and 0.75.
+    The steps that reveal nothing are spread evenly over the T, as :func:`moments` says. With ``stepwise_kl`` it is the
+    first ⌊p · n⌋ of the n steps that reveal anything: the same where p · T is a whole number. ``p`` is taken as the
+    decimal that the config has; in the paper it is 0.25, 0.50 and 0.75.
     """
 
     p: Share = Field(description="the share of the steps by entropy")
 
+    @property
+    def in_time(self) -> bool:
+        return looks_at_distractor(self)
+
     def needs_sourceless(self, step: int, steps: int) -> bool:
-        return step >= self._by_entropy(steps)
+        return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        bounds = np.array([self._by_entropy(len(canvas.counts)) for canvas in slots.canvases])
+        bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
         (bounds,) = upload([bounds], slots.step.device)
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
@@ -64,19 +71,57 @@ class Hybrid(SourceGuided):
     def _share(self) -> Fraction:
         return Fraction(str(self.p))
 
-    def _by_entropy(self, steps: int) -> int:
-        return self._share * steps // 1
+    def _by_entropy(self, steps: int, budget: int) -> int:
+        """How many of the ``steps`` that reveal anything are among the first p · T; T = 0: the share of them alone."""
+        return steps * (self._share * budget // 1) // budget if budget else self._share * steps // 1
 
 
 class EntropyWeightedSig(SourceGuided):
-    """The slots of the largest SIG · e^-H come first: those that depend on the source and are sure of what it says.
+    """From the most certain slots at the first step over to those of the largest SIG at the last.
 
-    The paper does not define it. e^H, the perplexity, is the number of tokens that a slot still wavers between; a
-    certain slot keeps its whole SIG.
+    Of α · SIG / max SIG + (1 - α) · (1 - H scaled from 0 to 1) the largest come first: both over the slots of the
+    canvas that are masked, a negative SIG counting as 0, α = t / (T - 1) with the :func:`moments` t. With
+    ``stepwise_kl`` it is the largest SIG · e^-H: e^H, the perplexity, is the number of tokens that a slot still wavers
+    between, and a certain slot keeps its whole SIG.
     """
 
+    @property
+    def in_time(self) -> bool:
+        return looks_at_distractor(self)
+
     def scores(self, slots: Slots) -> torch.Tensor:
-        return -slots.sig * (-slots.values.entropy).exp()
+        sig, entropy = slots.sig, slots.values.entropy
+        if not looks_at_distractor(self):
+            return -sig * (-entropy).exp()
+        sig = sig.clamp(min=0)
+        share = moments(slots)[slots.canvas]
+        low = -_largest(slots, -entropy)
+        certain = 1 - _over(entropy - low, _largest(slots, entropy) - low)
+        return -(share * _over(sig, _largest(slots, sig)) + (1 - share) * certain)
+
+
+def _largest(slots: Slots, numbers: torch.Tensor) -> torch.Tensor:
+    """For each slot the largest number of its canvas."""
+    unset = numbers.new_full((len(slots.canvases),), -math.inf)
+    return unset.scatter_reduce(0, slots.canvas, numbers, "amax")[slots.canvas]
+
+
+def _over(numbers: torch.Tensor, most: torch.Tensor) -> torch.Tensor:
+    """Numbers divided by the largest; 0 where that is 0."""
+    return (numbers / most).where(most > 0, 0.0)
+
+
+def moments(slots: Slots) -> torch.Tensor:
+    """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last.
+
+    t is the step, from 0, at which floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ -
+    1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
+    under both.
+    """
+    counts = np.array([len(canvas.counts) for canvas in slots.canvases])
+    budgets = np.array([canvas.budget for canvas in slots.canvases])
+    counts, budgets = upload([counts, budgets], slots.step.device)
+    return (-(-budgets * (slots.step + 1) // counts) - 1).double() / (budgets - 1).clamp(min=1)
 
 
 class LeftToRight(Section):

@@ -5,11 +5,12 @@ With a store nothing is computed twice, and a model is loaded at the first miss;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.canvas.selection import choosing
+from entropy_valley.engine.distractor import Gain, gains
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Runner
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from entropy_valley.engine.engine import Engine
     from entropy_valley.engine.queue import Decoded
     from entropy_valley.engine.reading import Reading
-    from entropy_valley.engine.requests import Work
+    from entropy_valley.engine.requests import Request, Work
 
 Row = dict[str, Any]  # a sentence's row of the canvas file
 
@@ -82,9 +83,26 @@ class Pipeline:
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
         for length in lengths:
             self.inputs.check(place, length)
-        room = self.inputs.room(place)
-        decoded = yield [denoising.request(prompt, sourceless, length, room, probes.get(length)) for length in lengths]
+        room, gained = self.inputs.room(place), {}
+        if denoising.looks_at_distractor:
+            probes, gained = yield from self._gains(place, lengths, probes)
+        known = ((length, probes.get(length), gained.get(length)) for length in lengths)
+        decoded = yield [denoising.request(prompt, sourceless, length, room, *more) for length, *more in known]
         return dict(zip(lengths, decoded, strict=True))
+
+    def _gains(
+        self, place: int, lengths: Sequence[int], probes: Mapping[int, Reading]
+    ) -> Generator[Sequence[Request], list[Any], tuple[dict[int, Reading], dict[int, Gain]]]:
+        """The readings of canvases of these lengths, those that are known included, and the SIG of their slots."""
+        inputs, missing = self.inputs, [length for length in lengths if length not in probes]
+        other = inputs.distractor(place)
+        for length in lengths:
+            inputs.check(other, length)
+        asked = [(place, length) for length in missing] + [(other, length) for length in lengths]
+        readings = yield [Probe(inputs.prompts[one], length) for one, length in asked]
+        known = {**probes, **dict(zip(missing, readings, strict=False))}
+        pairs = zip(lengths, readings[len(missing) :], strict=True)
+        return known, {length: Gain(inputs.prompts[other], gains(known[length], it)) for length, it in pairs}
 
 
 def contenders(canvas: Mapping[str, Any]) -> list[int]:

@@ -64,10 +64,13 @@ def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tu
     return torch.special.entr(probability).sum(-1).tolist(), probability.argmax(-1).tolist()
 
 
-def slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
-    """Float64 logits (slots, vocabulary), the mask token's -inf."""
+def slot_logits(
+    backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False
+) -> torch.Tensor:
+    """Float64 logits (slots, vocabulary), the mask token's -inf unless that may be revealed."""
     logits = _logits(backbone, [*prompt, *tokens]).double()
-    logits[:, backbone.mask_id] = float("-inf")
+    if not mask_token:
+        logits[:, backbone.mask_id] = float("-inf")
     first = len(prompt) - int(backbone.shifted)
     return logits[first : first + len(tokens)]
 

@@ -1,6 +1,7 @@
 """The reveal orders in their plainest form, beside :mod:`entropy_valley.decoding.reference`.
 
-Each ranks all slots of one canvas, the lowest score first; distributions are float64 softmaxes over whole rows.
+Each ranks all slots of one canvas, the lowest score first; distributions are float64 softmaxes over whole rows. The SIG
+is the stepwise one; orders by the authors' SIG are in :mod:`entropy_valley.decoding.reference_authors`.
 """
 
 from __future__ import annotations

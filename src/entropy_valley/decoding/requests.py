@@ -12,7 +12,7 @@ from entropy_valley import files
 from entropy_valley.decoding.variable_length.base import Guess
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.queue import Canvas, Decoded
-from entropy_valley.revisions import DECODING
+from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
@@ -30,12 +30,19 @@ class FixedLength:
     canvas: Canvas
     order: str
     settings: Mapping[str, Any]
+    distractor: Sequence[int] | None = None
 
     def key(self, checkpoint: str, numerics: str) -> str:
-        """The step budget T is not in it: for L ≤ T all T reveal one slot in each of L steps, and are one decode."""
-        it = self.canvas
-        canvas = [list(it.prompt), it.sourceless and list(it.sourceless), it.length, list(it.counts)]
-        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
+        """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
+        steps, and are one decode. A stepwise SIG, which was the only one, goes unsaid; one against a distractor is that
+        prompt's."""
+        it, known = self.canvas, {"sig": "stepwise_kl"}.items()
+        compared = it.sourceless and list(it.sourceless)
+        if self.distractor is not None:
+            compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
+        canvas = [list(it.prompt), compared, it.length, list(it.counts)]
+        settings = {name: value for name, value in self.settings.items() if (name, value) not in known}
+        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, settings])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
         start = self.canvas.start or known(Probe(self.canvas.prompt, self.canvas.length))

@@ -13,7 +13,12 @@ def llada(length: int, steps: int) -> list[int]:
     return [each + 1] * more + [each] * (steps - more)
 
 
-RULES: dict[str, Callable[[int, int], list[int]]] = {"llada": llada}
+def floors(length: int, steps: int) -> list[int]:
+    """⌊L (t + 1) / T⌋ - ⌊L t / T⌋ slots at step t from 0 (the authors' code)."""
+    return [length * (step + 1) // steps - length * step // steps for step in range(steps)]
+
+
+RULES: dict[str, Callable[[int, int], list[int]]] = {"llada": llada, "floors": floors}
 
 
 def reveal_counts(length: int, steps: int, rule: str = "llada") -> list[int]:

@@ -55,7 +55,8 @@ class Translator:
         Raises InputError, before that canvas is read, for one that exceeds the backbone's context.
         """
         prompts = [self.prompt.encode(source) for source in sources]
-        inputs = Inputs("sources", range(1, len(sources) + 1), prompts, self.prompt.encode(""), self.backbone.context)
+        names, without = range(1, len(sources) + 1), self.prompt.encode("")
+        inputs = Inputs("sources", names, prompts, without, self.backbone.context, sources)
         rows, predicted = [{"source": source} for source in sources], self._predicted(prompts)
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)

@@ -17,7 +17,7 @@ import numpy as np
 
 from entropy_valley.backbone.transfer import download, upload
 from entropy_valley.engine.entropy import SlotValues
-from entropy_valley.engine.order import Slots, needs_sourceless
+from entropy_valley.engine.order import Slots, looks_at_distractor, needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 
@@ -159,6 +159,10 @@ class Batch:
         if len(canvases) < len(self):
             values = SlotValues(*(column[rows] for column in values))
             sig = None if sig is None else sig[rows]
+        if looks_at_distractor(order):
+            first = np.cumsum([0, *(one.length for one in canvases)])
+            known = np.concatenate([one.sigs for one in canvases])[first[canvas] + self.slot[places]]
+            (sig,) = upload([known], seen.values.entropy.device)
         return order.scores(Slots(canvases, *columns, values, sig))
 
     def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:

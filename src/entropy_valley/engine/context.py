@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from entropy_valley.engine.distractor import distractors
 from entropy_valley.errors import InputError
 
 SHORTEST = 2  # slots: one of content and the EOS's
@@ -14,7 +16,8 @@ SHORTEST = 2  # slots: one of content and the EOS's
 class Inputs:
     """The prompt tokens of each sentence, those of an empty source, and the context: the most tokens of a sequence.
 
-    ``file`` and ``names`` tell an error which sentence it is about.
+    ``file`` and ``names`` tell an error which sentence it is about; ``sources`` are the texts, of which distractors are
+    drawn.
     """
 
     file: object
@@ -22,6 +25,15 @@ class Inputs:
     prompts: Sequence[Sequence[int]]
     sourceless: Sequence[int]
     context: int
+    sources: Sequence[str] = ()
+
+    def distractor(self, place: int) -> int:
+        """The place of the sentence whose prompt a SIG compares with that at ``place``."""
+        return self._distractors[place]
+
+    @functools.cached_property
+    def _distractors(self) -> list[int]:
+        return distractors(self.sources)
 
     @property
     def rooms(self) -> list[int]:

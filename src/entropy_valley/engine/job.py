@@ -215,8 +215,9 @@ def float32_head(spec: dict[str, Any]) -> bool:
 
 def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:
     prompt, names = identity.prompt, [row["id"] for row in rows]
-    prompts = [prompt.encode(row["source"]) for row in rows]
-    return Inputs(testset, names, prompts, prompt.encode(""), identity.context)
+    sources = [row["source"] for row in rows]
+    prompts = [prompt.encode(source) for source in sources]
+    return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources)
 
 
 class _Model:

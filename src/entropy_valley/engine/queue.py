@@ -19,7 +19,8 @@ class Canvas:
     Without ``counts`` it is only to be read. ``start`` is the known reading of the all-mask canvas: the pass of the
     first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
     empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
-    canvas to be read that is revealed in part, the mask id in the others.
+    canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
+    order knows it before the first step; ``budget``: the step budget T, where an order looks at it.
     """
 
     prompt: Sequence[int]
@@ -28,6 +29,8 @@ class Canvas:
     start: Reading | None = None
     sourceless: Sequence[int] | None = None
     tokens: Sequence[int] | None = None
+    sigs: Sequence[float] = ()
+    budget: int = 0
 
     @functools.cached_property
     def size(self) -> int:

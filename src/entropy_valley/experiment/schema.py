@@ -141,8 +141,10 @@ class Decoding(Section):
     batch_invariant: bool | Literal["auto"] = Field(
         "auto", description="pad passes, so that no canvas depends on those beside it; auto: on GPUs. A CPU needs none"
     )
-    schedule: Literal["llada"] = Field(
-        "llada", description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps"
+    schedule: Literal["llada", "floors"] = Field(
+        "llada",
+        description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps; floors: "
+        "⌊L(t+1)/T⌋ - ⌊Lt/T⌋ at step t from 0, as in the authors' code",
     )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
     shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")

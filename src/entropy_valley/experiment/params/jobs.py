@@ -11,7 +11,7 @@ from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
-from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings
+from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
 from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
@@ -154,17 +154,23 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     settings = experiment.decoding
     return _slice(
-        **_passes(experiment, run, revisions.DECODING),
+        **_passes(experiment, run, _of_order(experiment, order)),
         schedule=settings.schedule,
         **order_settings(experiment, order),
         steps=steps,
     )
 
 
+def _of_order(experiment: Experiment, order: str) -> int | list[int]:
+    """The revision of the jobs that decode by an order."""
+    guided = source_guided(experiment, order)
+    return [revisions.DECODING, revisions.SOURCE_GUIDED] if guided else revisions.DECODING
+
+
 def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
     """A benchmark: the same spec twice gives other seconds."""
     return _slice(
-        **_passes(experiment, run, revisions.DECODING),
+        **_passes(experiment, run, _of_order(experiment, order)),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
         schedule=experiment.decoding.schedule,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from entropy_valley import plugins
 from entropy_valley.canvas.length_methods import find_method
+from entropy_valley.decoding.denoising import KNOWN
+from entropy_valley.engine.order import SourceGuided
 from entropy_valley.experiment.schema import Experiment
 
 
@@ -53,6 +56,11 @@ def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
     block = experiment.reveal_orders.get(name)
     settings = {"order": name} if block is None else dump(block)
     return {"order": settings.pop("order"), "order_settings": settings}
+
+
+def source_guided(experiment: Experiment, name: str) -> bool:
+    """Whether the reveal order that a name of the config stands for looks at the SIG."""
+    return issubclass(plugins.find("reveal order", KNOWN, order_settings(experiment, name)["order"]), SourceGuided)
 
 
 def dump(section: Any) -> dict[str, Any]:

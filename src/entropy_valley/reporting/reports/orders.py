@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley import plugins
 from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
-from entropy_valley.decoding.denoising import KNOWN
-from entropy_valley.engine.order import SourceGuided
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.params.methods import order_settings
+from entropy_valley.experiment.params.methods import order_settings, source_guided
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
@@ -75,8 +72,7 @@ def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> di
 def _described(experiment: Experiment, name: str) -> dict[str, Any]:
     found = order_settings(experiment, name)
     order, settings = found["order"], found["order_settings"]
-    guided = issubclass(plugins.find("reveal order", KNOWN, order), SourceGuided)
-    return {"order": order, "settings": settings, "source_guided": guided}
+    return {"order": order, "settings": settings, "source_guided": source_guided(experiment, name)}
 
 
 def run_heading(params: OrderParams, key: Sequence[str | int], sentences: float) -> str:

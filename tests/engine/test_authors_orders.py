@@ -1,0 +1,93 @@
+"""The orders by the authors' SIG: what is decoded is what plain loops in the manner of their code decode."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from entropy_valley.decoding import reference_authors
+from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.engine.context import Inputs
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.store import Store
+
+PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32), (9, 128))  # canvas length, step budget
+ORDERS = [
+    ("med", {}),
+    ("sig_first", {}),
+    ("reverse_sig", {}),
+    ("entropy_weighted_sig", {}),
+    ("hybrid", {"p": 0.25}),
+    ("hybrid", {"p": 0.75}),
+    ("left_to_right", {}),
+]
+
+
+def made(backbone):
+    """Prompts at random, and sources of which distractors are drawn."""
+    rng = random.Random(backbone.family.name)
+    prompts = [[rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(5)]
+    sources = [f"source {'word ' * n}" for n in (4, 5, 5, 1, 6)]
+    return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources)
+
+
+def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None):
+    name, settings = order
+    runner = Runner(lambda missing: Engine(backbone, ledger, budget=200), ledger or Ledger(), memo)
+    denoising = Denoising.named(name, steps, schedule, settings)
+    canvas = {"length": length, "candidates": [], "scores": []}
+    found = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
+    return [one[length].tokens[: one[length].text] for one in found]
+
+
+def plain(backbone, inputs, order, length, steps):
+    """The texts of the plain loops."""
+    given = dict(order=order[0], **order[1])
+    distractors = [inputs.prompts[inputs.distractor(place)] for place in range(len(inputs.prompts))]
+    return [
+        reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, **given)[1]
+        for prompt, distractor in zip(inputs.prompts, distractors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_the_engine_is_the_plain_loops_token_for_token(backbone, order):
+    inputs = made(backbone)
+    for length, steps in PAIRS:
+        expected = plain(backbone, inputs, order, length, steps)
+        assert decoded(backbone, inputs, order, length, steps) == expected, (length, steps)
+        if length <= steps:  # the steps that reveal nothing lie elsewhere, and no order knows
+            assert decoded(backbone, inputs, order, length, steps, "llada") == expected, (length, steps)
+
+
+def test_the_two_kinds_of_sig_are_two_orders(llada):
+    inputs = made(llada)
+    for name, settings in ORDERS[1:6]:
+        theirs, ours = ((name, settings | {"sig": sig}) for sig in ("distractor", "stepwise_kl"))
+        assert decoded(llada, inputs, (name, settings), 9, 12) == decoded(llada, inputs, theirs, 9, 12)
+        assert decoded(llada, inputs, theirs, 9, 12) != decoded(llada, inputs, ours, 9, 12)
+
+
+def test_distractors_are_read_once_for_all_orders_and_come_from_the_store(llada, tmp_path):
+    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
+    counts = []
+    for order in [*ORDERS[1:], ORDERS[1]]:
+        ledger = Ledger()
+        decoded(llada, inputs, order, 8, 4, memo=memo, ledger=ledger)
+        counts.append(ledger.computed)
+    assert counts == [10, 5, 5, 5, 5, 5, 0]  # a reading (a distractor's is another sentence's), a decode; decodes alone
+
+
+def test_where_the_order_knows_t_it_is_part_of_the_name_in_the_store(llada, tmp_path):
+    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
+    for order, expected in ((ORDERS[1], [10, 0]), (ORDERS[3], [5, 5])):
+        computed = []
+        for steps in (16, 32):
+            ledger = Ledger()
+            decoded(llada, inputs, order, 8, steps, memo=memo, ledger=ledger)
+            computed.append(ledger.computed)
+        assert computed == expected
