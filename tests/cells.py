@@ -36,6 +36,7 @@ DECODES = [
     ("daedal", "daedal", {"eos_window": 1, "cap": 24}, 4),
     ("ratio", "rho_eos", {"cap": 24}, 4),
 ]
+SIGS = {"sig": "distractor", "measure": "gini"}
 HEAD = {"pairs": 9, "epochs": 2, "learning_rate": 0.1, "batch": 4, "longest": 12}
 
 
@@ -97,7 +98,7 @@ class Cells:
                 yield {"rule": "decode", "spec": spec, "testset": testset, "choose": self.canvas(method, testset)}
             spec = SPEC | {"offset": 2, "ratios": [0.6, 1.1], "sentences": 3, "seed": 1}
             yield {"rule": "valley", "spec": spec, "testset": testset}
-            yield {"rule": "sig_concentration", "spec": SPEC, "testset": testset}
+            yield {"rule": "sig_concentration", "spec": SPEC | SIGS, "testset": testset}
 
     def canvas(self, method, testset):
         request = {"spec": SPEC | {"method": method, "selector": METHODS[method]}, "testset": testset}

@@ -134,7 +134,9 @@ class Stages:
         return read(out)
 
     def sig_concentration(self, run_script: Any) -> Any:
-        self._measured("sig_concentration", {}, "--out", out := self.root / "sig.jsonl")
+        self._measured(
+            "sig_concentration", {"sig": "distractor", "measure": "gini"}, "--out", out := self.root / "sig.jsonl"
+        )
         return read(out)
 
     def valley(self, run_script: Any) -> Any:

@@ -23,7 +23,7 @@ STAGES = {
     "pretraining": ["PRETRAINING"],
     "training": ["TRAINING"],
     "adoption": ["TRAINING", "ADOPTION"],
-    "decoding": ["DECODING"],
+    "decoding": ["DECODING", "SOURCE_GUIDED"],
     "length_statistics": ["DECODING", "LENGTH_STATISTICS"],
     "sig_concentration": ["DECODING", "SIG_CONCENTRATION"],
     "valley": ["DECODING", "VALLEY"],

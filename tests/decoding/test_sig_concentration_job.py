@@ -8,9 +8,10 @@ import pytest
 from bench import SCRIPTS, Bench, run
 
 from entropy_valley import files
-from entropy_valley.analysis.sig_concentration import sig_concentration
-from entropy_valley.decoding import reference
+from entropy_valley.analysis.sig_concentration import concentration
+from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.reference_orders import Step
+from entropy_valley.engine.distractor import distractors
 
 
 @pytest.fixture
@@ -18,14 +19,30 @@ def bench(tmp_path, checkpoints, testset):
     return Bench(tmp_path, checkpoints, testset)
 
 
-def measure(bench):
+OURS = {"sig": "stepwise_kl", "measure": "top_share", "share": 0.2}
+THEIRS = {"sig": "distractor", "measure": "gini"}
+
+
+def measure(bench, settings=THEIRS):
     path = bench.root / "sig.jsonl"
-    run([SCRIPTS / "sig_concentration.py", json.dumps(bench.spec), *bench.common, "--out", path])
+    run([SCRIPTS / "sig_concentration.py", json.dumps(bench.spec | settings), *bench.common, "--out", path])
     return path
 
 
-def test_it_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, llada):
+def test_it_is_the_gini_coefficient_of_the_plain_entropies_behind_source_and_distractor(bench, llada):
     rows, wanted = files.read_jsonl(measure(bench)), files.read_jsonl(bench.testset)
+    places = distractors([pair["source"] for pair in wanted])
+    encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
+    prompts = [encode(bench.spec["prompt"].replace("{src}", pair["source"])) for pair in wanted]
+    for place, (row, pair) in enumerate(zip(rows[:3], wanted, strict=False)):
+        length = len(encode(pair["target"])) + 1
+        sigs = reference_authors.slot_sigs(llada, prompts[place], prompts[places[place]], length)
+        assert row["concentration"] == pytest.approx(concentration(sigs, THEIRS), abs=1e-4)
+        assert row["mean_sig"] == pytest.approx(sum(sigs) / length, abs=1e-4)
+
+
+def test_a_stepwise_sig_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, llada):
+    rows, wanted = files.read_jsonl(measure(bench, OURS)), files.read_jsonl(bench.testset)
     assert [row["id"] for row in rows] == [row["id"] for row in wanted]
     for row, pair in zip(rows[:3], wanted, strict=False):
         encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
@@ -35,7 +52,7 @@ def test_it_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, lla
             for source in (pair["source"], "")
         )
         sigs = Step([], own, lambda other=other: other, 0, 1).sig(backward=False).tolist()
-        assert row["concentration"] == pytest.approx(sig_concentration(sigs), abs=1e-4)
+        assert row["concentration"] == pytest.approx(concentration(sigs, OURS), abs=1e-4)
         assert row["mean_sig"] == pytest.approx(sum(sigs) / len(sigs), abs=1e-4)
 
 
@@ -43,11 +60,12 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     first = measure(bench).read_bytes()
     no_model()
     assert measure(bench).read_bytes() == first
-    assert [ledger["computed"] for ledger in bench.ledgers()] == [12, 0]
+    counts = [ledger["computed"] for ledger in bench.ledgers()]
+    assert 12 < counts[0] <= 24 and counts[1] == 0  # each sentence behind its source, and behind its distractor
 
 
 def test_a_reading_with_the_sig_is_no_selectors_probe(bench):
     """What is stored for the one is never taken for the other."""
-    measure(bench)
+    measure(bench, OURS)
     bench.canvas("ev")
     assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]

@@ -147,6 +147,11 @@ class TestChallenge:
             "SIG-Concentration and its SIG-first − MED: +0.6000, two-sided p = 0.2848, N = 5" in t for t in texts
         )
 
+    @pytest.mark.parametrize(("measure", "said"), [("gini", "Gini coefficient"), ("top_share", "share of the total")])
+    def test_the_notes_say_how_concentration_is_measured(self, challenge, measure, said):
+        table, _ = challenged(challenge | {"concentration": measure})
+        assert sum(said in note.text for note in table.notes) == 1
+
     def test_equal_leads_have_no_correlation(self, tmp_path):
         value = fake_orders.write(tmp_path, {**CHALLENGE, ("oracle", "sig_first"): [0.6] * 5})
         table, numbers = challenged(value)

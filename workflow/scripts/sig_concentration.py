@@ -5,25 +5,25 @@ from __future__ import annotations
 import statistics
 
 from entropy_valley import files, run
-from entropy_valley.analysis.sig_concentration import sig_concentration
+from entropy_valley.analysis.sig_concentration import concentration
 from entropy_valley.canvas.diagnostics import reference_places
 from entropy_valley.engine.arguments import arguments
 from entropy_valley.engine.job import Job
 from entropy_valley.engine.made import made
-from entropy_valley.engine.probe import probe
+from entropy_valley.engine.probe import slot_sigs
 
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
     with Job(options) as job, made("sig_concentration", job, options):
-        readings = probe(job, reference_places(job), sig=True)
+        found = slot_sigs(job, reference_places(job), job.spec["sig"])
         rows = [
             {
                 "id": row["id"],
-                "concentration": round(sig_concentration(reading.sigs), 6),
-                "mean_sig": round(statistics.fmean(reading.sigs), 6),
+                "concentration": round(concentration(sigs, job.spec), 6),
+                "mean_sig": round(statistics.fmean(sigs), 6),
             }
-            for row, reading in zip(job.rows, readings, strict=True)
+            for row, sigs in zip(job.rows, found, strict=True)
         ]
         files.write_jsonl(options.out, rows)
         job.report("sig concentration")

@@ -27,12 +27,13 @@ COLUMNS = [*RUN, "category", "metric", "value"]
 class ChallengeParams(OrderParams):
     """As :class:`OrderParams`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path.
 
-    ``challenge`` is the reading by whose rules sentences have categories.
+    ``challenge`` is the reading by whose rules sentences have categories, ``concentration`` the measure of ``sigs``.
     """
 
     testsets: Mapping[str, str] = field(default_factory=dict)
     sigs: Mapping[str, str] = field(default_factory=dict)
     challenge: Reading = "stratified"
+    concentration: str = "gini"
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:

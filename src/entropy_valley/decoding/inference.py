@@ -30,6 +30,7 @@ from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline, Row
 from entropy_valley.engine.job import ROW
 from entropy_valley.engine.probe import requests as probes
+from entropy_valley.engine.probe import sig_requests
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class Inference:
             job, sig = self._job(request), request.rule == "sig_concentration"
             asked = reference_places(job) if sig else read_places(job)
             mine = [(place, length) for place, length in asked if self._shard.has(place)]
-            return [(None, _only(probe)) for probe in probes(job, mine, sig)]
+            wanted = sig_requests(job, mine, request.spec["sig"]) if sig else probes(job, mine)
+            return [(None, _only(probe)) for probe in wanted]
         return []
 
     def _reassign(self, request: Asked) -> None:

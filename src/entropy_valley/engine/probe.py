@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from entropy_valley import files
+from entropy_valley.engine.distractor import gains
 from entropy_valley.engine.queue import Canvas
 from entropy_valley.engine.reading import Reading
 from entropy_valley.revisions import DECODING
@@ -50,6 +52,23 @@ def requests(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> l
     return [Probe(inputs.prompts[place], length, sourceless) for place, length in asked]
 
 
-def probe(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Reading]:
+def probe(job: Job, asked: Sequence[tuple[int, int]]) -> list[Reading]:
     """The reading of each of the :func:`requests`; the model is loaded at a miss."""
-    return job.runner("sig" if sig else "probe").answers(requests(job, asked, sig))
+    return job.runner("probe").answers(requests(job, asked))
+
+
+def sig_requests(job: Job, asked: Sequence[tuple[int, int]], sig: str) -> list[Probe]:
+    """What is read for the SIG of each all-mask canvas: one probe with a ``stepwise_kl``, or two, the second behind the
+    sentence's distractor."""
+    if sig == "stepwise_kl":
+        return requests(job, asked, sig=True)
+    pairs = (((place, length), (job.inputs.distractor(place), length)) for place, length in asked)
+    return requests(job, list(itertools.chain.from_iterable(pairs)))
+
+
+def slot_sigs(job: Job, asked: Sequence[tuple[int, int]], sig: str) -> list[tuple[float, ...]]:
+    """The SIG of each slot (nats) of each of these canvases, of the kind that an order's ``sig`` names."""
+    readings = job.runner("sig").answers(sig_requests(job, asked, sig))
+    if sig == "stepwise_kl":
+        return [reading.sigs for reading in readings]
+    return list(map(gains, readings[::2], readings[1::2]))

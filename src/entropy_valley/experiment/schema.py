@@ -26,6 +26,7 @@ from entropy_valley.settings import (
     Plugin,
     Ratios,
     Section,
+    Share,
     Template,
 )
 from entropy_valley.training.settings import EosPadding, Training
@@ -172,6 +173,16 @@ class Valley(Section):
     sentences: PositiveInt = Field(500, description="of each test set, see `corpus.subset`")
 
 
+class SigConcentration(Section):
+    """How much of a sentence's dependence on its source sits in few slots of the canvas of the reference's length."""
+
+    sig: Literal["distractor", "stepwise_kl"] = Field("distractor", description="as `sig` of a reveal order")
+    measure: Literal["gini", "top_share"] = Field(
+        "gini", description="the Gini coefficient of max(SIG, 0), or the share of its sum that the largest have"
+    )
+    share: Share = Field(0.2, description="with top_share, the share of the slots that are the largest")
+
+
 class Tables(Section):
     """What the main tables and figures show, and which studies are made beside them."""
 
@@ -219,6 +230,7 @@ class Experiment(Section):
     scoring: Scoring
     analysis: Analysis
     valley: Valley = Valley()
+    sig_concentration: SigConcentration = SigConcentration()
 
 
 def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

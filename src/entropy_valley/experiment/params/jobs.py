@@ -148,7 +148,10 @@ def length_head(experiment: Experiment, run: Run) -> str:
 
 
 def sig_concentration(experiment: Experiment, run: Run) -> str:
-    return _slice(**_passes(experiment, run, [revisions.DECODING, revisions.SIG_CONCENTRATION]))
+    settings = experiment.sig_concentration
+    unused = set() if settings.measure == "top_share" else {"share"}
+    revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
+    return _slice(**_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:

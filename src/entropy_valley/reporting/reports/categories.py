@@ -20,11 +20,13 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Sect
 NOTES = (
     Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
     DELTA,
-    Note(
-        "SIG-Concentration: share of the total SIG of the all-mask canvas that the top 20 % of its slots have; our "
-        "definition."
-    ),
 )
+CONCENTRATIONS = {
+    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
+    "authors' code.",
+    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
+    "largest have; our definition.",
+}
 
 
 class Categories(Orders):
@@ -47,6 +49,7 @@ class Categories(Orders):
         return {
             **super().extra(experiment, cells),
             "challenge": experiment.corpus.challenge,
+            "concentration": experiment.sig_concentration.measure,
             "testsets": {cell.scores(root): testset_file(experiment, cell) for cell in cells},
             "sigs": {cell.scores(root): f"{cell.run.folder(root)}/{cell.testset}/sig.jsonl" for cell in cells},
         }
@@ -77,7 +80,7 @@ class Categories(Orders):
         titles = (params.metric.label + " " + name for name in (other, main))
         compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
         columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
-        return Table(columns, tuple(sections), (*NOTES, *correlations))
+        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params.concentration]), *correlations))
 
 
 def _category(params: ChallengeParams, name: str, found: Mapping[str, float]) -> Group:
