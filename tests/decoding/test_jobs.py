@@ -26,6 +26,8 @@ from entropy_valley.engine.queue import Decoded
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
 
+STEPWISE = {"sig": "stepwise_kl"}
+
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset):
@@ -89,7 +91,9 @@ def test_costs_are_the_methods_and_the_engines(bench):
     assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 
-@pytest.mark.parametrize(("order", "settings"), [("sig_first", {}), ("hybrid", {"p": 0.5}), ("random", {"seed": 3})])
+@pytest.mark.parametrize(
+    ("order", "settings"), [("sig_first", STEPWISE), ("hybrid", {"p": 0.5, **STEPWISE}), ("random", {"seed": 3})]
+)
 def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
     canvases = bench.canvas("ev")
     bench.decode("ev", order=order, **settings)
@@ -100,15 +104,29 @@ def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
         assert row["slots"] == canvas["slots"] + (8 + extra) * row["length"]
     assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
     assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
-    name = {"sig_first": "sig_first", "hybrid": "hybrid(p=0.5)", "random": "random(seed=3)"}[order]
-    assert f"|{name}|T8|" in files.read_json(bench.info)["signature"]["decoder"]
+    said = {"sig_first": "sig=stepwise_kl", "hybrid": "p=0.5,sig=stepwise_kl", "random": "seed=3"}[order]
+    assert f"|{order}({said})|T8|" in files.read_json(bench.info)["signature"]["decoder"]
+
+
+def test_costs_of_a_sig_against_a_distractor(bench):
+    """Two calls, of which the engine runs the second alone: the first is also the first step's."""
+    canvases = bench.canvas("ratio")
+    bench.decode("ratio", "--no-store", order="sig_first")
+    rows, ran = files.read_jsonl(bench.out), bench.ledgers()
+    for canvas, row in zip(canvases, rows, strict=True):
+        assert row["calls"] == canvas["calls"] + 10 and row["slots"] == canvas["slots"] + 10 * row["length"]
+    assert "|sig_first(sig=distractor)|T8|" in files.read_json(bench.info)["signature"]["decoder"]
+    bench.decode("ratio", order="sig_first")  # the store shares what two sentences read
+    (ledger,) = bench.ledgers()[len(ran) :]
+    assert ledger["tokens"] <= sum(row["run_tokens"] for row in rows)
 
 
 def test_an_order_and_its_settings_name_a_decode(bench, no_model):
     bench.canvas("ratio")
     for order, settings in (("med", {}), ("hybrid", {"p": 0.5}), ("hybrid", {"p": 0.25}), ("hybrid", {"p": 0.5})):
         bench.decode("ratio", order=order, **settings)
-    assert [ledger["computed"] for ledger in bench.ledgers()[1:]] == [12, 12, 12, 0]
+    computed = [ledger["computed"] for ledger in bench.ledgers()[1:]]
+    assert computed[0] == 12 and 24 <= computed[1] <= 36 and computed[2:] == [12, 0]  # the first with the SIG reads it
     no_model()
     bench.decode("ratio", order="hybrid", p=0.25)
 
@@ -136,7 +154,7 @@ def test_the_documented_order_of_the_users_own(bench, llada, tmp_path, monkeypat
 def test_the_source_free_pass_has_the_prompt_of_an_empty_source(bench, llada):
     """What the job decodes is the reference's, given the same template with nothing in it."""
     bench.canvas("ratio")
-    bench.decode("ratio", order="sig_first")
+    bench.decode("ratio", order="sig_first", **STEPWISE)
     pair, row = files.read_jsonl(bench.testset)[4], files.read_jsonl(bench.out)[4]
     prompt, empty = (
         llada.tokenizer(bench.spec["prompt"].replace("{src}", source), add_special_tokens=False)["input_ids"]
@@ -293,6 +311,17 @@ def test_a_heads_precision_has_results_of_its_own(bench):
         computed.append([entry["computed"] for entry in bench.ledgers()[-2:]])
     assert decoders[1] == f"{decoders[0]}|float32 head"
     assert all(computed[0]) and all(computed[1])
+
+
+def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench):
+    decoders = []
+    for settings in ({}, {"mask_token": "may_be_revealed"}):
+        bench.spec |= settings
+        bench.canvas("ratio")
+        _, info = bench.decode("ratio")
+        decoders.append(json.loads(info)["signature"]["decoder"])
+        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]
+    assert decoders[1] == f"{decoders[0]}|reveals masks"
 
 
 def test_padded_passes_have_results_of_their_own(bench):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from bench import with_turn_end
 
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.canvas.lengths import candidate_length
-from entropy_valley.decoding import reference, reference_orders
+from entropy_valley.decoding import reference, reference_authors, reference_orders
 from entropy_valley.decoding.translator import Translator
+from entropy_valley.engine.distractor import distractors
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]
@@ -39,18 +41,19 @@ def test_a_text_ends_before_the_end_of_a_turn(llada):
     assert translation.text == prompt.text(text[: text.index(text[1])]) != prompt.text(text)
 
 
-def test_another_order_with_its_settings(llada):
+@pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)
+def test_another_order_with_its_settings(llada, sig):
     prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
-    translator = Translator(llada, prompt, selector, "hybrid", steps=4, order_settings={"p": 0.5})
-    for source, translation in zip(SOURCES, translator.translate(SOURCES), strict=True):
-        _, text = reference.decode(
-            llada,
-            prompt.encode(source),
-            translation.length,
-            4,
-            rank=reference_orders.hybrid(0.5),
-            sourceless=prompt.encode(""),
-        )
+    translator = Translator(
+        llada, prompt, selector, "hybrid", 4, "floors" if not sig else "llada", order_settings={"p": 0.5, **sig}
+    )
+    others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
+    for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
+        given = llada, prompt.encode(source), translation.length, 4
+        if sig:
+            _, text = reference.decode(*given, rank=reference_orders.hybrid(0.5), sourceless=prompt.encode(""))
+        else:
+            _, text = reference_authors.decode(*given, "hybrid", distractor, 0.5)
         assert translation.text == prompt.text(text)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import random
 
 import pytest
+import torch
 
 from entropy_valley.decoding import reference_authors
+from entropy_valley.decoding.decode_job import text_tokens
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.requests import VariableLength
+from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.ledger import Ledger
@@ -35,18 +41,19 @@ def made(backbone):
     return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources)
 
 
-def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None):
+def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
     name, settings = order
-    runner = Runner(lambda missing: Engine(backbone, ledger, budget=200), ledger or Ledger(), memo)
+    engine = Engine(backbone, ledger, budget=200, reveals_masks=reveals_masks)
+    runner = Runner(lambda missing: engine, ledger or Ledger(), memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     found = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
-    return [one[length].tokens[: one[length].text] for one in found]
+    return [text_tokens(one[length], None, backbone.mask_id) for one in found]
 
 
-def plain(backbone, inputs, order, length, steps):
+def plain(backbone, inputs, order, length, steps, mask_token=False):
     """The texts of the plain loops."""
-    given = dict(order=order[0], **order[1])
+    given = dict(order=order[0], mask_token=mask_token, **order[1])
     distractors = [inputs.prompts[inputs.distractor(place)] for place in range(len(inputs.prompts))]
     return [
         reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, **given)[1]
@@ -62,6 +69,32 @@ def test_the_engine_is_the_plain_loops_token_for_token(backbone, order):
         assert decoded(backbone, inputs, order, length, steps) == expected, (length, steps)
         if length <= steps:  # the steps that reveal nothing lie elsewhere, and no order knows
             assert decoded(backbone, inputs, order, length, steps, "llada") == expected, (length, steps)
+
+
+@pytest.mark.parametrize("order", [ORDERS[0], ORDERS[3], ORDERS[4]], ids=str)
+def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_text(liable, order):
+    inputs, differing = made(liable), 0
+    for length, steps in PAIRS:
+        expected = plain(liable, inputs, order, length, steps, mask_token=True)
+        assert decoded(liable, inputs, order, length, steps, reveals_masks=True) == expected, (length, steps)
+        differing += expected != plain(liable, inputs, order, length, steps)
+    assert differing
+
+
+def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
+    daedal = make_variable_length("daedal", {"eos_window": 1, "cap": 24})
+    asked = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
+    found = Runner(lambda missing: Engine(liable, reveals_masks=True), Ledger()).answers(asked)
+    assert any(liable.mask_id in one.tokens for one in found)
+
+
+@pytest.fixture
+def liable(llada):
+    """A backbone that takes the mask token for the most probable one now and then."""
+    model = copy.deepcopy(llada.model)
+    with torch.no_grad():
+        model.lm_head.weight[llada.mask_id] *= 3
+    return dataclasses.replace(llada, model=model)
 
 
 def test_the_two_kinds_of_sig_are_two_orders(llada):

@@ -20,9 +20,11 @@ from entropy_valley.backbone import attention
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine import engine, head, sig
+from entropy_valley.engine.order import looks_at_distractor
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.engine.reading import Reading
 
+STEPWISE = {"sig": "stepwise_kl"}
 COPIES = {"tensor", "as_tensor", "new_tensor", "tolist", "cpu"}  # python's functions that copy to a GPU or from it
 UNSIZED = {"_local_scalar_dense", "nonzero", "masked_select", "bincount", "equal", "_unique2"}
 
@@ -98,12 +100,23 @@ def canvases(backbone, order):
         sizes, length = (rng.randrange(6, 20), 5), rng.randint(5, 30)
         prompt, sourceless = ([rng.randrange(len(backbone.tokenizer)) for _ in range(size)] for size in sizes)
         counts = [count for count in reveal_counts(length, 8) if count]
-        yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "backward") else None)
+        if looks_at_distractor(order):
+            yield Canvas(prompt, length, counts, sigs=[rng.random() for _ in range(length)], budget=8)
+        else:
+            yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "backward") else None)
 
 
 @pytest.mark.parametrize("fill", [None, 600], ids=["as it is", "padded"])
 @pytest.mark.parametrize(
-    ("name", "settings"), [("med", {}), ("random", {}), ("sig_first", {}), ("hybrid", {"p": 0.5})], ids=str
+    ("name", "settings"),
+    [
+        ("med", {}),
+        ("random", {}),
+        ("sig_first", STEPWISE),
+        ("hybrid", {"p": 0.5, **STEPWISE}),
+        ("sig_first", {}),
+    ],
+    ids=str,
 )
 def test_the_host_waits_once_a_pass_and_calls_few_operations(llada, name, settings, fill, counted):
     """Probes, first steps that a probe has told, and steps, all of them in the same passes.

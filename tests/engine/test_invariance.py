@@ -65,7 +65,7 @@ class Products(TorchDispatchMode):
 def run(backbone, canvases, order="hybrid", fill=FILL):
     engine = Engine(backbone, fill=fill)
     with Products() as products:
-        results = dict(engine.run(Queue(canvases), order and make_order(order, {"p": 0.5})))
+        results = dict(engine.run(Queue(canvases), order and make_order(order, {"p": 0.5, "sig": "stepwise_kl"})))
     return results, products, engine.ledger
 
 

@@ -51,9 +51,11 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     return [_row(job, place, *pair, denoising) for place, pair in enumerate(zip(canvases, decoded, strict=True))]
 
 
-def text_tokens(decoded: Decoded, turn_end: int | None) -> list[int]:
-    """The ids of a decoded canvas that are its text: of those before the first EOS the ones before ``turn_end``."""
-    return list(itertools.takewhile(lambda token: token != turn_end, decoded.tokens[: decoded.text]))
+def text_tokens(decoded: Decoded, turn_end: int | None, mask: int | None = None) -> list[int]:
+    """The ids of a decoded canvas that are its text: of those before the first EOS the ones before ``turn_end``, but
+    for slots that were revealed as a ``mask``."""
+    before = itertools.takewhile(lambda token: token != turn_end, decoded.tokens[: decoded.text])
+    return [token for token in before if token != mask]
 
 
 def summary(
@@ -95,7 +97,7 @@ def _row(
     job: Job, place: int, canvas: Mapping[str, Any], decoded: Mapping[int, Decoded], denoising: Denoising
 ) -> dict[str, Any]:
     best, inputs = winner(decoded), job.inputs
-    tokens = text_tokens(best, job.identity.turn_end)
+    tokens = text_tokens(best, job.identity.turn_end, job.identity.mask)
     once = denoising.looks_at_distractor
     other = inputs.prompts[inputs.distractor(place)] if once else inputs.sourceless
     return {

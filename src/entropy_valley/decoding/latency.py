@@ -59,7 +59,7 @@ def timing(
     """
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
-    pipeline = Pipeline.of(Engine(job.backbone, ledger, job.token_budget), inputs)
+    pipeline = Pipeline.of(Engine(job.backbone, ledger, job.token_budget, reveals_masks=job.reveals_masks), inputs)
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}

@@ -89,7 +89,9 @@ class VariableLength:
                 reading = yield Canvas(self.prompt, len(slots), tokens=tokens if passes else None)
             run, rows = run + len(slots), rows + slots.count(None)
             guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
-            seen = [next(guesses) if slot is None else slot for slot in slots]
+            # A slot that was revealed as a mask is read again, and stays as it is.
+            read = [next(guesses) if slot is None or slot.token == backbone.mask_id else slot for slot in slots]
+            seen = [guess if slot is None else slot for slot, guess in zip(slots, read, strict=True)]
             slots, reading = self.decoder.advance(seen, backbone.eos_id, passes, self.most), None
             passes += 1
         tokens = [slot.token for slot in slots]

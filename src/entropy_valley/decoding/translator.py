@@ -75,5 +75,5 @@ class Translator:
 
     def _translation(self, row: dict[str, Any], decoded: Mapping[int, Decoded]) -> Translation:
         best, turn_end = winner(decoded), turn_end_id(self.prompt.tokenizer, self.backbone.family)
-        text = self.prompt.text(text_tokens(best, turn_end))
+        text = self.prompt.text(text_tokens(best, turn_end, self.backbone.mask_id))
         return Translation(text, len(best.tokens), dict(zip(row["candidates"], row["scores"], strict=False)))

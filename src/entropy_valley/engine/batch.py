@@ -167,14 +167,16 @@ class Batch:
 
     def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
-        are the masked rows of all canvases that are not only read."""
+        are the masked rows of all canvases that are not only read. After its steps a canvas is filled."""
         pairs = list(zip(self.canvases, self.steps, strict=True))
-        counts = [canvas.counts[step] if canvas.counts else 0 for canvas, step in pairs]
+        most = zip(pairs, self.masks, strict=True)
+        counts = [([*canvas.counts, masks][step] if canvas.counts else 0) for (canvas, step), masks in most]
         chosen = lowest(scores, self.canvas[places], _integers(counts))
+        again = np.bincount(self.canvas[places[chosen[tokens[chosen] == self.mask_id]]], minlength=len(self))
         self.ids[places[chosen]] = tokens[chosen]
         self.logprob[places[chosen]] = logprobs[chosen]
         self.steps = [step + bool(count) for step, count in zip(self.steps, counts, strict=True)]
-        self.masks = [masks - count for masks, count in zip(self.masks, counts, strict=True)]
+        self.masks = [masks - n + more for masks, n, more in zip(self.masks, counts, again.tolist(), strict=True)]
 
     def _readings(self, columns: Sequence[np.ndarray]) -> list[tuple[Any, Reading]]:
         """The readings of these canvases; ``columns``: what a pass says of their masked rows, the SIG last, if any."""
@@ -189,9 +191,11 @@ class Batch:
 
     def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
         """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
-        before it."""
+        before it, or all steps done and one more."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
-        flags = ((first_eos < first_mask) | (first_mask == _NEVER)).tolist()
+        pairs = zip(self.canvases, self.steps, strict=True)
+        done = np.array([step > len(canvas.counts) for canvas, step in pairs], dtype=bool)
+        flags = ((first_eos < first_mask) | (first_mask == _NEVER) | done).tolist()
         if not any(flags):
             return self, []
         settled, rest = self.split(flags)

@@ -46,12 +46,21 @@ class Engine:
     Where a device has no memory for a pass, the budget becomes half of what the pass had asked for. With ``fill`` each
     pass is padded to that many tokens, which is then the budget, so that no result depends on its company on a GPU (see
     :mod:`.invariance`); a pass without memory is then an InputError.
+
+    ``reveals_masks``: the mask token is in all distributions. A slot that is revealed as a mask is still masked, and
+    what is masked after the last step is filled in one step more.
     """
 
     def __init__(
-        self, backbone: Backbone, ledger: Ledger | None = None, budget: int | None = None, fill: int | None = None
+        self,
+        backbone: Backbone,
+        ledger: Ledger | None = None,
+        budget: int | None = None,
+        fill: int | None = None,
+        reveals_masks: bool = False,
     ) -> None:
         self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
+        self._never = -1 if reveals_masks else backbone.mask_id  # the token that is in no distribution
         device = backbone.device.type
         self.budget = fill or budget or BUDGET[device]
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
@@ -119,7 +128,7 @@ class Engine:
         ids, position, rows, *compared = upload([whole.ids, whole.position, read, *places], backbone.device)
         packed = Packed(ids[None], position[None], tuple(canvas.size for canvas in whole.canvases))
         states = hidden_states(backbone.model, packed, Rows(rows, tuple(whole.masks)), self.fill)
-        head, tokens = self.head, (backbone.mask_id, backbone.eos_id)
+        head, tokens = self.head, (self._never, backbone.eos_id)
         if any(wanted):
             backward = getattr(order, "backward", False)
             seen = sourced_values(head, states[:own], states[own:], *compared, *tokens, backward=backward)

@@ -22,7 +22,8 @@ from entropy_valley.errors import InputError
 class Identity:
     """A backbone's prompt and context, and the digests that name it and its adapter (None: the bare backbone).
 
-    ``turn_end`` is the id of the token that ends a turn of its chats; None: it has none.
+    ``turn_end`` is the id of the token that ends a turn of its chats, ``mask`` that of the mask token; None: it has
+    none.
     """
 
     prompt: Prompt
@@ -30,6 +31,7 @@ class Identity:
     backbone_digest: str
     adapter_digest: str | None = None
     turn_end: int | None = None
+    mask: int | None = None
 
     @property
     def digest(self) -> str:
@@ -49,7 +51,8 @@ def read_identity(backbone: Path, adapter: Path | None, family: str, template: s
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
     given = adapter_digest(adapter, kind, digest) if adapter else None
-    return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind))
+    mask = tokenizer.get_vocab().get(kind.mask_token)
+    return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind), mask)
 
 
 def turn_end_id(tokenizer: Any, family: Family) -> int | None:

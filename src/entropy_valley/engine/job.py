@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.engine import Engine
 
-UNMERGED, FLOAT32_HEAD = "adapter unmerged", "float32 head"  # in signatures and keys; what is usual goes unsaid
+# In signatures and keys; what is usual goes unsaid.
+UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
 ROW = ("id", "source", "target")  # what a row of a test set has
 # Of a spec: the model, and how it reads.
-_MODEL = ("family", "prompt", "bos", "shifted", "precision", "merge_adapter", "head_precision", "batch_invariant")
+_MODEL = (
+    *("family", "prompt", "bos", "shifted"),
+    *("precision", "merge_adapter", "head_precision", "batch_invariant", "mask_token"),
+)
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
@@ -76,8 +80,13 @@ class Job:
     @property
     def _engine_modes(self) -> str:
         """How the engine computes, where that is not usual."""
-        head = f"|{FLOAT32_HEAD}" if float32_head(self.spec) else ""
-        return head + (f"|batch-invariant {self.fill}" if self.fill else "")
+        modes = [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
+        return "".join(f"|{mode}" for mode in modes) + (f"|batch-invariant {self.fill}" if self.fill else "")
+
+    @property
+    def reveals_masks(self) -> bool:
+        """Whether a slot may be revealed as a mask."""
+        return "mask_token" in self.spec
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +132,7 @@ class Job:
         """The exact decoder of canvases, on the model."""
         from entropy_valley.engine.engine import Engine
 
-        return Engine(self.backbone, self.ledger, self.token_budget, self.fill)
+        return Engine(self.backbone, self.ledger, self.token_budget, self.fill, self.reveals_masks)
 
     def runner(self, bar: str) -> Runner:
         """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""
@@ -132,8 +141,9 @@ class Job:
 
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
+        modes = [UNMERGED] * (not self.merge) + [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
         return {
-            "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *[FLOAT32_HEAD] * float32_head(self.spec)]),
+            "decoder": "|".join([*decoder, *modes]),
             "backbone_digest": self.identity.backbone_digest,
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],

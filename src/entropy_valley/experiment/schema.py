@@ -147,6 +147,9 @@ class Decoding(Section):
         description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps; floors: "
         "⌊L(t+1)/T⌋ - ⌊Lt/T⌋ at step t from 0, as in the authors' code",
     )
+    mask_token: Literal["never", "may_be_revealed"] = Field(
+        "never", description="whether the mask token is in the distributions of slots; in a text it is left out"
+    )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
     shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
 

@@ -157,27 +157,27 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     settings = experiment.decoding
     return _slice(
-        **_passes(experiment, run, _of_order(experiment, order)),
+        **_passes(experiment, run, revisions.DECODING),
         schedule=settings.schedule,
-        **order_settings(experiment, order),
+        **_order(experiment, order),
         steps=steps,
     )
 
 
-def _of_order(experiment: Experiment, order: str) -> int | list[int]:
-    """The revision of the jobs that decode by an order."""
-    guided = source_guided(experiment, order)
-    return [revisions.DECODING, revisions.SOURCE_GUIDED] if guided else revisions.DECODING
+def _order(experiment: Experiment, order: str) -> dict[str, Any]:
+    """A reveal order and its settings; of one that looks at the SIG also a revision of its own, beside that of all."""
+    revision = {"sig_revision": revisions.SOURCE_GUIDED} if source_guided(experiment, order) else {}
+    return order_settings(experiment, order) | revision
 
 
 def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
     """A benchmark: the same spec twice gives other seconds."""
     return _slice(
-        **_passes(experiment, run, _of_order(experiment, order)),
+        **_passes(experiment, run, revisions.DECODING),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
         schedule=experiment.decoding.schedule,
-        **order_settings(experiment, order),
+        **_order(experiment, order),
         steps=steps,
         seed=experiment.corpus.seed,
         **dump(experiment.latency),
@@ -236,6 +236,8 @@ def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict
         passes["head_precision"] = settings.head_precision
     if settings.batch_invariant != "auto":
         passes["batch_invariant"] = settings.batch_invariant
+    if settings.mask_token != "never":
+        passes["mask_token"] = settings.mask_token
     return passes
 
 
