@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.canvas.lengths import candidate_length
 
 
@@ -23,6 +24,35 @@ from entropy_valley.canvas.lengths import candidate_length
 )
 def test_worked_cases(ratio, source, length):
     assert candidate_length(ratio, source) == length
+
+
+@given(st.sampled_from([0.70, 0.75, 0.80, 0.85, 0.90, 1.0, 1.1, 1.2, 1.3, 1.4, 1.8]), st.integers(1, 400))
+def test_a_product_in_binary_floating_point(ratio, source):
+    binary = candidate_length(ratio, source, exact=False)
+    assert binary == max(1, int(source * ratio)) + 1
+    assert candidate_length(ratio, source) - binary in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sources"), [(0.70, {90, 170, 180}), (1.40, {45, 85, 90, 165, 170, 175, 180}), (0.80, set())]
+)
+def test_where_the_two_products_differ(ratio, sources):
+    both = {n: {candidate_length(ratio, n, exact=exact) for exact in (True, False)} for n in range(1, 200)}
+    assert {n for n, lengths in both.items() if len(lengths) > 1} == sources
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("ratio", {"ratios": 0.7}), ("ev", {"ratios": [0.7]}), ("neighbours", {"ratios": [0.7], "radius": 1})],
+)
+def test_methods_take_the_product_that_their_settings_say(name, given):
+    exact, binary, said = (make_method(name, given | more) for more in ({}, {"exact": False}, {"exact": True}))
+    lengths = [proposed(method, Sentence(90)) for method in (exact, binary, said)]
+    assert lengths[0] - lengths[1] == 1 and lengths[0] == lengths[2]
+
+
+def proposed(method, sentence):
+    return max(method.propose(sentence, {}), default=None) or method.choose(sentence, {}).length
 
 
 # The paper's worked cases (appendix, "Fixed grid wins and boundary failures"): reference, Ratio's and EV's canvas.

@@ -113,6 +113,8 @@ def test_the_precision_of_the_head_is_said_where_it_is_not_the_models():
     assert spec(precision="float32") == spec(precision="float32", head_precision="backbone")
     assert spec(precision="float32") == rounded | {"precision": "float32"}
     assert "head_precision" not in jobs.generation(PAPER, run)
+    assert json.loads(jobs.canvas(PAPER, run, "ev"))["selector"].keys() == {"ratios", "score"}
+    assert spec(exact_products=False)["selector"] == {**spec()["selector"], "exact": False}
     assert spec(mask_token="may_be_revealed") == spec() | {"mask_token": "may_be_revealed"}
 
 

@@ -87,7 +87,10 @@ def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
     tokens = files.read_json(cell.valley)["source_tokens"]
     counts: Counter[float] = Counter()
     for row in files.read_jsonl(cell.canvas, ("id", "length")):
-        fitting = [ratio for ratio in grid if candidate_length(ratio, tokens.get(row["id"], 0)) == row["length"]]
+        # Exact products first: one in binary floating point may be a slot less, and no smaller ratio then gives that.
+        count = tokens.get(row["id"], 0)
+        products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
+        fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
         if not fitting:
             problem = f"sentence {row['id']!r}: {row['length']} slots are no canvas of EV's grid"
             raise InputError(cell.canvas, problem, "Remove it and run the rules canvas and valley again.")

@@ -150,6 +150,9 @@ class Decoding(Section):
     mask_token: Literal["never", "may_be_revealed"] = Field(
         "never", description="whether the mask token is in the distributions of slots; in a text it is left out"
     )
+    exact_products: bool = Field(
+        True, description="ratio times |x| by the ratio's decimals; false: in binary floating point, for all methods"
+    )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
     shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
 

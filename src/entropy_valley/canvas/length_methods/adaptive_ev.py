@@ -10,7 +10,6 @@ from pydantic import Field, NonNegativeInt
 
 from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
 from entropy_valley.canvas.length_methods.ev import valley
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.engine.reading import Reading
 
 
@@ -60,4 +59,4 @@ class AdaptiveEntropyValley(OnGrid):
     def _lengths(self, sentence: Sentence, below: int, above: int) -> set[int]:
         beyond = (self._edges(min(step, below), min(step, above)) for step in range(1, self._most + 1))
         ratios = {*self._exact, *(ratio for edges in beyond for ratio in edges)}
-        return {candidate_length(ratio, sentence.source_tokens) for ratio in ratios}
+        return {self.slots(ratio, sentence) for ratio in ratios}

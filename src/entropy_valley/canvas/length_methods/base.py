@@ -14,6 +14,10 @@ from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
 from entropy_valley.settings import PerDirection, Ratios, Section
 
+EXACT = Field(
+    None, description="false: multiply ratio and |x| in binary floating point; null: as `decoding.exact_products` says"
+)
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -86,9 +90,14 @@ class OnGrid(LengthMethod):
     """A base for length methods that probe the candidate lengths of a grid of ratios, in one round."""
 
     ratios: PerDirection[Ratios] = Field(description="candidate ratios, by direction, or one list for all")
+    exact: bool | None = EXACT
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        return {candidate_length(ratio, sentence.source_tokens) for ratio in self.ratios}
+        return {self.slots(ratio, sentence) for ratio in self.ratios}
+
+    def slots(self, ratio: float, sentence: Sentence) -> int:
+        """The candidate length of a ratio."""
+        return candidate_length(ratio, sentence.source_tokens, exact=self.exact is not False)
 
 
 class Fitted(LengthMethod):

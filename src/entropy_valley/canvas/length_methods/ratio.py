@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sentence, Unprobed
+from entropy_valley.canvas.length_methods.base import EXACT, Choice, LengthMethod, Sentence, Unprobed
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.engine.reading import Reading
 from entropy_valley.settings import PerDirection, Rate
@@ -19,6 +19,8 @@ class Ratio(Unprobed, LengthMethod):
     reserve_eos_slot: bool = Field(
         False, description="one slot more than ratio · |x|, for the EOS, as EV and Oracle have it; false: as the paper"
     )
+    exact: bool | None = EXACT
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot))
+        exact = self.exact is not False
+        return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot, exact))

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import Field
 
 from entropy_valley.canvas.length_methods.base import Choice, OnGrid, Sentence
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
 from entropy_valley.settings import Rate, Share
@@ -31,7 +30,7 @@ class SmartCropStyle(OnGrid):
     quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
-        return (candidate_length(round(max(self.ratios) * self.stretch, 6), sentence.source_tokens),)
+        return (self.slots(round(max(self.ratios) * self.stretch, 6), sentence),)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         (reading,) = probes.values()

@@ -40,10 +40,12 @@ def selector_name(experiment: Experiment, method: str) -> str:
 def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
     """A method's block. Of values by direction it has that of this direction."""
     block = getattr(experiment.length_methods, method)
-    return {
+    settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in dump(block).items()
     }
+    binary = not experiment.decoding.exact_products and "exact" in type(block).model_fields
+    return {"exact": False, **settings} if binary else settings
 
 
 def reassigned_methods(experiment: Experiment) -> list[str]:
