@@ -60,7 +60,7 @@ class TestOrderSweep:
         assert [list(labels) for labels in rows[:3]] == [
             ["MED", "SIG-first", "Hybrid MED→SIG, p = 0.25"],
             ["Random"],
-            ["Source-guided span (max − min)", "Oracle − Ratio", "EV − Ratio"],
+            ["Source-guided span (max − min)", "The same with MED", "Oracle − Ratio", "EV − Ratio"],
         ]
         assert rows[:3] == rows[3:]
 
@@ -83,12 +83,22 @@ class TestOrderSweep:
         assert found["source_guided_span"] == pytest.approx(0.06)
         assert found["span"] == pytest.approx(0.41)
 
+    def test_the_span_is_of_the_guided_orders_alone_and_beside_it_with_med(self, tmp_path):
+        """0.51 and 0.55; MED has 0.5, and the random order does not count."""
+        params = fake_orders.write(tmp_path, SWEEP | {("oracle", "hybrid_25"): [0.55] * 5})
+        table, numbers = swept(params)
+        _, _, (_, spans), *_ = rows_of(table)
+        assert (spans["Source-guided span (max − min)"][0], spans["The same with MED"][0]) == ("0.0400", "0.0500")
+        assert spans["Oracle − Ratio"][2] == "5.0× the span"
+        found = numbers[numbers.order == ""].set_index("metric")["value"]
+        assert found["main_and_guided_span"] == pytest.approx(0.05) and found["span"] == pytest.approx(0.45)
+
     def test_without_other_lengths_there_are_no_gaps(self, sweep):
         cells = [cell for cell in sweep["cells"] if cell["method"] == "oracle" and cell["order"] in ("med", "random")]
         assert [list(rows) for _, rows in rows_of(swept(sweep | {"cells": cells})[0])][:3] == [
             ["MED"],
             ["Random"],
-            ["Source-guided span (max − min)"],
+            ["Source-guided span (max − min)", "The same with MED"],
         ]
 
     def test_seeds_are_not_pooled(self, sweep):

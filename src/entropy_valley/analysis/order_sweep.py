@@ -53,9 +53,10 @@ def order_sweep(params: OrderParams) -> pd.DataFrame:
 
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
     lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
-    ``source_guided_span``, the range of main scores over the main order and those guided by the source, ``span`` over
-    all; and, where their cells are there, ``oracle_ratio`` and ``ev_ratio``, their differences under the main order,
-    each also over the span, as ``oracle_ratio_over_span``. NaN where the span is 0.
+    ``source_guided_span``, the range of main scores over the orders guided by the source, as in the paper,
+    ``main_and_guided_span`` with the main order, ``span`` over all; and, where their cells are there, ``oracle_ratio``
+    and ``ev_ratio``, their differences under the main order, each also over the first of these spans, as
+    ``oracle_ratio_over_span``. NaN where that is 0, or no order is guided by the source.
     """
     rows = []
     for run, systems in by_run(params.cells, RUN, SYSTEM).items():
@@ -85,9 +86,9 @@ def _numbers(params: OrderParams, systems: Mapping[tuple[str, str], ScoredCell],
 def _spans(params: OrderParams, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
     main = {system: found[params.metric.name] for system, found in numbers.items()}
     orders = {order: score for (method, order), score in main.items() if method == FIXED}
-    guided = [score for order, score in orders.items() if order == params.main or params.orders[order].source_guided]
-    span = _range(guided)
-    found = {"source_guided_span": span, "span": _range(list(orders.values()))}
+    guided = [score for order, score in orders.items() if params.orders[order].source_guided]
+    span, with_main = _range(guided), _range([*guided, orders[params.main]])
+    found = {"source_guided_span": span, "main_and_guided_span": with_main, "span": _range(list(orders.values()))}
     for method in (FIXED, "ev"):
         if (method, params.main) in main and ("ratio", params.main) in main:
             lead = main[method, params.main] - main["ratio", params.main]
@@ -96,4 +97,4 @@ def _spans(params: OrderParams, numbers: Mapping[tuple[str, str], Mapping[str, f
 
 
 def _range(scores: Sequence[float]) -> float:
-    return max(scores) - min(scores)
+    return max(scores) - min(scores) if scores else float("nan")

@@ -96,10 +96,11 @@ def _sections(params: OrderParams, key: Sequence[str | int], group: pd.DataFrame
     run = _Run(run_heading(params, key, systems[FIXED, params.main]["sentences"]), systems)
     guided = [name for name in run.orders() if name != params.main and params.orders[name].source_guided]
     controls = [name for name in run.orders() if name != params.main and not params.orders[name].source_guided]
+    main = order_label(params.main, params.orders[params.main])
     sections = [Section(tuple(_order(params, run, name) for name in (params.main, *guided)), run.heading)]
     if controls:
         sections.append(Section(tuple(_order(params, run, name) for name in controls), "Additional controls"))
-    return [*sections, Section(tuple(_spans(params.metric, systems["", ""])))]
+    return [*sections, Section(tuple(_spans(params.metric, systems["", ""], main)))]
 
 
 def _order(params: OrderParams, run: _Run, name: str) -> Group:
@@ -114,8 +115,9 @@ def _order(params: OrderParams, run: _Run, name: str) -> Group:
     return _row(order_label(name, params.orders[name]), texts)
 
 
-def _spans(metric: Metric, found: Numbers) -> list[Group]:
-    rows = [_row("Source-guided span (max − min)", (formats.number(found["source_guided_span"], metric.decimals),))]
+def _spans(metric: Metric, found: Numbers, main: str) -> list[Group]:
+    spans = {"Source-guided span (max − min)": "source_guided_span", f"The same with {main}": "main_and_guided_span"}
+    rows = [_row(label, (formats.number(found[name], metric.decimals),)) for label, name in spans.items()]
     for name in (FIXED, "ev"):
         if f"{name}_ratio" in found:
             over = found[f"{name}_ratio_over_span"]
