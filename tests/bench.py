@@ -46,8 +46,8 @@ class Bench:
         denoising = {"order": order, "order_settings": order_settings, "steps": steps, "schedule": "llada"}
         return self._command("decode", method, out, denoising, canvas, more)
 
-    def generate_command(self, *more, out="generate", beams=4, length_penalty=1.0, max_new_tokens=24):
-        search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens}
+    def generate_command(self, *more, out="generate", beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
+        search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens} | rare
         return self._command("generate", "beam", out, search, more)
 
     def _command(self, script, name, out, settings, *options):

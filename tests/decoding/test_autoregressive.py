@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
@@ -10,11 +11,13 @@ from bench import Bench, killed_at_the_sixth_result, run, run_without_torch
 
 from entropy_valley import files
 from entropy_valley.backbone.attention import using_attention
+from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding.autoregressive import Search
 from entropy_valley.decoding.beam_search import BeamSearch, Task
 from entropy_valley.decoding.reference import EAGER
 
 SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
+PATIENT = [Search(4, 1.0, 12, early_stopping=False), Search(3, 2.0, 12, early_stopping=False)]
 
 
 @torch.inference_mode()
@@ -29,7 +32,14 @@ def plain_beam_search(backbone, prompt, search):
         return score / len(tokens) ** search.length_penalty, score, tokens
 
     running, finished = [(0.0, [])], []
-    while running and len(finished) < search.beams:
+
+    def over():
+        """Whether the search is: without early stopping, if no running one scores more than the worst finished one."""
+        if search.early_stopping or not running or len(finished) < search.beams:
+            return not running or len(finished) == search.beams
+        return scored(*running[0])[0] <= finished[-1][0]
+
+    while not over():
         candidates = []
         for score, tokens in running:
             ids = torch.tensor([[*prompt, *tokens]])
@@ -61,7 +71,7 @@ def found(backbone, search, prompts, budget=None):
     return [results[place] for place in range(len(prompts))], searcher.ledger
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize("search", [*SEARCHES, *PATIENT], ids=str)
 def test_it_is_plain_beam_search(llama3, prompts, search):
     results, _ = found(llama3, search, prompts)
     for prompt, result in zip(prompts, results, strict=True):
@@ -69,6 +79,17 @@ def test_it_is_plain_beam_search(llama3, prompts, search):
         assert (result.tokens, result.finished) == (tokens, finished)
         assert result.logprob == pytest.approx(logprob, abs=2e-4)
     assert {result.finished for result in results} == {True, False}
+
+
+def test_a_patient_search_finds_better_hypotheses(llama3, prompts):
+    def scores(search):
+        results, _ = found(llama3, search, prompts)
+        return [one.logprob * (len(one.tokens) + one.finished) ** (1 - search.length_penalty) for one in results]
+
+    for patient in PATIENT:
+        soon = scores(dataclasses.replace(patient, early_stopping=True))
+        pairs = list(zip(scores(patient), soon, strict=True))
+        assert all(later >= first - 1e-4 for later, first in pairs) and any(later > first for later, first in pairs)
 
 
 def test_neither_company_nor_padding_changes_a_result(llama3, prompts):
@@ -166,7 +187,30 @@ def test_a_job_with_nothing_missing_does_not_import_torch(bench):
     run_without_torch(bench.generate_command())
 
 
-@pytest.mark.parametrize("change", [{"beams": 2}, {"length_penalty": 0.5}, {"max_new_tokens": 23}], ids=str)
+def test_a_translation_may_end_with_its_first_line(bench, llama3):
+    """As the authors cut it: what is before the first break, even where that is nothing. The store's tokens do."""
+    texts = ["one two\nEnglish: three", "\nfour", " five ", ""]
+    prompt = Prompt("{src}", llama3.tokenizer)
+    for text in texts:
+        tokens = prompt.tokens(text)
+        assert prompt.text(tokens, first_line=True) == prompt.tokenizer.decode(tokens).split("\n")[0].strip()
+    assert prompt.text(prompt.tokens(texts[0])) == texts[0]
+
+    def text(tokens):
+        return llama3.tokenizer.decode(tokens, skip_special_tokens=True).split("\n")[0].strip()
+
+    bench.generate()
+    whole = files.read_jsonl(bench.out)
+    bench.generate(out="lines", first_line=True)
+    assert bench.ledgers()[-1]["computed"] == 0
+    for row, line in zip(whole, files.read_jsonl(bench.out), strict=True):
+        assert line == row | {"hypothesis": text(row["tokens"])}
+    assert files.read_json(bench.info)["signature"]["decoder"].endswith("|line1")
+
+
+@pytest.mark.parametrize(
+    "change", [{"beams": 2}, {"length_penalty": 0.5}, {"max_new_tokens": 23}, {"early_stopping": False}], ids=str
+)
 def test_another_search_is_another_key(bench, change):
     bench.generate()
     bench.generate(**change)

@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--info", type=Path, required=True, help="where signature and totals go, as JSON")
     options = parser.parse_args()
     with Job(options) as job, made("generate", job, options):
-        search = Search(job.spec["beams"], job.spec["length_penalty"], job.spec["max_new_tokens"])
+        search = Search.of(job.spec)
         rows = translate(job, search)
         made_by = {**signature(job, search), "data_digest": files.file_digest(options.testset)}
         files.write_jsonl(options.out, rows)

@@ -34,6 +34,7 @@ class Prompt:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    def text(self, tokens: list[int]) -> str:
-        """The stripped text of tokens, without special tokens."""
-        return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
+    def text(self, tokens: list[int], first_line: bool = False) -> str:
+        """The stripped text of tokens, without special tokens; with ``first_line``, what is before its first break."""
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return (text.partition("\n")[0] if first_line else text).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,26 @@ class Search:
     """How translations are searched for.
 
     A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
-    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens.
+    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens. Without ``early_stopping`` it goes on while
+    the best unfinished hypothesis scores more than the worst finished one. With ``first_line`` a translation ends at
+    its first line break.
     """
 
     beams: int
     length_penalty: float
     max_new_tokens: int
+    early_stopping: bool = True
+    first_line: bool = False
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Search:
+        """The search in the params of a job; what is usual is not in them."""
+        return cls(**{field.name: spec[field.name] for field in dataclasses.fields(cls) if field.name in spec})
+
+    @property
+    def key(self) -> list[Any]:
+        """What the found tokens depend on, apart from the limit of each sentence."""
+        return [self.beams, self.length_penalty, *([] if self.early_stopping else ["heuristic"])]
 
 
 def translate(job: Job, search: Search) -> list[dict[str, Any]]:
@@ -37,7 +52,7 @@ def translate(job: Job, search: Search) -> list[dict[str, Any]]:
     passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
     """
     found = _search(job, search)
-    return [_row(job, row["id"], hypothesis) for row, hypothesis in zip(job.rows, found, strict=True)]
+    return [_row(job, search, row["id"], hypothesis) for row, hypothesis in zip(job.rows, found, strict=True)]
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -54,6 +69,8 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
         f"lp{search.length_penalty:g}",
         job.precision,
         f"max{search.max_new_tokens}",
+        *([] if search.early_stopping else ["heuristic"]),
+        *(["line1"] if search.first_line else []),
     )
 
 
@@ -61,7 +78,7 @@ def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
     stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]
     keys = [
-        files.digest([*stage, list(prompt), search.beams, search.length_penalty, limit])
+        files.digest([*stage, list(prompt), *search.key, limit])
         for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
     ]
 
@@ -75,11 +92,11 @@ def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     return job.recall("generate", lambda numerics: keys, compute)  # the engine's modes are not the search's
 
 
-def _row(job: Job, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def _row(job: Job, search: Search, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:
     length = len(found["tokens"]) + found["finished"]
     return {
         "id": sentence,
-        "hypothesis": job.identity.prompt.text(found["tokens"]),
+        "hypothesis": job.identity.prompt.text(found["tokens"], search.first_line),
         "length": length,
         "tokens": found["tokens"],
         "logprob": found["logprob"],

@@ -113,13 +113,13 @@ class BeamSearch:
         return [row[: row.index(eos) + 1] if eos in row else row for row in output.sequences[:, width:].tolist()]
 
     def _config(self, limit: int) -> GenerationConfig:
-        """Nothing drawn, and a sentence is done with its first ``beams`` finished hypotheses."""
+        """Nothing drawn; what a sentence is done with is said in :class:`.autoregressive.Search`."""
         settings, eos = self._settings, self._backbone.eos_id
         return GenerationConfig(
             do_sample=False,
             num_beams=settings.beams,
             length_penalty=settings.length_penalty,
-            early_stopping=settings.beams > 1,
+            early_stopping=settings.early_stopping and settings.beams > 1,
             max_new_tokens=limit,
             eos_token_id=eos,
             pad_token_id=eos,

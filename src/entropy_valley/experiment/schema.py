@@ -29,7 +29,7 @@ from entropy_valley.settings import (
     Share,
     Template,
 )
-from entropy_valley.training.settings import EosPadding, Training
+from entropy_valley.training.settings import AdapterTraining, EosPadding, Training
 
 
 class Matrix(Section):
@@ -79,6 +79,7 @@ class BackboneSection(Section):
     eos_padding: EosPadding | None = Field(
         None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
     )
+    training: AdapterTraining = AdapterTraining()
     chat: bool = Field(False, description="put prompts into the chat template of the family")
     shifted: bool | None = Field(
         None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
@@ -118,6 +119,10 @@ class Autoregressive(Section):
         description="log-probability / tokens ** penalty ranks finished beams"
     )
     max_new_tokens: PositiveInt = Field(description="a beam that has no EOS by then is cut and counted")
+    early_stopping: bool = Field(
+        True, description="stop with the first `beams` finished hypotheses; false: when no other can be better"
+    )
+    first_line: bool = Field(False, description="a translation ends at its first line break, not only at the EOS")
 
 
 class Instruct(Section):

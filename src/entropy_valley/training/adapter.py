@@ -39,7 +39,7 @@ def tensors(adapted: Any) -> dict[str, torch.Tensor]:
     """The adapter's tensors under PEFT's names, float32, on the CPU."""
     from peft import get_peft_model_state_dict
 
-    state = get_peft_model_state_dict(adapted)
+    state = get_peft_model_state_dict(adapted, save_embedding_layers=False)  # not the LM head's own weight
     return {name: state[name].detach().float().cpu().contiguous() for name in sorted(state)}
 
 
@@ -76,12 +76,14 @@ def save(
     folder: Path,
     more: Mapping[str, Any],
     history: Sequence[Sequence[float]],
+    targets: str = "blocks",
 ) -> None:
     """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``; check them.
 
     ``backbone`` is the adapted one and ``checkpoint`` its folder. ``more`` is added to ``adapter.json``; ``history``
-    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Afterwards the weights
-    of ``backbone`` are the merged ones. Raises AdapterError, and writes no folder, if the adapter fails a check.
+    holds the values of ``losses.csv`` by step, and ``targets`` is that of :class:`.settings.Lora`. Nothing that differs
+    from run to run is written. Afterwards the weights of ``backbone`` are the merged ones. Raises AdapterError, and
+    writes no folder, if the adapter fails a check.
     """
     change = trained(adapted, backbone, checkpoint)
     with files.atomic_folder(folder) as new:
@@ -89,7 +91,7 @@ def save(
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
-        check_modules(change, lora.targets(backbone.model, backbone.family))
+        check_modules(change, lora.targets(backbone.model, backbone.family, targets))
         check_values(change)
         check_effect(adapted, backbone, new)
 

@@ -13,6 +13,7 @@ from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.errors import InputError
 from entropy_valley.training.masking import stream
 
+LEAST_CUT = 5  # tokens before the EOS of a target that was cut, as in the authors' code
 _CHUNK = 4096  # pairs tokenised in one call, which needs far more memory than the ids
 
 
@@ -21,7 +22,7 @@ class Pairs:
     """Sequences ``prompt(x) ‖ y`` laid end to end; y ends with one EOS.
 
     ``tokens`` is (total,), int32; ``starts``, ``prompts`` (tokens of the prompt) and ``lengths`` (of the sequence) are
-    (pairs,). ``dropped`` counts the pairs that were too long.
+    (pairs,). ``dropped`` counts the pairs that were too long, ``cut`` those that were and are here with less of y.
     """
 
     tokens: torch.Tensor
@@ -29,18 +30,22 @@ class Pairs:
     prompts: torch.Tensor
     lengths: torch.Tensor
     dropped: int
+    cut: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
 
 
-def tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int) -> Pairs:
+def tokenise(
+    rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, *, cut: bool = False
+) -> Pairs:
     """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, not truncated.
 
+    With ``cut`` their targets are truncated to fit, if at least ``LEAST_CUT`` tokens of them are left.
     Raises InputError if no pair fits.
     """
     chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-    pairs = join([_tokenise(chunk, prompt, eos_id, max_tokens) for chunk in chunks])
+    pairs = join([_tokenise(chunk, prompt, eos_id, max_tokens, cut) for chunk in chunks])
     if not len(pairs):
         raise InputError(
             "max_tokens", f"no pair has at most {max_tokens} tokens", "Raise max_tokens or give shorter pairs."
@@ -48,16 +53,24 @@ def tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max
     return pairs
 
 
-def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int) -> Pairs:
+def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, cut: bool) -> Pairs:
     front = [] if prompt.bos is None else [prompt.bos]
     sources = _encode(prompt, [prompt.template.replace(PLACE, row["source"]) for row in rows])
     targets = _encode(prompt, [row["target"] for row in rows])
     pairs = [(front + source, [*target, eos_id]) for source, target in zip(sources, targets, strict=True)]
+    fitting = sum(len(source) + len(target) <= max_tokens for source, target in pairs)
+    if cut:
+        pairs = [(source, _shortened(target, max_tokens - len(source))) for source, target in pairs]
     kept = [(source, target) for source, target in pairs if len(source) + len(target) <= max_tokens]
     prompts = torch.tensor([len(source) for source, _ in kept], dtype=torch.long)
     lengths = prompts + torch.tensor([len(target) for _, target in kept], dtype=torch.long)
     tokens = torch.tensor([token for pair in kept for part in pair for token in part], dtype=torch.int32)
-    return Pairs(tokens, lengths.cumsum(0) - lengths, prompts, lengths, len(rows) - len(kept))
+    return Pairs(tokens, lengths.cumsum(0) - lengths, prompts, lengths, len(rows) - len(kept), len(kept) - fitting)
+
+
+def _shortened(target: list[int], room: int) -> list[int]:
+    """The target with its EOS, at most ``room`` tokens of it; unchanged where too little would be left."""
+    return target if len(target) <= room or room <= LEAST_CUT else [*target[: room - 1], target[-1]]
 
 
 def _encode(prompt: Prompt, texts: list[str]) -> list[list[int]]:
@@ -74,6 +87,7 @@ def join(parts: Sequence[Pairs]) -> Pairs:
         torch.cat([part.prompts for part in parts]),
         lengths,
         sum(part.dropped for part in parts),
+        sum(part.cut for part in parts),
     )
 
 
@@ -116,6 +130,17 @@ def eos_padding(lengths: torch.Tensor, padding: int | str, sizes: list[int]) -> 
     return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
 
 
+def draw_groups(count: int, size: int, *key: Any) -> torch.Tensor:
+    """The number of the group of each of ``count`` sequences, (count,): groups of ``size`` (the last: the rest)."""
+    return torch.randperm(count, generator=stream(*key)) // size
+
+
+def read_padding(lengths: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+    """The number of tokens by which each sequence is shorter than the longest of its group, (batch,)."""
+    longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
+    return longest[groups] - lengths
+
+
 def longest_pair(limit: int, padding: int | str) -> int:
     """The most tokens of a pair that stays within ``limit`` with its :func:`eos_padding`."""
     return limit if padding == "batch" else limit - int(padding)
@@ -133,18 +158,22 @@ class Layout:
     targets: torch.Tensor
 
 
-def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor) -> Layout:
-    """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end."""
+def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> Layout:
+    """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end.
+
+    These are targets too, unless ``predicted`` is false: then they are only there to be read.
+    """
     lengths = pairs.lengths[indices] + extra
     owner = torch.repeat_interleave(torch.arange(len(indices)), lengths)
     positions = torch.arange(len(owner)) - (lengths.cumsum(0) - lengths)[owner]
     within = torch.minimum(positions, (pairs.lengths[indices] - 1)[owner])
     prompts = pairs.prompts[indices]
+    ends = lengths if predicted else pairs.lengths[indices]
     return Layout(
         pairs.tokens[pairs.starts[indices][owner] + within].long(),
         positions,
         owner,
-        positions >= prompts[owner],
+        (positions >= prompts[owner]) & (positions < ends[owner]),
         lengths,
-        lengths - prompts,
+        ends - prompts,
     )

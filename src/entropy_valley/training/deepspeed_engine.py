@@ -27,8 +27,8 @@ class Objective(torch.nn.Module):
         self.adapted, self._shifted = adapted, shifted
 
     def forward(self, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The weighted loss and the sum of the unweighted CE, scalars; zero for an empty micro-batch."""
-        if not len(batch):
+        """The weighted loss and the sum of the unweighted CE, scalars; zero for a micro-batch that predicts nothing."""
+        if not len(batch.rows):
             zero = sum(parameter.sum() for parameter in lora.trainable(self)) * 0.0
             return zero, zero.detach()
         losses = cross_entropies(self.adapted.get_base_model(), batch, self._shifted)

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from entropy_valley.training.settings import Lora
 
 
-def targets(model: Any, family: Family) -> list[str]:
+def targets(model: Any, family: Family, kind: str = "blocks") -> list[str]:
     """Full paths of the modules to adapt: the family's LoRA targets in every block, none outside the blocks.
 
-    Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``.
+    Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``. With the kind
+    "by_name" they are what counts, as in the authors' code: all modules with one of the family's bare names.
     """
+    if kind == "by_name":
+        bare = {name: family.released_name(name).rpartition(".")[2] for name, _ in model.named_modules()}
+        return sorted(name for name in bare if bare[name] in family.lora_names)
     path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(family.lora_targets)})")
     found = [name for name, _ in model.named_modules() if path.fullmatch(name)]
     wanted = model.config.num_hidden_layers * len(family.lora_targets)
@@ -31,7 +35,7 @@ def attach(model: Any, family: Family, settings: Lora, seed: int) -> Any:
     """A PEFT model around ``model`` with seeded float32 adapters on exactly :func:`targets`."""
     from peft import LoraConfig, get_peft_model
 
-    wanted = targets(model, family)
+    wanted = targets(model, family, settings.targets)
     torch.manual_seed(seed_of(seed, "lora"))
     config = LoraConfig(
         r=settings.rank,

@@ -36,20 +36,31 @@ class MicroBatch:
 
 
 def slot_weights(
-    masked: torch.Tensor, owner: torch.Tensor, times: torch.Tensor, targets: torch.Tensor, weight: str, normaliser: str
+    masked: torch.Tensor,
+    owner: torch.Tensor,
+    times: torch.Tensor,
+    targets: torch.Tensor,
+    weight: str,
+    normaliser: str,
+    groups: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
 
     ``weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``normaliser``: "token" divides by sum |y|
     (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the number of
-    masked slots.
+    masked slots, "micro_batch" by that of the sequence's group (``groups``: its number, (batch,)) and by the number of
+    groups.
     """
     factor = torch.reciprocal(times) if weight == "1/t" else torch.ones_like(times)
-    divisor = {
-        "token": targets.sum().expand(len(targets)),
-        "sequence": targets * len(targets),
-        "masked": masked.sum().expand(len(targets)),
-    }[normaliser]
+    if normaliser == "micro_batch":
+        counts = torch.bincount(groups[owner[masked]], minlength=int(groups.max()) + 1)
+        divisor = (counts.clamp(min=1) * len(counts))[groups]  # the mean of a group without masks is 0
+    else:
+        divisor = {
+            "token": targets.sum().expand(len(targets)),
+            "sequence": targets * len(targets),
+            "masked": masked.sum().clamp(min=1).expand(len(targets)),
+        }[normaliser]
     return (factor / divisor)[owner] * masked
 
 

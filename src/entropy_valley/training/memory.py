@@ -54,7 +54,8 @@ class Demand:
 
 def demand(model: Any, family: Family, settings: Lora, processes: int) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
-    pairs = [(layer.in_features, layer.out_features) for layer in map(model.get_submodule, lora.targets(model, family))]
+    adapted = map(model.get_submodule, lora.targets(model, family, settings.targets))
+    pairs = [(layer.in_features, layer.out_features) for layer in adapted]
     adapters = settings.rank * sum(map(sum, pairs))
     weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients.

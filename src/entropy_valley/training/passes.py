@@ -17,14 +17,15 @@ class Passes:
     ranks: int = 1
 
     def sizes(self, lengths: torch.Tensor, padding: int | str = 0) -> list[int]:
-        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first.
+        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
+        if padded to the longest of a pass.
 
         Each rank runs the same, smallest possible number of micro-batches. Their largest is then made as small as
         possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
         """
         uniform = padding == "batch"
         costs = (lengths if uniform else lengths + padding).tolist()
-        limit = min(self.tokens, len(costs) * costs[-1])
+        limit = min(self.tokens, len(costs) * max(costs))
         count = -(-len(_filled(costs, limit, uniform)) // self.ranks) * self.ranks
         even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens, uniform)) <= count)
         sizes = _filled(costs, even, uniform)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from entropy_valley.errors import InputError
 from entropy_valley.settings import Section, Share
 
 AUTO = "auto"
@@ -19,24 +20,54 @@ class Lora(Section):
     rank: PositiveInt = Field(description="of each update")
     alpha: PositiveInt = Field(description="updates are scaled by alpha / rank")
     dropout: Share = Field(description="on the input of the adapters")
+    targets: Literal["blocks", "by_name"] = Field(
+        "blocks",
+        description="blocks: the seven matrices of each block; by_name: what the authors' bare names match in the "
+        "released model, for LLaDA without the attention's output and with the LM head",
+    )
 
 
 class Loss(Section):
     """Variants of the masked-diffusion loss."""
 
     weight: Literal["1/t", "none"] = Field("1/t", description="factor of a masked slot's cross-entropy")
-    normaliser: Literal["token", "sequence", "masked"] = Field(
+    normaliser: Literal["token", "sequence", "masked", "micro_batch"] = Field(
         "token",
         description="the loss is divided by; token: the target tokens of the global batch; sequence: those of each "
-        "sequence, then the mean over sequences; masked: the masked slots of the global batch",
+        "sequence, then the mean over sequences; masked: the masked slots of the global batch; micro_batch: those of "
+        "each `micro_batch`, then the mean over these",
+    )
+    micro_batch: PositiveInt = Field(
+        4, description="sequences, drawn from the batch, that share a mean or a padding; passes are cut otherwise"
     )
     time: Literal["sequence", "minibatch"] = Field(
         "sequence", description="one masking rate t for each sequence, or for each micro-batch"
     )
     eps: float = Field(1e-3, gt=0, lt=1, description="the smallest masking rate: t ~ U(eps, 1)")
+    antithetic: bool = Field(True, description="spread the rates t evenly over the batch; false: independent draws")
+    at_least_one: bool = Field(True, description="mask a slot of a sequence whose draw masks none")
     eos_padding: EosPadding = Field(
         0, description="extra EOS targets after the first; batch: up to the longest sequence of the micro-batch"
     )
+    padding_read: bool = Field(
+        False,
+        description="EOS up to the longest sequence of a `micro_batch`, read by the other tokens and not predicted",
+    )
+
+    @model_validator(mode="after")
+    def _one_padding(self) -> Loss:
+        if self.padding_read and self.eos_padding != 0:
+            raise ValueError("`padding_read` is without `eos_padding`")
+        return self
+
+
+class AdapterTraining(Section):
+    """What the adapters of one backbone are trained with instead of `training`; null: as there."""
+
+    bos: bool | None = Field(None, description="whether its training prompts start with the BOS token")
+    betas: tuple[Share, Share] | None = Field(None, description="of AdamW")
+    keep_every: PositiveInt | None = Field(None, description="`training.keep_every`")
+    padding_read: bool | None = Field(None, description="`training.loss.padding_read`")
 
 
 class Training(Section):
@@ -61,10 +92,23 @@ class Training(Section):
     betas: tuple[Share, Share] = Field(description="of AdamW")
     clip: PositiveFloat = Field(description="largest norm of the gradient")
     max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
+    too_long: Literal["drop", "cut"] = Field(
+        "drop", description="cut: shorten the target of a longer pair, if at least five tokens of it are left"
+    )
+    keep_every: PositiveInt = Field(
+        1, description="keep the adapter of the last step that is a multiple of this; rates fall as if all steps ran"
+    )
     precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
     checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
     lora: Lora
     loss: Loss = Loss()
+
+    def kept(self, steps: int) -> int:
+        """The last of ``steps`` steps that is a multiple of ``keep_every``; the training ends there."""
+        if self.keep_every > steps:
+            problem = f"the training has {steps} steps, so none is a multiple of {self.keep_every}"
+            raise InputError("training.keep_every", problem, "Lower it, or train for more steps.")
+        return steps // self.keep_every * self.keep_every
 
     @property
     def passes_matter(self) -> bool:

@@ -107,18 +107,21 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
     plan = _plan(job, backbone, pairs, room, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.max_steps or settings.epochs * len(batches.order)
+    kept = settings.kept(steps)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
     with processes.fast_kernels(job.device), plan.explained():
-        done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, steps)
+        done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
     run = _run(job.device, done["seconds"], plan)
     if rank == 0:
-        facts = {**job.facts, "steps": steps, "pairs": len(pairs), "dropped": pairs.dropped}
+        facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
+        if settings.too_long == "cut":
+            facts["cut"] = pairs.cut
         if settings.micro_tokens == AUTO:
             facts["micro_tokens"] = plan.micro_tokens
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"])
+        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
 
@@ -150,7 +153,7 @@ def _batches(job: Job, backbone: Backbone, pairs: data.Pairs, passes: Passes) ->
     settings, seed = job.settings, job.spec["seed"]
     order = data.Batches(pairs.lengths, settings.global_batch, seed)
     if backbone.family.causal:
-        return Continuations(pairs, order, settings.loss.normaliser, seed, passes)
+        return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
     return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes)
 
 
@@ -160,7 +163,7 @@ def _pairs(job: Job, backbone: Backbone) -> data.Pairs:
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
     limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return data.tokenise(rows, prompt, backbone.eos_id, limit)
+    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ class _Trainer:
         loss, entropies = sums.tolist()
         return {
             "loss": loss,
-            "cross_entropy": entropies / sum(len(part.rows) for part in parts),
+            "cross_entropy": entropies / max(1, sum(len(part.rows) for part in parts)),
             "learning_rate": rate,
             "gradient_norm": float(self.model.get_global_grad_norm()),
             "tokens": sum(part.packed.input_ids.numel() for part in parts),

@@ -57,6 +57,9 @@ class Family:
     The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
     ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
     with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, and the last one ends a turn.
+
+    ``lora_targets`` are the adapted matrices of a block, under their stock names. ``lora_names`` are the bare names of
+    released modules by which the paper's authors adapt: every module of that name, in a block or not.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Family:
     names: tuple[tuple[str, str], ...] = ()
     tokenizer_class: str | None = None
     lora_targets: tuple[str, ...] = LORA_TARGETS
+    lora_names: tuple[str, ...] = LORA_TARGETS
     causal: bool = False
     float32_rotary: bool = False
     chat: str | None = None

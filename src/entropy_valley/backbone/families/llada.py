@@ -77,6 +77,7 @@ LLADA = Family(
     fixed=FIXED,
     defaults=DEFAULTS,
     names=NAMES,
+    lora_names=("q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"),
     float32_rotary=True,
     releases=(
         Release(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
+from entropy_valley.experiment.params.training import as_trained, training_settings
 from entropy_valley.experiment.paths import released_adapter
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
-from entropy_valley.training.settings import AUTO
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -56,40 +53,17 @@ def hub(experiment: Experiment, backbone: str) -> str:
 
 
 def training(experiment: Experiment, run: Run) -> str:
-    elsewhere = {"processes", "precision"}
-    changes_no_number = {"checkpoint_every", "activation_checkpointing"}
-    settings = experiment.training.model_dump(mode="json", exclude=elsewhere | changes_no_number)
     section = experiment.backbones[run.backbone]
-    if section.eos_padding is not None:
-        settings["loss"]["eos_padding"] = section.eos_padding
-    if find_family(section.family).causal:
-        settings["loss"] = {"normaliser": settings["loss"]["normaliser"]}  # the others are of masks
     params = {
         **_model(experiment, run),
+        "bos": section.bos if section.training.bos is None else section.training.bos,
         "revision": revisions.TRAINING,
         "seed": run.seed,
         "precision": experiment.training.precision,
         "processes": experiment.training.processes,
-        "training": settings,
+        "training": training_settings(experiment, run.backbone),
     }
-    return _slice(**_as_trained(params, f"{run.folder(experiment.results)}/adapter"))
-
-
-def _as_trained(params: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The params, with the number of processes of the finished adapter in ``folder`` if they agree in all else.
-
-    Where the config leaves the size of passes to the GPU, it may have had any. More or fewer processes, and other
-    passes, draw other dropout masks. The adapter is then another one, but no better.
-    """
-    try:
-        known = json.loads(Path(folder, FACTS).read_bytes())["spec"]
-        passes = {"micro_tokens": known["training"]["micro_tokens"]}
-    except (OSError, ValueError, LookupError):
-        return params
-    as_known = params | {"processes": known.get("processes")}
-    if params["training"]["micro_tokens"] == AUTO:
-        as_known["training"] = params["training"] | passes
-    return as_known if as_known == known else params
+    return _slice(**as_trained(params, f"{run.folder(experiment.results)}/adapter"))
 
 
 def adapter(experiment: Experiment, run: Run) -> str:
@@ -185,7 +159,10 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
 
 
 def generation(experiment: Experiment, run: Run) -> str:
-    settings = experiment.autoregressive.model_dump(exclude={"backbones"})
+    settings = experiment.autoregressive.model_dump(exclude={"backbones", "early_stopping", "first_line"})
+    settings |= experiment.autoregressive.model_dump(
+        include={"early_stopping", "first_line"}, exclude_defaults=True
+    )  # usual ones are left out so that old results stay valid
     return _slice(**_model_passes(experiment, run, revisions.GENERATION), **settings)
 
 

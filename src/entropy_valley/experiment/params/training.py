@@ -1,0 +1,60 @@
+"""The settings of a training that its adapter depends on, and those of an adapter that is finished."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from entropy_valley.backbone.adapters import FACTS
+from entropy_valley.backbone.families import find_family
+from entropy_valley.experiment.schema import Experiment
+from entropy_valley.training.settings import AUTO, Lora, Loss, Training
+
+_ELSEWHERE = {"processes", "precision"}
+_NO_NUMBER = {"checkpoint_every", "activation_checkpointing"}
+_LATER = {"antithetic", "at_least_one", "keep_every", "micro_batch", "padding_read", "targets", "too_long"}
+
+
+def training_settings(experiment: Experiment, backbone: str) -> dict[str, Any]:
+    """What the params of a backbone's trainings hold of `training`, with what the backbone changes."""
+    section, settings = experiment.backbones[backbone], experiment.training.model_dump(mode="json")
+    changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
+    if "padding_read" in changes:
+        settings["loss"]["padding_read"] = changes.pop("padding_read")
+    if section.eos_padding is not None:
+        settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
+    if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:
+        del settings["loss"]["micro_batch"]
+    if find_family(section.family).causal:  # the others are of masks, and what comes later is not read
+        settings["loss"] = {
+            key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
+        }
+    kept = {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _NO_NUMBER}
+    return _unusual(kept, Training) | {
+        "loss": _unusual(settings["loss"], Loss),
+        "lora": _unusual(settings["lora"], Lora),
+    }
+
+
+def _unusual(settings: dict[str, Any], section: type) -> dict[str, Any]:
+    """Without later settings at their defaults: the params of older adapters do not have them."""
+    fields = section.model_fields
+    return {key: value for key, value in settings.items() if key not in _LATER or value != fields[key].default}
+
+
+def as_trained(params: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The params, with the number of processes of the finished adapter in ``folder`` if they agree in all else.
+
+    Where the config leaves the size of passes to the GPU, it may have had any. More or fewer processes, and other
+    passes, draw other dropout masks. The adapter is then another one, but no better.
+    """
+    try:
+        known = json.loads(Path(folder, FACTS).read_bytes())["spec"]
+        passes = {"micro_tokens": known["training"]["micro_tokens"]}
+    except (OSError, ValueError, LookupError):
+        return params
+    as_known = params | {"processes": known.get("processes")}
+    if params["training"]["micro_tokens"] == AUTO:
+        as_known["training"] = params["training"] | passes
+    return as_known if as_known == known else params
