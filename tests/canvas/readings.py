@@ -33,6 +33,8 @@ SETTINGS = {
     "ev_rerank": {"ratios": [0.5, 1.0]},
     "length_head": {"beam": 2},
     "daedal": {"ratios": 1.0, "cap": 16},
+    "eos_probe": {"ratios": [0.5, 1.0]},
+    "partial_unmask": {},
 }
 
 

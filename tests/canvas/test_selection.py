@@ -40,6 +40,7 @@ class Spied:
 
     def __init__(self, selector):
         self.selector, self.given, self.sees_reference = selector, [], selector.sees_reference
+        self.draft_steps = selector.draft_steps
 
     def propose(self, sentence, probes):
         self.given.append((sentence, dict(probes)))

@@ -99,7 +99,7 @@ def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("method", "settings", "said"),
     [
-        ("evv", {}, "Name one of adaptive_ev, cal, daedal, ev, "),
+        ("evv", {}, "Name one of adaptive_ev, cal, daedal, eos_probe, ev, "),
         ("ev", {"ratio": [1]}, "ratios"),
         ("oracle", {"ratios": 1}, "ratios"),
         ("x", {"selector": "no_such_module:Class"}, "no_such_module"),

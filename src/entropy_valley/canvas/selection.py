@@ -30,17 +30,22 @@ def choosing(
     while lengths := sorted(set(method.propose(sentence, probes)) - probes.keys()):
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
-    return canvas_row(method.choose(sentence, probes), sentence, probes)
+    return canvas_row(method.choose(sentence, probes), sentence, probes, draft_steps(method) + 1)
 
 
-def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading]) -> dict[str, Any]:
+def draft_steps(method: LengthMethod) -> int:
+    """Steps of a canvas before a method reads it: 0 for all-mask canvases."""
+    return getattr(method, "draft_steps", 0)
+
+
+def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
     """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
-    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: passes, and canvas slots in them; the
-    pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where there are
-    several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others those for which
-    there is room.
+    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
+    them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where there
+    are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others those for
+    which there is room.
     """
     room = math.inf if sentence.room is None else sentence.room
     contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
@@ -49,8 +54,8 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading]
         "length": choice.length,
         "candidates": compared or [choice.length],
         "scores": [choice.scores[length] for length in compared],
-        "calls": len(probes) + (sentence.predicted is not None),
-        "slots": sum(probes),
+        "calls": passes * len(probes) + (sentence.predicted is not None),
+        "slots": passes * sum(probes),
         **({"contenders": contenders} if len(contenders) > 1 else {}),
     }
 

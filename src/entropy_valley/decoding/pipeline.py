@@ -9,8 +9,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.canvas.selection import choosing
+from entropy_valley.canvas.selection import choosing, draft_steps
 from entropy_valley.engine.distractor import Gain, gains
+from entropy_valley.engine.draft import Draft
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Runner
 
@@ -65,21 +66,24 @@ class Pipeline:
     def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
         probes: dict[int, Reading] = {}
         row = yield from self.choosing(method, place, sentence, probes)
-        return row, (yield from self.denoising(place, row, denoising, probes))
+        known = {} if draft_steps(method) else probes
+        return row, (yield from self.denoising(place, row, denoising, known))
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
         """The work of one sentence up to its canvas row; ``probes`` takes the readings."""
 
-        def probe(length: int) -> Probe:
+        steps, prompt = draft_steps(method), self.inputs.prompts[place]
+
+        def probe(length: int) -> Probe | Draft:
             self.inputs.check(place, length)
-            return Probe(self.inputs.prompts[place], length)
+            return Draft(prompt, length, steps) if steps else Probe(prompt, length)
 
         row = yield from choosing(method, sentence, probe, probes)
         self.inputs.check(place, row["length"])
         return row
 
     def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
-        """The work on one sentence's canvas row, ``probes`` being what is known of its canvases."""
+        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases."""
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
         for length in lengths:
             self.inputs.check(place, length)

@@ -47,6 +47,8 @@ METHODS = {
     "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
     "daedal": Method("DAEDAL", "DAEDAL"),
     "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
+    "eos_probe": Method("EOS probe", "EOS probe"),
+    "partial_unmask": Method("Partial unmask", "Partial unmask"),
 }
 RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are expected to rise
 

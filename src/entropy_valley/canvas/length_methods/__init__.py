@@ -10,6 +10,7 @@ from entropy_valley.canvas.length_methods.adaptive_ev import AdaptiveEntropyVall
 from entropy_valley.canvas.length_methods.base import Choice, LengthMethod, Sentence
 from entropy_valley.canvas.length_methods.cal import CalibratedConfidence
 from entropy_valley.canvas.length_methods.daedal import Daedal
+from entropy_valley.canvas.length_methods.eos_probe import EosProbe
 from entropy_valley.canvas.length_methods.ev import EntropyValley
 from entropy_valley.canvas.length_methods.ev_calibrated import CalibratedEntropyValley
 from entropy_valley.canvas.length_methods.ev_line import LineEntropyValley
@@ -20,6 +21,7 @@ from entropy_valley.canvas.length_methods.length_line import LengthLine
 from entropy_valley.canvas.length_methods.lr_style import LengthRegularisedStyle
 from entropy_valley.canvas.length_methods.neighbours import Neighbours
 from entropy_valley.canvas.length_methods.oracle import Oracle
+from entropy_valley.canvas.length_methods.partial_unmask import PartialUnmask
 from entropy_valley.canvas.length_methods.ratio import Ratio
 from entropy_valley.canvas.length_methods.smartcrop_style import SmartCropStyle
 from entropy_valley.canvas.statistics import LengthStatistics
@@ -40,6 +42,8 @@ LENGTH_METHODS: dict[str, type] = {
     "ev_rerank": RerankedEntropyValley,
     "length_head": LengthHead,
     "daedal": Daedal,
+    "eos_probe": EosProbe,
+    "partial_unmask": PartialUnmask,
 }
 
 __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]

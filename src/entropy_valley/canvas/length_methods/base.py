@@ -59,11 +59,12 @@ class LengthMethod(Section):
     earlier probes. ``probes`` maps each probed length to the reading of its all-mask canvas.
 
     A class without this base works too. It has ``sees_reference``, ``propose`` and ``choose``, and takes its settings
-    as keyword arguments. It may declare the other three attributes.
+    as keyword arguments. It may declare the other four attributes.
     """
 
     sees_reference: ClassVar[bool] = False  # each sentence has the length of its reference
     probes: ClassVar[bool] = True  # it reads all-mask canvases
+    draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[bool] = False  # it takes the keyword argument ``statistics``, see :class:`Fitted`
 

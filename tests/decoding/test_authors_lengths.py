@@ -1,0 +1,116 @@
+"""The authors' other length methods, against plain loops over whole forward passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+
+import pytest
+import torch
+from tiny_checkpoints import SOURCES
+
+from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.length_methods import Sentence, make_method
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.engine.context import Inputs
+from entropy_valley.engine.draft import Draft
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.probe import Probe
+from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.store import Store
+
+RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]
+SIZES = [1, 2, 3, 4, 6, 9, 14]
+
+
+@pytest.fixture(scope="module")
+def inputs(llada):
+    prompt = Prompt("Say: {src}\nIn German: ", llada.tokenizer)
+    prompts = [prompt.encode(source) for source in SOURCES[: len(SIZES)]]
+    return Inputs("test", range(len(prompts)), prompts, prompt.encode(""), llada.context)
+
+
+def chosen(llada, inputs, name, **settings):
+    method = make_method(name, settings)
+    return Pipeline.of(Engine(llada), inputs).choose(method, [Sentence(size) for size in SIZES])
+
+
+@torch.inference_mode()
+def plain_probe(backbone, prompt, size):
+    """The candidate, the shortest first, at whose end p(EOS) is largest."""
+    best, found = -1.0, None
+    for length in sorted({max(1, math.floor(round(size * ratio, 9))) + 1 for ratio in RATIOS}):
+        logits = reference.slot_logits(backbone, prompt, [backbone.mask_id] * length)
+        chance = logits[-1].softmax(-1)[backbone.eos_id].item()
+        if chance > best:
+            best, found = chance, length
+    return found
+
+
+@torch.inference_mode()
+def plain_draft(backbone, prompt, size, steps=4):
+    """Slots up to the first EOS of a long canvas after ``steps`` steps of one more; revealed ones as revealed."""
+    length, mask = max(1, 3 * size // 2) + 1, backbone.mask_id
+    tokens = [mask] * length
+    for step in range(steps):
+        logits = reference.slot_logits(backbone, prompt, tokens)
+        entropy = torch.special.entr(logits.softmax(-1)).sum(-1).tolist()
+        hidden = sorted(
+            (slot for slot in range(length) if tokens[slot] == mask), key=lambda slot: (entropy[slot], slot)
+        )
+        for slot in hidden[: length * (step + 1) // (steps + 1) - length * step // (steps + 1)]:
+            tokens[slot] = int(logits[slot].argmax())
+    last = reference.slot_logits(backbone, prompt, tokens).argmax(-1).tolist()
+    seen = [last[slot] if token == mask else token for slot, token in enumerate(tokens)]
+    return seen.index(backbone.eos_id) + 1 if backbone.eos_id in seen else length
+
+
+def test_eos_probe_is_the_plain_loop(llada, inputs):
+    rows = chosen(llada, inputs, "eos_probe", ratios=RATIOS)
+    expected = [plain_probe(llada, prompt, size) for prompt, size in zip(inputs.prompts, SIZES, strict=True)]
+    assert [row["length"] for row in rows] == expected
+    assert expected != [row["length"] for row in chosen(llada, inputs, "ev", ratios=RATIOS)]
+    assert all(row["calls"] == len(row["candidates"]) and row["slots"] == sum(row["candidates"]) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def ending(llada, inputs):
+    """The model with a token as its EOS that it often expects: canvases of random weights do not end else."""
+    (reading,) = Runner(lambda missing: Engine(llada), Ledger()).answers([Probe(inputs.prompts[-1], 22)])
+    return dataclasses.replace(llada, eos_id=Counter(reading.tokens[4:]).most_common(1)[0][0])
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_partial_unmask_is_the_plain_loop(ending, inputs, steps):
+    llada, rows = ending, chosen(ending, inputs, "partial_unmask", steps=steps)
+    expected = [plain_draft(llada, prompt, size, steps) for prompt, size in zip(inputs.prompts, SIZES, strict=True)]
+    assert [row["length"] for row in rows] == expected
+    longest = [max(1, 3 * size // 2) + 1 for size in SIZES]
+    assert expected != longest and min(expected) < max(expected)
+    assert [(row["calls"], row["slots"]) for row in rows] == [(steps + 1, (steps + 1) * size) for size in longest]
+
+
+def test_a_draft_is_no_probe(llada, inputs):
+    """A canvas of the draft's length is decoded from its own first pass, not from the draft's last one."""
+    method, med = make_method("partial_unmask", {}), Denoising.named("med", 4, "llada")
+    sentences = dict(enumerate(Sentence(size) for size in SIZES))
+    done = dict(Pipeline.of(Engine(llada), inputs).translate(method, sentences, med))
+    for place, prompt in enumerate(inputs.prompts):
+        (row, decoded) = done[place]
+        tokens, text = reference.decode(llada, prompt, row["length"], 4)
+        found = decoded[row["length"]]
+        assert found.tokens[: found.text] == text == tokens[: found.text]
+
+
+def test_the_store_keeps_drafts_apart_from_probes(llada, inputs, tmp_path):
+    ledger, prompt = Ledger(), inputs.prompts[0]
+    runner = Runner(lambda missing: Engine(llada, ledger), ledger, Memo(Store(tmp_path), "checkpoint", "numerics"))
+    asked = [Draft(prompt, 9, 4), Draft(prompt, 9, 3), Draft(prompt, 8, 4)]
+    first = runner.answers(asked)
+    assert runner.answers(asked) == first and ledger.computed == 3
+    assert len({request.key("checkpoint", "numerics") for request in asked}) == 3
+    assert [len(reading.tokens) for reading in first] == [9, 9, 8]
