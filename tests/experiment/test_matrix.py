@@ -256,6 +256,16 @@ def test_eos_padding_of_a_variant_is_in_its_adapters_spec_alone():
     assert "eos_padding" not in jobs.decoding(PAPER, run, "daedal_own", 32) + jobs.canvas(PAPER, run, "daedal_own")
 
 
+def test_daedals_own_defaults_have_a_place_in_a_study_of_the_paper_that_trains_one_adapter_more():
+    assert "eos_padding" not in PAPER.tables.studies
+    named = PAPER.model_copy(update={"tables": PAPER.tables.model_copy(update={"studies": ["eos_padding"]})})
+    cells = matrix.study_cells(named, "eos_padding")
+    assert {cell.run for cell in cells} == {matrix.Run("en-zh", "llada-8b-padded", 1)}
+    assert {("daedal_own", "daedal_own"), ("daedal_own", "med"), ("eos_probe", "med")} <= {
+        (cell.method, cell.order) for cell in cells
+    }
+
+
 def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
     run = matrix.Run("en-de", "llada-8b", 1)
     start = [json.loads(jobs.canvas(PAPER, run, name))["selector"] for name in ("daedal", "daedal_own")]
