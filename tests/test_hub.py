@@ -18,7 +18,7 @@ import pytest
 from fake_hub import serve
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import files, hub
+from entropy_valley import digest_cache, files, hub
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import new_model
@@ -87,7 +87,8 @@ class TestTheScript:
             done = fetch(server, tmp_path)
             assert done.returncode == 0, done.stderr
             assert server.served == sizes(released)  # each once, no pickle, and no other model in a folder
-        assert {path.name for path in (tmp_path / "mine").iterdir()} == {*released, checkpoint.MANIFEST}
+        kept = {path.name for path in (tmp_path / "mine").iterdir() if path.suffix != digest_cache.ENDING}
+        assert kept == {*released, checkpoint.MANIFEST}
         manifest = files.read_json(tmp_path / "mine.json")
         facts = {"family": "llada", "repository": "someone/model", "revision": NEW}
         assert files.read_json(tmp_path / "mine" / checkpoint.MANIFEST) == facts
