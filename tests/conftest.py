@@ -8,7 +8,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# An example may take long because the machine is busy: that is no failure.
+hypothesis.settings.register_profile("busy", deadline=None)
+hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)

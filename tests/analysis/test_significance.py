@@ -119,7 +119,7 @@ def test_scores_that_do_not_pair_up(first, second):
         paired_test(first, second)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(PAIRS)
 def test_swapping_the_systems_mirrors_the_test(pairs):
     first, second = np.array(pairs).T
@@ -129,7 +129,7 @@ def test_swapping_the_systems_mirrors_the_test(pairs):
     assert (one.p_two_sided, one.wilcoxon_p) == (other.p_two_sided, pytest.approx(other.wilcoxon_p))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(PAIRS)
 def test_interval_holds_the_mean_and_shares_are_shares(pairs):
     first, second = np.array(pairs).T

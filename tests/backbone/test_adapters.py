@@ -71,7 +71,7 @@ class TestLayouts:
         digests = {adapter.digest, other.digest, random_adapter(made[family.name][0], family, alpha=7.0).digest}
         assert len(digests) == 3
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.data())
     def test_what_is_written_is_read(self, data):
         family = FAMILIES[data.draw(st.sampled_from(sorted(FAMILIES)))]

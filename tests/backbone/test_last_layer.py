@@ -24,7 +24,7 @@ def some_rows(draw, sequences):
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sequences=SEQUENCES, data=st.data())
 def test_read_rows_are_those_of_the_whole_pass(name, sequences, data):
     rows, packed = some_rows(data.draw, sequences), pack(sequences)

@@ -58,7 +58,7 @@ def test_a_packed_sequence_is_what_the_stock_model_computes_padded_or_not(made, 
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(sequences=SEQUENCES, shuffler=st.randoms(use_true_random=False))
 def test_company_and_order_change_nothing(name, sequences, shuffler: random.Random):
     """To 1e-5 and not to the bit: kernels of other sizes round otherwise (by less than 1e-6 in 1,000 such draws)."""

@@ -197,11 +197,11 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
     prompts = [[rng.randrange(len(llada.tokenizer)) for _ in range(8)] for _ in range(12)]
     some = [Start(prompt, 12, 32) for prompt in prompts]
 
-    def scarce(model, packed, rows=None):
+    def scarce(model, packed, rows=None, fill=None):
         sizes.append(sum(packed.lengths))
         if sizes[-1] > 100:
             raise torch.OutOfMemoryError("no memory for more than 100 rows")
-        return hidden_states(model, packed, rows)
+        return hidden_states(model, packed, rows, fill)
 
     expected, _ = fill(llada, some, DECODERS[0])
     with monkeypatch.context() as patch:

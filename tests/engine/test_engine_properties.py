@@ -22,7 +22,7 @@ STEPS = st.sampled_from([1, 2, 3, 5, 16])
 # A canvas to be decoded in T steps, from a known reading or not; or (T = 0) only to be read.
 ASKED = st.tuples(PROMPTS, st.integers(1, 12), st.just(0) | STEPS, st.booleans())
 BUDGETS = st.integers(1, 200) | st.none()
-few = settings(max_examples=15, deadline=None, derandomize=True)
+few = settings(max_examples=15, derandomize=True)
 
 
 @pytest.fixture(scope="module", params=["dream", "llada"])
