@@ -19,6 +19,7 @@ def chosen(method, room=None, **settings):
 def test_neighbours_are_two_on_either_side_of_the_valley():
     row = chosen("neighbours")
     assert row["contenders"] == [6, 7, 8, 9, 10]
+    assert row.pop("rescoring") is True
     assert {key: value for key, value in row.items() if key != "contenders"} == chosen("ev")
     assert chosen("neighbours", radius=1)["contenders"] == [7, 8, 9]
 

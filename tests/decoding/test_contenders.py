@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.decoding import reference
+from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.decoding.pipeline import winner
 from entropy_valley.decoding.translator import Translator
@@ -24,7 +24,7 @@ RATIOS = SELECTORS["ev"]["ratios"]
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS})
+    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS, "rescoring": "reveal"})
     monkeypatch.setitem(SELECTORS, "ev_rerank", {"ratios": RATIOS, "k": 2})
     return Bench(tmp_path, checkpoints, testset)
 
@@ -89,6 +89,33 @@ def test_it_is_each_decoded_alone_and_the_best(bench, method):
     ledgers = bench.ledgers()[:2]
     assert sum(ledger["tokens"] for ledger in ledgers) == sum(row["run_tokens"] for row in rows)
     assert sum(ledger["rows"] for ledger in ledgers) == sum(row["head_rows"] for row in rows)
+
+
+def test_the_best_finished_text_is_kept_by_the_score_of_plain_loops(bench, monkeypatch, llada, no_model):
+    at_reveal = bench.canvas("neighbours")
+    bench.decode("neighbours")
+    before = files.read_jsonl(bench.out)
+    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS})
+    canvases = bench.canvas("neighbours")
+    assert canvases == [row | {"rescoring": True} for row in at_reveal]
+    bench.decode("neighbours")
+    rows, template = files.read_jsonl(bench.out), Prompt(bench.spec["prompt"], llada.tokenizer)
+    sources = [row["source"] for row in files.read_jsonl(bench.testset)]
+    for source, row, canvas, options in zip(sources, rows, canvases, alone(bench, canvases), strict=True):
+        scores = {
+            option["length"]: reference_authors.finished_score(
+                llada, template.encode(source), template.tokens(option["hypothesis"]), option["length"]
+            )
+            for option in options
+        }
+        assert row["logprob"] == pytest.approx(scores[row["length"]], abs=2e-6)
+        assert scores[row["length"]] == pytest.approx(max(scores.values()), abs=2e-6)
+        assert row["calls"] == canvas["calls"] + 9 * len(scores)
+        assert row["slots"] == canvas["slots"] + 9 * sum(scores)
+    assert [row["hypothesis"] for row in rows] != [row["hypothesis"] for row in before]
+    no_model()
+    bench.decode("neighbours", "--from-store")
+    assert files.read_jsonl(bench.out) == rows
 
 
 def test_what_another_method_has_decoded_is_shared(bench, no_model):

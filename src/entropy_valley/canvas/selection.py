@@ -45,7 +45,7 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading]
     length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
     them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where there
     are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others those for
-    which there is room.
+    which there is room; ``rescoring`` where the finished texts are then to be compared.
     """
     room = math.inf if sentence.room is None else sentence.room
     contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
@@ -57,6 +57,7 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading]
         "calls": passes * len(probes) + (sentence.predicted is not None),
         "slots": passes * sum(probes),
         **({"contenders": contenders} if len(contenders) > 1 else {}),
+        **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
     }
 
 

@@ -26,6 +26,7 @@ def sentence_costs(
     variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
     ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
     reused, nothing once all before the EOS is settled. A source-free pass is a pass, and so is a distractor's.
+    A finished text that is scored takes a pass more.
     ``prompt`` and ``sourceless`` are the tokens of the two prompts, the latter without the source or a distractor's.
     """
     calls, slots = canvas["calls"], canvas["slots"]
@@ -37,6 +38,8 @@ def sentence_costs(
             costs.append(_variable_length(length, prompt, one, probed))
         else:
             costs.append(_fixed_length(length, prompt, sourceless, one, denoising, probed))
+        if canvas.get("rescoring") and len(decoded) > 1:
+            costs.append((1, len(one.tokens), 1, prompt + len(one.tokens), len(one.tokens)))
     return dict(zip(COUNTS, map(sum, zip(*costs, strict=True)), strict=True))
 
 

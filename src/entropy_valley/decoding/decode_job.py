@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files
 from entropy_valley.decoding.costs import COUNTS, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
+from entropy_valley.engine.finished import text_tokens
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING
 
@@ -49,13 +50,6 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     """
     decoded = Pipeline(job.runner("decode"), job.inputs).denoise(canvases, denoising)
     return [_row(job, place, *pair, denoising) for place, pair in enumerate(zip(canvases, decoded, strict=True))]
-
-
-def text_tokens(decoded: Decoded, turn_end: int | None, mask: int | None = None) -> list[int]:
-    """The ids of a decoded canvas that are its text: of those before the first EOS the ones before ``turn_end``, but
-    for slots that were revealed as a ``mask``."""
-    before = itertools.takewhile(lambda token: token != turn_end, decoded.tokens[: decoded.text])
-    return [token for token in before if token != mask]
 
 
 def summary(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ KNOWN: dict[str, type] = ORDERS | VARIABLE_LENGTH  # the config names either whe
 class Denoising:
     """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
 
-    ``name`` and ``settings`` are as the config has them: the store knows results by them.
+    ``name`` and ``settings`` are as the config has them: the store knows results by them. ``mask_token``: whether that
+    may be revealed.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Denoising:
     steps: int = 0
     schedule: str = ""
     variable_length: VariableLengthDecoder | None = None
+    mask_token: bool = False
 
     @classmethod
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
@@ -49,7 +52,8 @@ class Denoising:
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """What a decoding job's spec says."""
-        return cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        made = cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        return dataclasses.replace(made, mask_token="mask_token" in spec)
 
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""

@@ -5,6 +5,7 @@ With a store nothing is computed twice, and a model is loaded at the first miss;
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley.canvas.selection import choosing, draft_steps
 from entropy_valley.engine.distractor import Gain, gains
 from entropy_valley.engine.draft import Draft
+from entropy_valley.engine.finished import Finished
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Runner
 
@@ -92,7 +94,18 @@ class Pipeline:
             probes, gained = yield from self._gains(place, lengths, probes)
         known = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [denoising.request(prompt, sourceless, length, room, *more) for length, *more in known]
+        if row.get("rescoring") and len(lengths) > 1:
+            decoded = yield from self._rescored(prompt, decoded, denoising)
         return dict(zip(lengths, decoded, strict=True))
+
+    def _rescored(
+        self, prompt: Sequence[int], decoded: Sequence[Decoded], denoising: Denoising
+    ) -> Generator[Sequence[Request], list[Any], list[Decoded]]:
+        """The same, with the log-probability of the finished text in place of that at reveal time."""
+        texts = [self.inputs.texts.again(one) for one in decoded]
+        pairs = zip(texts, decoded, strict=True)
+        scores = yield [Finished(prompt, text, len(one.tokens), denoising.mask_token) for text, one in pairs]
+        return [dataclasses.replace(one, logprob=its.logprob) for one, its in zip(decoded, scores, strict=True)]
 
     def _gains(
         self, place: int, lengths: Sequence[int], probes: Mapping[int, Reading]
@@ -115,9 +128,9 @@ def contenders(canvas: Mapping[str, Any]) -> list[int]:
 
 
 def winner(decoded: Mapping[int, Decoded]) -> Decoded:
-    """Of canvases decoded from so many masks the one of the largest mean log-probability at reveal time.
+    """Of canvases decoded from so many masks the one of the largest mean log-probability, at reveal time or rescored.
 
-    The shorter one on a tie in four decimals; an empty text, which has no log-probability, comes last.
+    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
     """
     return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]
 

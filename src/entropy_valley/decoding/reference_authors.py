@@ -88,3 +88,21 @@ def _scores(
         unsure = (entropy[slot] - low) / (high - low) if high > low else 0.0
         scores[slot] = alpha * guided + (1 - alpha) * (1 - unsure)
     return scores
+
+
+@torch.inference_mode()
+def finished_score(
+    backbone: Backbone, prompt: Sequence[int], text: Sequence[int], length: int, mask_token: bool = False
+) -> float:
+    """Mean log-probability of a finished text's tokens and its first EOS in a canvas of ``length`` slots, the rest of
+    them EOS; what is longer is cut."""
+    canvas = list(text)
+    while len(canvas) < max(length, len(text) + 1):
+        canvas.append(backbone.eos_id)
+    canvas = canvas[:length]
+    logprobs, total, count = slot_logits(backbone, prompt, canvas, mask_token).log_softmax(-1), 0.0, 0
+    for slot, token in enumerate(canvas):
+        total, count = total + float(logprobs[slot, token]), count + 1
+        if token == backbone.eos_id:
+            break
+    return total / count

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.length_methods import LengthMethod
 from entropy_valley.canvas.selection import sentences_of
-from entropy_valley.decoding.decode_job import text_tokens
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline, winner
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.finished import Texts, text_tokens
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.errors import InputError
 
@@ -56,7 +56,8 @@ class Translator:
         """
         prompts = [self.prompt.encode(source) for source in sources]
         names, without = range(1, len(sources) + 1), self.prompt.encode("")
-        inputs = Inputs("sources", names, prompts, without, self.backbone.context, sources)
+        texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
+        inputs = Inputs("sources", names, prompts, without, self.backbone.context, sources, texts)
         rows, predicted = [{"source": source} for source in sources], self._predicted(prompts)
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from entropy_valley.engine.distractor import distractors
 from entropy_valley.errors import InputError
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.finished import Texts
 
 SHORTEST = 2  # slots: one of content and the EOS's
 
@@ -17,7 +21,7 @@ class Inputs:
     """The prompt tokens of each sentence, those of an empty source, and the context: the most tokens of a sequence.
 
     ``file`` and ``names`` tell an error which sentence it is about; ``sources`` are the texts, of which distractors are
-    drawn.
+    drawn; ``texts`` knows the text of a translation.
     """
 
     file: object
@@ -26,6 +30,7 @@ class Inputs:
     sourceless: Sequence[int]
     context: int
     sources: Sequence[str] = ()
+    texts: Texts | None = None
 
     def distractor(self, place: int) -> int:
         """The place of the sentence whose prompt a SIG compares with that at ``place``."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.engine.context import Inputs
+from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import Identity, read_identity
 from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.engine.ledger import Ledger
@@ -227,7 +228,8 @@ def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | 
     prompt, names = identity.prompt, [row["id"] for row in rows]
     sources = [row["source"] for row in rows]
     prompts = [prompt.encode(source) for source in sources]
-    return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources)
+    texts = Texts(prompt, identity.turn_end, identity.mask)
+    return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources, texts)
 
 
 class _Model:

@@ -194,6 +194,7 @@ class _Run:
             self._finish(computation, done.value)
 
     def _finish(self, computation: _Computation, result: Any) -> None:
+        self._ledger.count(**getattr(computation.request, "counts", {}))
         if self._memo:
             self._memo.store.put(computation.key, result.to_json())
             del self._pending[computation.key]

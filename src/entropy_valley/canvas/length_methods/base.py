@@ -39,12 +39,14 @@ class Choice:
     """The chosen number of slots, and the score of each length that was compared. The lowest score is the best.
 
     If there are ``contenders``, all of them are decoded, and the translation with the best mean log-probability is
-    kept. ``length`` is one of them, the method's first choice.
+    kept: at reveal time, or with ``rescoring`` of the finished text. ``length`` is one of them, the method's first
+    choice.
     """
 
     length: int
     scores: Mapping[int, float] = field(default_factory=dict)
     contenders: Sequence[int] = ()
+    rescoring: bool = False
 
     @classmethod
     def lowest(cls, scores: Mapping[int, float]) -> Self:
