@@ -66,13 +66,13 @@ def test_tables_and_figures_are_there(demo):
     figures = {f"{name}.{ending}" for name in ("hero", "crossbb") for ending in ("pdf", "png", "csv")}
     assert names == tables | figures | {"significance.csv"}
     with open(results / "tables/main.csv", newline="") as file:
-        assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ev"}
+        assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}
 
 
 def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
     assert "Entropy-Valley" in entropy_valley("show", "results/smallest/tables/main.md")
     audit = entropy_valley("audit", "--configfile", "config.yaml", *CONFIGS)
-    assert "10 cells: 10 done, 0 missing" in audit
+    assert "11 cells: 11 done, 0 missing" in audit
     total = entropy_valley("ledger", "results/smallest").splitlines()[-1]
     assert re.match(r"22 jobs: \d+ results asked for, \d+ shared", total), total
 
