@@ -108,6 +108,11 @@ CASES = [
         "is of family llada, not dream",
     ),
     ({"backbones": {"dream-7b": {"hub": {"revision": "main"}}}}, "backbones.dream-7b.hub.revision = 'main'", "pattern"),
+    (
+        {"backbones": {"dream-7b": {"decoding_prompt_of": "en-fr"}}},
+        "backbones.dream-7b.decoding_prompt_of = 'en-fr'",
+        "en-fr is no direction; there is en-zh",
+    ),
     (variant(variant_of="mine"), "backbones.mine.variant_of = 'mine'", "is no other backbone"),
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4'", "is no other backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of", "is a variant itself"),

@@ -223,6 +223,24 @@ def test_the_authors_config_has_all_their_readings_of_training():
     assert "keep_every" not in llama["training"]  # its evaluated adapter is the final one
 
 
+def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
+    """And a third one does not; the prompts of the text are those of the training in every direction."""
+    for direction, prompt in ((name, section.prompt) for name, section in AUTHORS.directions.items()):
+        for backbone in ("llada-8b", "dream-7b", "diffullama-7b"):
+            run = matrix.Run(direction, backbone, 42)
+            trained, chosen, decoded = (
+                json.loads(text)["prompt"]
+                for text in (
+                    jobs.training(AUTHORS, run),
+                    jobs.canvas(AUTHORS, run, "ev"),
+                    jobs.decoding(AUTHORS, run, "med", 32),
+                )
+            )
+            other = prompt if backbone == "llada-8b" else AUTHORS.directions["en-zh"].prompt
+            assert (trained, chosen, decoded) == (prompt, other, other)
+            assert json.loads(jobs.decoding(PAPER, run, "med", 32))["prompt"] == prompt
+
+
 def test_what_is_usual_is_no_part_of_the_params():
     """So adapters that were trained before these settings existed stay valid."""
     ours = training(PAPER, "llada-8b")["training"]

@@ -26,6 +26,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_without_compared_methods(merged),
         *_outside_the_matrix(merged),
         *_without_filters(merged),
+        *_unknown_prompts(merged),
         *_bad_variants(merged),
         *_outside_the_instruct_table(merged),
     ]
@@ -91,6 +92,17 @@ def _without_filters(merged: Mapping[str, Any]) -> Iterator[Problem]:
     languages = {code for name in _list(_section(merged, "matrix").get("directions")) for code in str(name).split("-")}
     for code in sorted(languages - filters.keys()):
         yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
+
+
+def _unknown_prompts(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    directions = _section(merged, "directions")
+    for name, section in _section(merged, "backbones").items():
+        other = section.get("decoding_prompt_of") if isinstance(section, Mapping) else None
+        if isinstance(other, str) and other not in directions:
+            yield (
+                ("backbones", name, "decoding_prompt_of"),
+                f"{other} is no direction; there is {', '.join(directions)}",
+            )
 
 
 def _bad_variants(merged: Mapping[str, Any]) -> Iterator[Problem]:

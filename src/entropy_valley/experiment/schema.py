@@ -84,6 +84,9 @@ class BackboneSection(Section):
     shifted: bool | None = Field(
         None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
     )
+    decoding_prompt_of: Direction | None = Field(
+        None, description="decode behind the prompt of this direction, whatever the direction; null: of its own"
+    )
     zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
 
     @model_validator(mode="after")

@@ -222,7 +222,10 @@ def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -
     """What every job has that runs a run's model; a merged adapter is left out so that old results stay valid."""
     settings = experiment.decoding
     adapter = {} if settings.merge_adapter else {"merge_adapter": False}
-    return {**_model(experiment, run), "revision": revision, "precision": settings.precision, **adapter}
+    model, other = _model(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
+    if other:
+        model["prompt"] = _prompt(experiment, run.backbone, other)
+    return {**model, "revision": revision, "precision": settings.precision, **adapter}
 
 
 def _slice(**settings: Any) -> str:
