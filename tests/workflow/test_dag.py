@@ -270,6 +270,17 @@ def test_other_length_statistics_touch_no_method_without_them(finished):
     assert finished.planned(over=over).keys() == fitted(RUNS) | jobs(RUNS, ["cal"]) | AGGREGATES
 
 
+def test_a_method_that_comes_later_is_fitted_by_the_statistics_that_are_there(finished):
+    """The job that loads the model reads them; where they are missing too, it makes them itself."""
+    over, statistics = {"matrix": {"methods": [*METHODS, "ev_line"]}}, "length_statistics.json"
+    text = finished.dry_run("--printshellcmds", over=over)
+    loads = [line for line in text.splitlines() if "scripts/inference.py" in line]
+    assert len(loads) == len(RUNS) and all(statistics in line for line in loads)
+    over["length_statistics"] = {"pairs": 50}
+    text = finished.dry_run("--printshellcmds", over=over)
+    assert not [line for line in text.splitlines() if "scripts/inference.py" in line and statistics in line]
+
+
 def test_only_a_method_that_asks_plans_a_length_head(finished):
     over = {"matrix": {"methods": [*METHODS, "neighbours", "length_head", "length_head_beam5"]}}
     heads = {f"length_head {run}" for run in RUNS}

@@ -176,12 +176,13 @@ def sentences(wildcards):
     return list(dict.fromkeys(read))
 
 
-def of_shards(rule):
-    """A file of the run that shards read, if a method of theirs needs it; one job alone makes it for itself."""
+def fitted(rule):
+    """A file of the run that a method of a stamp's jobs needs, if it is not made by the job that leaves the stamp:
+    what is finished is not, nor what shards share."""
 
     def path(wildcards):
-        read = asked.behind(results_of_shard(wildcards)) if wildcards.shard != WHOLE else []
-        return next((result.paths[0] for result in read if result.rule == rule), [])
+        read = [result for result in asked.behind(results_of_shard(wildcards)) if result.rule == rule]
+        return next((one.paths[0] for one in read if wildcards.shard != WHOLE or finished(one)), [])
 
     return path
 

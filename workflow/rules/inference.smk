@@ -6,8 +6,8 @@ rule inference:
     input:
         **CHECKPOINT,
         sentences=sentences,
-        statistics=of_shards("length_statistics"),
-        length_head=of_shards("length_head"),
+        statistics=fitted("length_statistics"),
+        length_head=fitted("length_head"),
         check=check_before(f"{STAMPS}/{{session}}/inference/{{direction}}/{{backbone}}/seed{{seed}}.{{shard}}"),
     output:
         temp(f"{STAMPS}/{{session}}/inference/{{direction}}/{{backbone}}/seed{{seed}}.{{shard}}"),
