@@ -9,14 +9,14 @@ heading or the comment before it:
     <!-- numbers
     results/demo/tables/main.csv metric=bleu backbone=llada-tiny
     49.30 ± 0.53: mean{direction=en-zh method=ratio}; std{direction=en-zh method=ratio}
-    0.70: paper
+    0.70: stated
     -->
 
 A line with a file says where the following lines look, and under which conditions. A line with a text gives one
 expression for each number of the text, with ``;`` between them. ``column{key=value …}`` is a column in the rows that
 meet the conditions. Rows are aligned by run, so that ``count(closure{method=a} > closure{method=b})`` compares run with
 run. Beside arithmetic there are mean, min, max, sum, count, floor and ceil. A number with % is 100 times the value.
-``paper``, in place of expressions, marks what no result says. The texts are searched one behind the other. Such a
+``stated``, in place of expressions, marks what no result says. The texts are searched one behind the other. Such a
 comment must mark every number with a decimal point that is not in code.
 """
 
@@ -39,7 +39,7 @@ NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?")
 DECIMAL = re.compile(r"\d+\.\d+")
 CODE = re.compile(r"`[^`]*`")
 PERCENT = re.compile(r"(?: ± [\d.]+)? ?%")  # behind a number: it is a share
-STATED = "paper"
+STATED = "stated"
 
 
 @dataclass(frozen=True)

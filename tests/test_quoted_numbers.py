@@ -74,8 +74,8 @@ def test_what_is_wrong_is_said(tmp_path, text, mark, problem):
     assert [said for said in outcome.problems if problem in said], outcome.problems
 
 
-def test_what_the_paper_says_is_marked_and_not_compared(tmp_path):
-    outcome = checked(tmp_path, "A ratio of 0.7.", "table.csv", "0.7: paper")
+def test_what_no_result_says_is_marked_and_not_compared(tmp_path):
+    outcome = checked(tmp_path, "A ratio of 0.7.", "table.csv", "0.7: stated")
     assert (outcome.problems, outcome.right) == ([], 0)
 
 

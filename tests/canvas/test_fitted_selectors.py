@@ -165,3 +165,12 @@ def test_the_line_alone_asks_nothing():
     assert (row["length"], row["calls"], rounds) == (10, 0, [])
     low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
     assert search(make_method("length_line", {}, low), 3)[0]["length"] == 2
+
+
+def test_with_a_shift_the_line_alone_is_the_mode_of_the_prior():
+    # 16 tokens: the line is at 10 slots, a standard deviation is 2 slots.
+    assert search(make_method("length_line", {"shift": 1.0}, STATISTICS), 16)[0]["length"] == 12
+    prior = line(16, lambda length: 1.0, candidates=7, weight=0.1, shift=1.0)[0]
+    assert prior["length"] == 12  # where the model has no preference
+    low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-20.0))
+    assert search(make_method("length_line", {"shift": 1.0}, low), 3)[0]["length"] == 2

@@ -26,9 +26,13 @@ class LengthLine:
         """The canvas length on the line, in slots."""
         return self.intercept + self.slope * source_tokens
 
+    def deviation(self, source_tokens: int) -> float:
+        """The standard deviation about the line, in slots."""
+        return math.sqrt(self.variance * max(1, source_tokens))
+
     def z(self, length: int, source_tokens: int) -> float:
         """How many standard deviations a canvas lies beyond the line; 0 where all pairs lie on it."""
-        spread = math.sqrt(self.variance * max(1, source_tokens))
+        spread = self.deviation(source_tokens)
         return (length - self.expected(source_tokens)) / spread if spread else 0.0
 
 
