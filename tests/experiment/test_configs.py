@@ -22,7 +22,16 @@ from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 SIZES = ("limit", "challenge")
-OVERLAYS = [[], ["demo"], ["demo", "demo-full"], ["demo", "smallest"], ["tatoeba"], ["released"], ["released", "first"]]
+OVERLAYS = [
+    [],
+    ["demo"],
+    ["demo", "demo-full"],
+    ["demo", "smallest"],
+    ["tatoeba"],
+    ["released"],
+    ["authors", "released"],
+    ["released", "first"],
+]
 OVERLAYS += [["authors"]]
 
 

@@ -52,6 +52,7 @@ CONFIGS = {
     "demo": ["demo"],
     "demo-full": ["demo", "demo-full"],
     "released": ["released"],
+    "authors' data and adapters": ["authors", "released"],
     "tatoeba": ["tatoeba"],
 }
 

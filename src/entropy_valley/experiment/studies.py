@@ -24,7 +24,8 @@ class Study(Section):
     layout: Name = Field(
         "systems",
         description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
-        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices",
+        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the "
+        "paper's numbers of LLaDA-8B-Base",
     )
     backbones: Names | Literal["all"] | None = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"

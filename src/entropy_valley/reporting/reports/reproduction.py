@@ -1,0 +1,75 @@
+"""A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.reproduction import reproduction
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.studies import Study
+from entropy_valley.late import pandas as pd
+from entropy_valley.reporting import formats, notes
+from entropy_valley.reporting.labels import method_in
+from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone
+from entropy_valley.reporting.results import Place, Results
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.scoring.metrics import Metric
+
+TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
+NOTES = (
+    Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
+    Note("Difference: here minus the paper's mean."),
+)
+
+
+class Reproduction(OfStudy, TableReport):
+    """A group for each direction, a row for each method, ours and the paper's number side by side."""
+
+    caption = (
+        "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle uses the reference's "
+        "length and is an upper bound."
+    )
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout reproduction", cells)
+        if len({(cell.order, cell.steps) for cell in cells}) > 1:
+            yield "the layout reproduction is of one reveal order and one T; name one of each"
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": experiment.tables.metrics or []}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return reproduction(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        results = Results(numbers)
+        groups = tuple(
+            Group(
+                params.place(place.direction, place.testset),
+                tuple(_row(params, results, place, name) for name in results.methods),
+            )
+            for place in results.places
+        )
+        scores = [Column(title, metric.label) for metric in params.shown_metrics for title in TITLES]
+        columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
+        return Table(columns, (Section(groups),), (notes.setting(params, results), *NOTES, *notes.reading(numbers)))
+
+
+def _row(params: Params, results: Results, place: Place, name: str) -> Row:
+    cells = (cell for metric in params.shown_metrics for cell in _compared(results, place, name, metric))
+    return Row((Cell(method_in(params, name, place.direction)), *cells), shaded=name == "ev")
+
+
+def _compared(results: Results, place: Place, name: str, metric: Metric) -> list[Cell]:
+    row, decimals = results.row(place, name, metric), metric.decimals
+    if pd.isna(row.paper_mean):
+        paper = difference = closure = formats.NONE
+    else:
+        paper = formats.mean_std(row.paper_mean, row.paper_std, decimals)
+        difference = formats.signed(row.difference, decimals)
+        known = not pd.isna(row.paper_gap_closure_mean)
+        closure = formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std) if known else formats.NONE
+    own = results.score(place, name, metric), Cell(paper), Cell(difference)
+    return [*own, results.closure(place, name, metric), Cell(closure)]
