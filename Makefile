@@ -48,7 +48,7 @@ test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
 # The whole check with two processes; and jobs on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and
-# mariadb-server-core.
+# mariadb-server-core and mariadb-client-core.
 test-cluster: install
 	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
 

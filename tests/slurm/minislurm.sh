@@ -2,7 +2,7 @@
 # minislurm.sh start|stop FOLDER: a private SLURM of one node (16 cores, 8 GPUs, both pretended), all of it in FOLDER.
 # Needs the packages slurm-wlm and munge; no root. `. FOLDER/env.sh`, then sbatch and squeue are its own.
 # A job of the partition `urgent` preempts those of the others, which are then queued again. With MINISLURM_DATABASE=1 it
-# has a slurmdbd too (packages slurmdbd and mariadb-server-core), with the account `project`.
+# has a slurmdbd too (packages slurmdbd, mariadb-server-core and mariadb-client-core), with the account `project`.
 set -euo pipefail
 command=$1
 folder=$(realpath -m "$2")

@@ -18,8 +18,11 @@ import pytest
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
 NEEDS_DATABASE = pytest.mark.skipif(
-    not all(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in ("slurmdbd", "mariadbd")),
-    reason="needs slurmdbd and mariadb-server-core",
+    not all(
+        shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+        for name in ("slurmdbd", "mariadbd", "my_print_defaults")
+    ),
+    reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
 )
 FIELDS = ("JobID", "Comment", "Partition", "tres-per-job", "State", "RestartCnt")
 
