@@ -1,4 +1,4 @@
-# make demo | demo-full | test | test-cluster | nightly | lint | install | lock | clean
+# make demo | demo-full | demo-authors | test | test-cluster | nightly | lint | install | lock | clean
 # make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 PYTHON ?= python3.11
@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full test test-cluster nightly lint lock clean
+.PHONY: install demo demo-full demo-authors test test-cluster nightly lint lock clean
 
 install: $(INSTALLED)
 
@@ -37,6 +37,10 @@ demo: install
 demo-full: install
 	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml
 	@$(SHOW_DEMO)
+
+demo-authors: install
+	snakemake --workflow-profile demo --configfile config/authors.yaml config/demo.yaml config/demo-authors.yaml
+	entropy-valley show results/demo-authors/tables/main.md
 
 define SHOW_DEMO
 printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \

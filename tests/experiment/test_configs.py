@@ -31,8 +31,9 @@ OVERLAYS = [
     ["released"],
     ["authors", "released"],
     ["released", "first"],
+    ["authors"],
+    ["authors", "demo", "demo-authors"],
 ]
-OVERLAYS += [["authors"]]
 
 
 @pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
