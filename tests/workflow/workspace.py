@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -125,6 +126,8 @@ class Workspace:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # A shell lets what it runs in the background, as these tests perhaps, ignore Ctrl-C: not what they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
