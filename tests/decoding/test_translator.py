@@ -32,7 +32,7 @@ def test_it_gives_algorithm_1(backbone):
 
 def test_a_text_ends_before_the_end_of_a_turn(llada):
     prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
-    lengths = {source: candidate_length(1.0, len(prompt.tokens(source))) for source in SOURCES}
+    lengths = {source: candidate_length(1.0, len(prompt.tokens(source)), False) for source in SOURCES}
     texts = {source: reference.decode(llada, prompt.encode(source), lengths[source], 4)[1] for source in SOURCES}
     source, text = max(texts.items(), key=lambda item: len(item[1]))
     chat = dataclasses.replace(llada, family=with_turn_end(llada.family, llada.tokenizer, text[1]))

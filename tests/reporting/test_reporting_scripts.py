@@ -34,6 +34,7 @@ MADE_UP = {
     "tables/checks": lambda root: fake_results.write_selector_checks(root),
     "tables/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
     "tables/matrix": lambda root: {**fake_results.write(root, steps=(4, 8)), "orders": MED, "main": "med"},
+    "tables/reproduction": lambda root: fake_results.write(root),
     "figures/hero": lambda root: fake_results.write(root),
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),

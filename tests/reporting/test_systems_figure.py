@@ -17,7 +17,10 @@ from entropy_valley.reporting.reports.systems_figure import SystemsFigure, sprea
 @pytest.fixture
 def drawn(tmp_path):
     """Every method that has a printed name, close together, and one that has none, under another order and budget."""
-    comet = fake_results.COMET | {name: 0.848 + place / 2000 for place, name in enumerate([*METHODS][3:])}
+    comet = fake_results.COMET | {
+        name: 0.848 + place / 2000
+        for place, name in enumerate(name for name in METHODS if name not in fake_results.COMET)
+    }
     params = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
     own = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet={"grow": 0.82}, steps=(64,))
     params["cells"] += [cell | {"order": "grow"} for cell in own["cells"]]

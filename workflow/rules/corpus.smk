@@ -52,7 +52,7 @@ rule corpus:
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/corpus.py {params.spec:q}"
-        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.dataset} {params.both_ways}"
+        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways} {params.dataset}"
 
 
 rule testset:

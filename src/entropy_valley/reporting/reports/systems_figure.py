@@ -21,7 +21,7 @@ from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, SERIE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS, SIZE = ("o", "^", "v", "P", "X"), 4.5
+MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
 PLACE = ["backbone", "direction", "testset"]
 LINE, FRAME = 0.125, 0.7  # inches: from one label to the next; what a panel is higher than its axes
 LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
