@@ -6,7 +6,6 @@ backbone has none, and the mean of its final-norm states over the tokens of the 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +82,7 @@ def mean_states(
         taken = max(1, budget // len(prompts[waiting[0]]))
         places, waiting = waiting[:taken], waiting[taken:]
         packed = pack([prompts[place] for place in places], backbone.device)
-        with whole_sums() if fill else contextlib.nullcontext():
+        with whole_sums(bool(fill)):
             states = hidden_states(backbone.model, packed, fill=fill).float()
         if ledger:
             ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files
 from entropy_valley.decoding.costs import COUNTS, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
-from entropy_valley.engine.finished import text_tokens
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING
 
@@ -91,7 +90,7 @@ def _row(
     job: Job, place: int, canvas: Mapping[str, Any], decoded: Mapping[int, Decoded], denoising: Denoising
 ) -> dict[str, Any]:
     best, inputs = winner(decoded), job.inputs
-    tokens = text_tokens(best, job.identity.turn_end, job.identity.mask)
+    tokens = inputs.texts.tokens(best)
     once = denoising.looks_at_distractor
     other = inputs.prompts[inputs.distractor(place)] if once else inputs.sourceless
     return {

@@ -13,7 +13,7 @@ from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline, winner
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.finished import Texts, text_tokens
+from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.errors import InputError
 
@@ -63,7 +63,7 @@ class Translator:
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
         pipeline = Pipeline.of(Engine(self.backbone), inputs)
         done = dict(pipeline.translate(self.method, dict(enumerate(sentences)), denoising))
-        return [self._translation(*done[place]) for place in range(len(sources))]
+        return [_translation(texts, *done[place]) for place in range(len(sources))]
 
     def _predicted(self, prompts: Sequence[Sequence[int]]) -> list[dict[int, float] | None]:
         """What the length head says of each prompt; None: the length method uses none."""
@@ -74,7 +74,8 @@ class Translator:
         predicted = dict(predictions(self.length_head, self.backbone, prompts))
         return [predicted[place] for place in range(len(prompts))]
 
-    def _translation(self, row: dict[str, Any], decoded: Mapping[int, Decoded]) -> Translation:
-        best, turn_end = winner(decoded), turn_end_id(self.prompt.tokenizer, self.backbone.family)
-        text = self.prompt.text(text_tokens(best, turn_end, self.backbone.mask_id))
-        return Translation(text, len(best.tokens), dict(zip(row["candidates"], row["scores"], strict=False)))
+
+def _translation(texts: Texts, row: dict[str, Any], decoded: Mapping[int, Decoded]) -> Translation:
+    best = winner(decoded)
+    scores = dict(zip(row["candidates"], row["scores"], strict=False))
+    return Translation(texts.text(best), len(best.tokens), scores)

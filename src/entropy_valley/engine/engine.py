@@ -13,7 +13,6 @@ here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +103,7 @@ class Engine:
     def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
         try:
-            with whole_sums() if self.fill else contextlib.nullcontext():
+            with whole_sums(bool(self.fill)):
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
             if self.fill:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from entropy_valley.revisions import DECODING
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
     from entropy_valley.backbone.prompt import Prompt
+    from entropy_valley.engine.head import Head
     from entropy_valley.engine.queue import Decoded
     from entropy_valley.engine.requests import Canvases, Request
 
@@ -26,9 +28,17 @@ class Texts:
     turn_end: int | None = None
     mask: int | None = None
 
+    def tokens(self, decoded: Decoded) -> list[int]:
+        """The ids of a decoded canvas that are its text."""
+        return text_tokens(decoded, self.turn_end, self.mask)
+
+    def text(self, decoded: Decoded) -> str:
+        """The text of a decoded canvas."""
+        return self.prompt.text(self.tokens(decoded))
+
     def again(self, decoded: Decoded) -> list[int]:
         """The ids of a decoded canvas's text, tokenised anew."""
-        return self.prompt.tokens(self.prompt.text(text_tokens(decoded, self.turn_end, self.mask)))
+        return self.prompt.tokens(self.text(decoded))
 
 
 def text_tokens(decoded: Decoded, turn_end: int | None, mask: int | None = None) -> list[int]:
@@ -89,16 +99,23 @@ def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[
     import torch
 
     from entropy_valley.backbone.packing import hidden_states, pack
-    from entropy_valley.engine.head import Head
 
     with torch.inference_mode():
         packed = pack([[*prompt, *tokens]], backbone.device)
         first = len(prompt) - int(backbone.shifted)
         states = hidden_states(backbone.model, packed)[first : first + len(tokens)]
-        head, count = Head(backbone.model.lm_head, backbone.float32_head), len(tokens)
+        head, count = _head(backbone.model.lm_head, backbone.float32_head), len(tokens)
         chunks = (torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states))
         logits = torch.cat(list(chunks))[:count].double()
         if not mask_token:
             logits[:, backbone.mask_id] = -torch.inf
         ids = torch.tensor(tokens, device=logits.device)
         return logits.log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
+
+
+@functools.lru_cache(maxsize=1)
+def _head(module: Any, float32: bool) -> Head:
+    """One for all texts: with an adapter it may hold a float32 copy of the whole LM head."""
+    from entropy_valley.engine.head import Head
+
+    return Head(module, float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,12 @@ class RustTokenizer:
         """The text of tokens; ``tokenizers`` never cleans up spaces."""
         return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
 
-    def get_vocab(self) -> dict[str, int]:
+    @functools.cached_property
+    def _vocabulary(self) -> dict[str, int]:
         return self._tokenizer.get_vocab()
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._vocabulary
 
     def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
         """Whether each of the declared tokens is an added one here, with the same flags."""

@@ -30,8 +30,11 @@ def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int 
 
 
 @contextlib.contextmanager
-def whole_sums() -> Iterator[None]:
-    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs."""
+def whole_sums(wanted: bool = True) -> Iterator[None]:
+    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs, if that is ``wanted``."""
+    if not wanted:
+        yield
+        return
     import torch
 
     settings = torch.backends.cuda.matmul

@@ -79,10 +79,14 @@ class Job:
         return f"{rows}|{self.precision}|{device}|torch {importlib.metadata.version('torch')}{modes}"
 
     @property
+    def _modes(self) -> list[str]:
+        """What is unusual in how canvases are filled."""
+        return [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
+
+    @property
     def _engine_modes(self) -> str:
         """How the engine computes, where that is not usual."""
-        modes = [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
-        return "".join(f"|{mode}" for mode in modes) + (f"|batch-invariant {self.fill}" if self.fill else "")
+        return "".join(f"|{mode}" for mode in self._modes) + (f"|batch-invariant {self.fill}" if self.fill else "")
 
     @property
     def reveals_masks(self) -> bool:
@@ -142,9 +146,8 @@ class Job:
 
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
-        modes = [UNMERGED] * (not self.merge) + [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
         return {
-            "decoder": "|".join([*decoder, *modes]),
+            "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._modes]),
             "backbone_digest": self.identity.backbone_digest,
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],
@@ -186,7 +189,7 @@ class Job:
         missing keys and yields (place, JSON value) in any order.
         """
         keys = names(self.numerics)
-        values = self._stored_values(keys, map(names, (self.numerics, *self.others)))
+        values = self._stored_values(keys, (keys, *map(names, self.others)))
         first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
         missing = [place for key, place in first_places.items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))

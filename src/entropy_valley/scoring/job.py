@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Job:
     store: Store | None = None
     from_store: bool = False
 
-    @property
+    @functools.cached_property
     def devices(self) -> list[str]:
         """How the store's keys name the device, a GPU by its model: that of this job, or, of a job that reads the store
         alone, those that have computed what is there."""
