@@ -91,7 +91,7 @@ class Command:
             stderr=subprocess.PIPE,
             process_group=0,
             pass_fds=keep,
-            preexec_fn=lambda: _end_with_parent(signal.SIGKILL, parent),
+            preexec_fn=lambda: end_with_parent(signal.SIGKILL, parent),
         )
 
     def signal(self, number: int) -> None:
@@ -113,7 +113,7 @@ class Command:
             log.write(content)
 
 
-def _end_with_parent(number: int, parent: int) -> None:
+def end_with_parent(number: int, parent: int) -> None:
     """Let the kernel send this process a signal when its parent ends."""
     if sys.platform == "linux":
         _libc.prctl(_PR_SET_PDEATHSIG, number)
@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--results", help="the folder of logs/ and benchmarks/; without it nothing is measured")
     parser.add_argument("command", nargs=REMAINDER, help="-- and the command")
     options = parser.parse_args()
-    _end_with_parent(signal.SIGTERM, os.getppid())
+    end_with_parent(signal.SIGTERM, os.getppid())
     log, table = Log(options.log), None
     if options.results:
         name = os.path.relpath(options.log, f"{options.results}/logs")

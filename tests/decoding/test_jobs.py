@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.decoding import reference, reference_orders
-from entropy_valley.decoding.decode_job import text_tokens
+from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.engine.queue import Decoded
 from entropy_valley.revisions import DECODING

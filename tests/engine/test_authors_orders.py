@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from entropy_valley.decoding import reference_authors
-from entropy_valley.decoding.decode_job import text_tokens
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.decoding.requests import VariableLength
 from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.store import Store

@@ -122,8 +122,9 @@ def stamps_of(output):
 
     def stamps(wildcards):
         result = CHAIN.at(output.format(**dict(wildcards.items())))
-        waits = [place for place in places_of(result) if result in asked_by_stamp().get(place, ())]
-        return [] if finished(result) else [ancient(f"{STAMPS}/{SESSION.id}/{place}") for place in waits]
+        places = [] if finished(result) else places_of(result)
+        waits = [place for place in places if result in asked_by_stamp().get(place, ())]
+        return [ancient(f"{STAMPS}/{SESSION.id}/{place}") for place in waits]
 
     return stamps
 
@@ -156,6 +157,7 @@ def require_gpu():
             raise WorkflowError(f"device: cuda: {problem}")
 
 
+@functools.cache
 def results_of_stamp(place):
     """The results whose jobs wait for a stamp."""
     return [result for result in asked_by_stamp().get(place, ()) if not finished(result)]

@@ -17,13 +17,15 @@ def main() -> None:
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--report", required=True)
-    parser.add_argument("--dataset", help="the manifest of a downloaded source; its record is an input")
+    parser.add_argument(
+        "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
+    )
     parser.add_argument("--folder", help="where a downloaded source is")
     parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
     arguments = parser.parse_args()
     outputs = (arguments.train, arguments.dev, arguments.report)
     own = build.own_files(arguments.spec, "train", "dev", kinds=SOURCES)
-    inputs = [*own, *([arguments.dataset] if arguments.dataset else [])]
+    inputs = [*own, *arguments.dataset]
     with provenance.made("corpus", arguments.spec, inputs, outputs), drawn(arguments) as found:
         train, dev, report = found
         files.write_jsonl(arguments.train, train)

@@ -12,12 +12,14 @@ from entropy_valley.demo.source import SOURCES
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument("--dataset", help="the manifest of a downloaded source; its record is an input")
+    parser.add_argument(
+        "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
+    )
     parser.add_argument("--folder", help="where a downloaded source is")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     own = build.own_files(arguments.spec, "test", kinds=SOURCES)
-    inputs = [*own, *([arguments.dataset] if arguments.dataset else [])]
+    inputs = [*own, *arguments.dataset]
     with provenance.made("testset", arguments.spec, inputs, [arguments.out]):
         files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES, arguments.folder))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from entropy_valley.checking.machine import GB, memory
 from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.training_pass import TrainingPass
+from entropy_valley.decoding import latency
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.training.memory import Demand, Plan, Room, demand, plan
@@ -58,7 +58,7 @@ class Speed:
         device, precision = self.subject.device, self.subject.precision
         rows, width, ffn = (2048, 4096, 12288) if device == "cuda" else (256, 512, 1536)
         states, other = (torch.randn(count, width, device=device).to(torch_dtype(precision)) for count in (rows, ffn))
-        seconds = [_timed(lambda: linear(states, other), device)[0] for _ in range(20)]
+        seconds = [latency.seconds(lambda: linear(states, other), device) for _ in range(20)]
         self.rate = 2 * rows * width * ffn / statistics.median(seconds[5:])
         return f"{self.rate / 1e9:,.0f} GFLOP/s in {precision} products"
 
@@ -83,7 +83,7 @@ class Speed:
         engine = Engine(random_model(backbone, self.subject))
         budget, canvases = engine.budget, engine.budget // (PROMPT + MASKS)
         _read(engine, canvases)
-        seconds, _ = _timed(lambda: _read(engine, canvases), device)
+        seconds = latency.seconds(lambda: _read(engine, canvases), device)
         tokens = canvases * (PROMPT + MASKS)
         if engine.budget < budget:
             raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
@@ -197,11 +197,3 @@ def waits(task: Callable[[], Any]) -> int:
     finally:
         torch.cuda.set_sync_debug_mode("default")
     return sum("synchronizing CUDA operation" in str(one.message) for one in caught)
-
-
-def _timed(task: Any, device: str) -> tuple[float, Any]:
-    """Seconds of a task, its kernels included, and its result."""
-    started, result = time.perf_counter(), task()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started, result

@@ -18,11 +18,11 @@ NAMES, VERBS, THINGS = (
     ("sees", "buys", "paints"),
     ("12 houses", "it", "the old red car"),
 )
-SOURCES = [" ".join(words) for words in itertools.product(NAMES, VERBS, THINGS)]
 ROWS = [
     {"id": str(number), "source": " ".join(words), "target": " ".join(reversed(words))}
     for number, words in enumerate(itertools.product(NAMES, VERBS, THINGS))
 ]
+SOURCES = [row["source"] for row in ROWS]
 
 
 def write(folder: Path, name: str, eos: float, context: int = 128) -> None:

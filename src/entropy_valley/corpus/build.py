@@ -14,6 +14,7 @@ from entropy_valley.corpus.challenge import challenge
 from entropy_valley.corpus.filters import filtered, judged, within
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources import SOURCES, Kinds, Source, make
+from entropy_valley.corpus.sources.base import reverse
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
@@ -46,7 +47,7 @@ def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[Corpus, 
 
 def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of the reverse direction."""
-    return {**spec, "direction": "-".join(reversed(spec["direction"].split("-")))}
+    return {**spec, "direction": reverse(spec["direction"])}
 
 
 def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None) -> Source:

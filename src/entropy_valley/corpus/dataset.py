@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, hub
+from entropy_valley import files
 from entropy_valley.errors import InputError
 
 MANIFEST = "dataset.json"
@@ -23,6 +23,8 @@ def fetch(repository: str, revision: str | None, folder: Path, key: str) -> None
 
     Interrupted downloads resume. ``key`` is the config key of a local copy.
     """
+    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
+
     source = hub.listing(repository, revision, key, "dataset")
     hub.fetch(source, folder, PATTERNS, key)
     origin = {"repository": repository, "revision": source.commit}

@@ -70,12 +70,12 @@ def timing(
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
     def once() -> float:
-        return _seconds(lambda: deque(map(run, groups), maxlen=0), job.backbone.device.type) / len(sentences)
+        return seconds(lambda: deque(map(run, groups), maxlen=0), job.backbone.device.type) / len(sentences)
 
     once()  # warms up
     ran = {name: getattr(ledger, name) / len(sentences) for name in ("passes", "tokens", "rows")}
-    seconds = [once() for _ in range(repeats)]
-    return {"seconds_per_sentence": statistics.median(seconds), "repeats": seconds, **ran}
+    taken = [once() for _ in range(repeats)]
+    return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
 
 
 def conditions(job: Job) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def device_name(device: str) -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _seconds(task: Callable[[], object], device: str) -> float:
+def seconds(task: Callable[[], object], device: str) -> float:
     """Wall-clock seconds of a task, its kernels included."""
     synchronise = torch.cuda.synchronize if device == "cuda" else lambda: None
     synchronise()

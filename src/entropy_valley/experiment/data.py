@@ -75,4 +75,4 @@ class Analysis(Section):
     @property
     def params(self) -> dict[str, Any]:
         """Its part of a report's params. What has its default is left out: old reports stay valid."""
-        return {"resamples": self.resamples, "seed": self.seed, **self.model_dump(exclude_defaults=True)}
+        return self.model_dump(exclude_defaults=True)

@@ -87,21 +87,18 @@ def downloaded_comets(experiment: Experiment) -> dict[str, str]:
 def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
     """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
     found: dict[str, JsonLines] = {}
-    for source in experiment.sources.values():
-        if isinstance(source, JsonLines) and source.downloaded:
-            found.setdefault(folder_name_of(source), source)
+    for name, source in experiment.sources.items():
+        if folder := dataset_of(experiment, name):
+            found.setdefault(folder, source)
     return found
 
 
 def dataset_of(experiment: Experiment, source: str) -> str | None:
     """The name of the folder that a source's data set is downloaded into; None if it is not downloaded."""
     section = experiment.sources[source]
-    return folder_name_of(section) if isinstance(section, JsonLines) and section.downloaded else None
-
-
-def folder_name_of(source: JsonLines) -> str:
-    """The name of the folder of a source's data set."""
-    return dataset.folder_name(source.dataset, source.revision)
+    if not (isinstance(section, JsonLines) and section.downloaded):
+        return None
+    return dataset.folder_name(section.dataset, section.revision)
 
 
 def dataset_folder(experiment: Experiment, name: str) -> str:

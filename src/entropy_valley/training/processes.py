@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -14,8 +13,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from entropy_valley.errors import InputError
+from entropy_valley.launch import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
 # Ranks that have read the backbone wait for the others. Torch's default timeouts (NCCL 10 minutes, gloo 30) are too
 # short to read an 8B checkpoint from a slow disk.
 TIMEOUT = timedelta(hours=2)
@@ -102,8 +101,7 @@ def _form_group(backend: str, processes: int, gpu: torch.device | None) -> None:
 
 def _die_with_launcher() -> None:
     """Let the kernel end this worker when torchrun dies; else a killed torchrun leaves workers that write files."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL, os.getppid())
 
 
 def leave() -> None:

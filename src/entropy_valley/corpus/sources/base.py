@@ -50,3 +50,8 @@ class Source(Section, ABC):
     def refused(self, direction: str, *splits: str) -> str | None:
         """Why it cannot give these splits of a direction, as far as its settings tell; None if nothing is known."""
         return None
+
+
+def reverse(direction: str) -> str:
+    """The direction with its languages swapped."""
+    return "-".join(reversed(direction.split("-")))

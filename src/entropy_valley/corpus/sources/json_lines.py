@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 from entropy_valley import files
 from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sampling import Pair
-from entropy_valley.corpus.sources.base import Source
+from entropy_valley.corpus.sources.base import Source, reverse
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Commit, Direction, Section
 
@@ -84,7 +84,7 @@ class JsonLines(Source):
         return f"has no {' and no '.join(missing)} file of {direction}; name it under `files`" if missing else None
 
     def _pair_of_languages(self, direction: str) -> str:
-        return direction if direction in self.files else "-".join(reversed(direction.split("-")))
+        return direction if direction in self.files else reverse(direction)
 
     def _file(self, direction: str, split: str) -> str | None:
         found = self.files.get(self._pair_of_languages(direction))

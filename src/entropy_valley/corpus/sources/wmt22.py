@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from entropy_valley.corpus.sampling import Pair
-from entropy_valley.corpus.sources.base import Source
+from entropy_valley.corpus.sources.base import Source, reverse
 from entropy_valley.corpus.sources.files import read_parallel
 from entropy_valley.errors import InputError
 
@@ -30,7 +30,7 @@ class Wmt22(Source):
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
         swapped = direction not in SENTENCES
-        pair = "-".join(reversed(direction.split("-"))) if swapped else direction
+        pair = reverse(direction) if swapped else direction
         if pair not in SENTENCES:
             raise InputError(
                 f"test set wmt22: {direction}",

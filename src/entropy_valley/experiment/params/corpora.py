@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
+from entropy_valley.corpus.sources.base import reverse
 from entropy_valley.experiment.params.methods import dump
 from entropy_valley.experiment.paths import downloaded_datasets
 from entropy_valley.experiment.schema import Experiment
@@ -30,9 +31,9 @@ def corpus(experiment: Experiment, direction: str) -> str:
 
 def both_ways(experiment: Experiment, direction: str) -> bool:
     """Whether one pass over the source draws the pairs of a direction and of its reverse."""
-    reverse, source = "-".join(reversed(direction.split("-"))), experiment.directions[direction].train
-    asked = reverse in experiment.matrix.directions and experiment.directions[reverse].train == source
-    alike = experiment.corpus.sampling_of(reverse) == experiment.corpus.sampling_of(direction)
+    back, source = reverse(direction), experiment.directions[direction].train
+    asked = back in experiment.matrix.directions and experiment.directions[back].train == source
+    alike = experiment.corpus.sampling_of(back) == experiment.corpus.sampling_of(direction)
     return asked and alike and experiment.sources[source].reversible
 
 

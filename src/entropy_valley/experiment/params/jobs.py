@@ -159,10 +159,8 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
 
 
 def generation(experiment: Experiment, run: Run) -> str:
-    settings = experiment.autoregressive.model_dump(exclude={"backbones", "early_stopping", "first_line"})
-    settings |= experiment.autoregressive.model_dump(
-        include={"early_stopping", "first_line"}, exclude_defaults=True
-    )  # usual ones are left out so that old results stay valid
+    # Usual values of later settings are left out so that old results stay valid.
+    settings = experiment.autoregressive.model_dump(exclude={"backbones"}, exclude_defaults=True)
     return _slice(**_model_passes(experiment, run, revisions.GENERATION), **settings)
 
 
@@ -211,20 +209,17 @@ def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict
     passes, settings = _model_passes(experiment, run, revision), experiment.decoding
     if settings.head_precision not in ("backbone", settings.precision):
         passes["head_precision"] = settings.head_precision
-    if settings.batch_invariant != "auto":
-        passes["batch_invariant"] = settings.batch_invariant
-    if settings.mask_token != "never":
-        passes["mask_token"] = settings.mask_token
-    return passes
+    readings = {"batch_invariant": (settings.batch_invariant, "auto"), "mask_token": (settings.mask_token, "never")}
+    return passes | other(**readings)
 
 
 def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
     """What every job has that runs a run's model; a merged adapter is left out so that old results stay valid."""
     settings = experiment.decoding
-    adapter = {} if settings.merge_adapter else {"merge_adapter": False}
-    model, other = _model(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
-    if other:
-        model["prompt"] = _prompt(experiment, run.backbone, other)
+    adapter = other(merge_adapter=(settings.merge_adapter, True))
+    model, direction = _model(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
+    if direction:
+        model["prompt"] = _prompt(experiment, run.backbone, direction)
     return {**model, "revision": revision, "precision": settings.precision, **adapter}
 
 

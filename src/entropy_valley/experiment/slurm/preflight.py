@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.slurm.requests import PROFILE, Request, problems
-from entropy_valley.experiment.slurm.site import Site
+from entropy_valley.experiment.slurm.site import SECONDS, Site
 
 # What sbatch says of a request that it would take at another time.
 FOR_NOW = re.compile(
@@ -56,7 +56,7 @@ def refusal(command: Sequence[str]) -> str | None:
     """Why sbatch would refuse a job for good, by its own ``--test-only``; None if it would not or does not answer."""
     try:
         done = subprocess.run(
-            [*command, "--test-only", "--wrap", "true"], capture_output=True, text=True, timeout=20, check=False
+            [*command, "--test-only", "--wrap", "true"], capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -82,12 +82,12 @@ class Site:
     finished_jobs: bool = True
 
     def enforces(self, what: str) -> bool:
-        """Whether accounting refuses what breaks "associations", "limits" or "qos"; True if unknown."""
+        """Whether accounting refuses what breaks "limits" or "qos"; True if unknown."""
         if self.settings is None:
             return True
         set_to = _names(self.settings.get("AccountingStorageEnforce", "").lower())
-        implied = {"limits": {"safe"}, "qos": set(), "associations": {"limits", "qos", "safe", "wckeys"}}
-        return not set_to.isdisjoint({what, "all", *implied[what]})
+        implied = {"safe"} if what == "limits" else set()
+        return not set_to.isdisjoint({what, "all", *implied})
 
     @property
     def default_partition(self) -> str | None:

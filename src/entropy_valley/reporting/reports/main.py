@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from entropy_valley.analysis.params import Params
@@ -35,17 +35,22 @@ class Main(TableReport):
         """A group per direction; cells of several backbones are an :class:`InputError`."""
         results = Results(numbers)
         require_one_backbone(results.backbones)
-        groups = tuple(
-            Group(
-                params.place(place.direction, place.testset),
-                tuple(_row(params, results, place, name) for name in results.methods),
-            )
-            for place in results.places
-        )
+        groups = by_place(params, results, _row)
         titles = ("Mean ± Std", *map(closure_title, results.baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
         return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(numbers)))
+
+
+def by_place(params: Params, results: Results, row: Callable[[Params, Results, Place, str], Row]) -> tuple[Group, ...]:
+    """A group for each direction, in it a row for each method."""
+    return tuple(
+        Group(
+            params.place(place.direction, place.testset),
+            tuple(row(params, results, place, name) for name in results.methods),
+        )
+        for place in results.places
+    )
 
 
 def _row(params: Params, results: Results, place: Place, name: str) -> Row:

@@ -13,8 +13,9 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method_in
 from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone
+from entropy_valley.reporting.reports.main import by_place
 from entropy_valley.reporting.results import Place, Results
-from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+from entropy_valley.reporting.tables import Cell, Column, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
 
 TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
@@ -45,13 +46,7 @@ class Reproduction(OfStudy, TableReport):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         results = Results(numbers)
-        groups = tuple(
-            Group(
-                params.place(place.direction, place.testset),
-                tuple(_row(params, results, place, name) for name in results.methods),
-            )
-            for place in results.places
-        )
+        groups = by_place(params, results, _row)
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in TITLES]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
         return Table(columns, (Section(groups),), (notes.setting(params, results), *NOTES, *notes.reading(numbers)))
