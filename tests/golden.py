@@ -170,9 +170,9 @@ class Stages:
         return [read(out / name) for name in ("scores.jsonl", "scores.json")]
 
     def reporting(self, run_script: Any) -> Any:
-        """A table, a file of tests, and the numbers of a figure, of made-up results."""
+        """Two tables, and the numbers of a figure, of made-up results."""
         found = []
-        reports = {"tables/main": "tex md csv", "tables/significance": "csv", "figures/hero": "pdf png csv"}
+        reports = {"tables/main": "tex md csv", "tables/full_significance": "tex md csv", "figures/hero": "pdf png csv"}
         for key, endings in reports.items():
             folder = self.root / key
             params = fake_results.write(folder, sentences=20)

@@ -29,15 +29,29 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     whole = reports.configured(experiment())
     asked = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}, "valley": {"backbones": []}}
     few = reports.configured(experiment(tables={"studies": []}, **asked))
-    assert list(few) == ["tables/main", "tables/crossbb", "tables/significance", "figures/hero", "figures/crossbb"]
+    tables = ["tables/main", "tables/crossbb", "tables/crossbb_bleu", "tables/full_significance"]
+    assert list(few) == [*tables, "figures/hero", "figures/crossbb"]
     assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()
 
 
 def test_targets_are_files():
     paper = experiment()
     targets = reports.targets(paper, reports.configured(paper))
-    assert {"results/tables/main.tex", "results/tables/significance.csv", "results/figures/hero.pdf"} < set(targets)
-    assert "results/tables/significance.md" not in targets
+    assert {"results/tables/main.tex", "results/tables/crossbb_bleu.csv", "results/figures/hero.pdf"} < set(targets)
+
+
+def test_a_figure_may_have_another_name_than_the_table_of_its_study():
+    named = experiment(tables={"studies": ["full_pareto"]})
+    made = reports.configured(named)
+    assert {"tables/full_pareto", "figures/pareto"} < made.keys()
+    assert not {"tables/pareto", "figures/full_pareto"} & made.keys()
+    assert made["figures/pareto"].cells(named) == made["tables/full_pareto"].cells(named)
+
+
+@pytest.mark.parametrize("other", ["hero", "selector_comparison"])
+def test_a_figures_name_is_its_own(other):
+    with pytest.raises(InputError, match=f"studies.full_pareto.*{other} is the name of another table or figure"):
+        experiment(studies={"full_pareto": {"figure": other}})
 
 
 WIDER = {

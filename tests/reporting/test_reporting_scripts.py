@@ -25,7 +25,8 @@ MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),
     "tables/crossbb": lambda root: fake_results.write(root, backbones={"llada-tiny": (1, 2), "dream-tiny": (1,)}),
-    "tables/significance": lambda root: fake_results.write(root),
+    "tables/crossbb_bleu": lambda root: fake_results.write(root) | {"shown": ["bleu"]},
+    "tables/full_significance": lambda root: fake_results.write(root),
     "tables/ar_reference": lambda root: fake_results.write(root, autoregressive={"llama3-tiny": (1, 2)}),
     "tables/dream_instruct": lambda root: fake_results.write_instruct(root),
     "tables/systems": lambda root: fake_results.write(root) | STUDY,
@@ -80,7 +81,7 @@ def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(run, matched):
 
 
 def test_significance(run, params, tmp_path):
-    rows = list(csv.DictReader(run("tables/significance", params)["csv"].open()))
+    rows = list(csv.DictReader(run("tables/full_significance", params)["csv"].open()))
     assert len(rows) == len(params["cells"])
     zero = next(row for row in rows if float(row["p_one_sided"]) == 0)
     assert zero["p_one_sided_printed"] == "< 0.005"
@@ -89,8 +90,9 @@ def test_significance(run, params, tmp_path):
 
 def test_params_may_be_in_a_file(run_script, params, tmp_path):
     (tmp_path / "params.json").write_text(files.canonical(params))
-    run_script("report", "tables/significance", str(tmp_path / "params.json"), "--csv", tmp_path / "tests.csv")
-    assert (tmp_path / "tests.csv").is_file()
+    options = [part for ending in ("pdf", "png", "csv") for part in (f"--{ending}", tmp_path / f"out.{ending}")]
+    run_script("report", "figures/crossbb", str(tmp_path / "params.json"), *options)
+    assert (tmp_path / "out.csv").is_file()
 
 
 def test_a_table_has_a_record_of_all_that_it_read(run, params):

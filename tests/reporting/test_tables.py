@@ -11,7 +11,7 @@ from making import made, one_backbone
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import tables, terminal
-from entropy_valley.reporting.reports.crossbb import CrossBackbone
+from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.scoring.metrics import Metric
 
@@ -103,12 +103,19 @@ def test_one_order_and_budget_a_table(params):
         made(CrossBackbone, params | {"cells": params["cells"] + other})
 
 
-def test_crossbb_table_has_both_metrics_for_all_backbones(params):
-    table, _ = made(CrossBackbone, params)
-    assert [section.heading for section in table.sections] == ["toy COMET", "sacreBLEU"]
-    assert [group.label for group in table.sections[1].groups] == ["LLaDA-tiny", "Dream-tiny"]
+@pytest.mark.parametrize(
+    ("kind", "shown", "heading", "delta"),
+    [(CrossBackbone, "comet22", "toy COMET", "+0.0"), (CrossBackboneBleu, "bleu", "sacreBLEU", "+2.")],
+)
+def test_crossbb_tables_have_a_metric_each_for_all_backbones(params, kind, shown, heading, delta):
+    table, numbers = made(kind, params | {"shown": [shown]})
+    (section,) = table.sections
+    assert section.heading == heading
+    assert [group.label for group in section.groups] == ["LLaDA-tiny", "Dream-tiny"]
     assert [row[0] for row in cells_of(table, "Dream-tiny")] == ["En→Zh", "Zh→En", "En→De"]
-    assert cells_of(table, "Dream-tiny")[0][4].startswith("+0.0")
+    assert cells_of(table, "LLaDA-tiny")[0][4].startswith(delta)
+    assert shown in set(numbers["metric"]) and {"bleu", shown} - set(numbers["metric"]) == set()
+    assert all(note.text.startswith(heading) for note in table.notes if note.text.startswith(("toy", "sacre")))
 
 
 def test_footnote_carries_the_signatures(params):

@@ -53,8 +53,8 @@ def test_the_papers_studies(paper):
     assert time.monotonic() - start < 20
     systems = {"direct_length_baselines", "multi_candidate", "candidate_range", "ratio_sweep", "fwdcount_control"}
     tables = {f"table {name}" for name in systems | {"selector_comparison", "ev_line"}}
-    tables |= {"table order_sweep", "table negative_order", "table selector_checks"}
-    tables |= {"table pareto", "figure pareto", "figure selector_comparison"}
+    tables |= {"table order_sweep_summary", "table negative_order", "table selector_checks"}
+    tables |= {"table full_pareto", "figure pareto", "figure selector_comparison"}
     assert tables <= planned.keys()
     assert set(planned.values()) == {1}
     counts, cells = by_rule(planned), matrix.all_cells(load_files(base_files(ROOT)))
@@ -121,12 +121,11 @@ def test_the_table_of_selector_checks_needs_one_backbones_ev_and_its_rivals(fini
 
 def test_studies_of_orders(finished):
     """The sweep decodes on the canvases that are there; the challenge subset is a test set of its own."""
-    over = {"tables": {"studies": ["order_sweep", "negative_order"]}}
+    over = {"tables": {"studies": ["order_sweep_summary", "negative_order"]}}
     planned = finished.planned(over=over)
     run, sweep, challenge = "en-zh.llada-tiny.1", "grammar.oracle", "grammar-challenge.oracle"
-    orders = yaml.safe_load((ROOT / "config" / "studies.yaml").read_text(encoding="utf-8"))["studies"]["order_sweep"][
-        "orders"
-    ]
+    studies = yaml.safe_load((ROOT / "config" / "studies.yaml").read_text(encoding="utf-8"))["studies"]
+    orders = studies["order_sweep_summary"]["orders"]
     assert planned.keys() == {
         *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
         *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),
@@ -137,7 +136,7 @@ def test_studies_of_orders(finished):
         *(f"score {run}.{challenge}/{order}-T32" for order in ("med", "sig_first")),
         *LOADED,
         "comet en-zh.grammar-challenge",
-        "table order_sweep",
+        "table order_sweep_summary",
         "table negative_order",
         "all",
     }

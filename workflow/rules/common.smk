@@ -232,5 +232,4 @@ def in_folder(folder, *endings):
 
 
 TABLES = in_folder("tables", "tex", "md", "csv")
-NUMBERS = in_folder("tables", "csv")
 FIGURES = in_folder("figures", "pdf", "png", "csv")

@@ -1,4 +1,4 @@
-# Tables, figures and files of numbers: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
+# Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
 rule table:
@@ -23,26 +23,6 @@ rule table:
         f"{LAUNCH} "
         "python workflow/scripts/report.py {params.report} {params.params:q}"
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q}"
-
-
-rule numbers:
-    """Numbers alone, as CSV."""
-    input:
-        lambda w: NUMBERS[w.numbers].inputs(EXPERIMENT),
-    output:
-        report(update(f"{R}/tables/{{numbers}}.csv"), caption="../report/caption.rst", category="Tables"),
-    log:
-        f"{R}/logs/numbers/{{numbers}}.log",
-    wildcard_constraints:
-        numbers=one_of(NUMBERS),
-    conda:
-        "../../envs/analysis.yaml"
-    params:
-        report=lambda w: NUMBERS[w.numbers].key,
-        params=lambda w: params_file(NUMBERS[w.numbers].params(EXPERIMENT)),
-        caption=lambda w: paths.Unrecorded(NUMBERS[w.numbers].described(EXPERIMENT)),
-    shell:
-        f"{LAUNCH} python workflow/scripts/report.py {{params.report}} {{params.params:q}} --csv {{output:q}}"
 
 
 rule figure:

@@ -14,7 +14,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
-COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"))
+COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 OPTIONAL = {"ratio_eos"}
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 

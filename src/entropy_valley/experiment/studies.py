@@ -46,7 +46,9 @@ class Study(Section):
     against: Name = Field(
         "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
     )
-    figure: bool = Field(False, description="of the layout `systems`: draw COMET over passes, too")
+    figure: bool | Name = Field(
+        False, description="of the layout `systems`: draw COMET over passes, too; a name: the file of the figure"
+    )
     columns: Names = Field(
         ["comet", "bleu", "closure", "lead", "calls", "passes"],
         description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',

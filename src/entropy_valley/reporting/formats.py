@@ -59,6 +59,11 @@ def p_statement(p: float, resamples: int) -> str:
     return f"p {'= ' if p else ''}{p_value(p, resamples)}"
 
 
+def small_p(p: float) -> str:
+    """A p-value that is computed, not counted: ``0.0083``, or ``4.1e−32`` below 0.001."""
+    return minus(f"{p:.4f}" if p >= 0.001 else f"{p:.1e}")
+
+
 def minus(text: str) -> str:
     """The hyphens of numbers as minus signs."""
     return text.replace("-", "−")

@@ -14,13 +14,13 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.feasibility import undefined
 from entropy_valley.experiment.matrix import all_cells, study_cells
-from entropy_valley.reporting.report import OfStudy, Report
+from entropy_valley.reporting.report import FigureReport, OfStudy, Report
 from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
-from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneFigure
+from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 from entropy_valley.reporting.reports.hero import Hero
@@ -36,8 +36,9 @@ from entropy_valley.reporting.reports.systems_figure import SystemsFigure
 REPORTS: dict[str, type[Report]] = {
     "tables/main": Main,
     "tables/crossbb": CrossBackbone,
+    "tables/crossbb_bleu": CrossBackboneBleu,
     "tables/matrix": Matrix,
-    "tables/significance": Significance,
+    "tables/full_significance": Significance,
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
     "tables/systems": Systems,
@@ -71,11 +72,11 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     """The reports that a config has, by folder and file: ``tables/main``."""
     found = {}
     for key, kind in REPORTS.items():
-        folder, name = key.split("/")
-        for file in _studies(experiment, name) if issubclass(kind, OfStudy) else [name]:
-            report = kind(key, file)
+        folder, layout = key.split("/")
+        for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
+            report = kind(key, name)
             if report.cells(experiment):
-                found[f"{folder}/{file}"] = report
+                found[f"{folder}/{_file(experiment, kind, name)}"] = report
     return found
 
 
@@ -113,6 +114,12 @@ def _studies(experiment: Experiment, layout: str) -> list[str]:
     return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
 
 
+def _file(experiment: Experiment, kind: type[Report], name: str) -> str:
+    """A report's file: a study's figure may have another name than its table."""
+    named = experiment.studies[name].figure if issubclass(kind, OfStudy) and issubclass(kind, FigureReport) else None
+    return named if isinstance(named, str) else name
+
+
 def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     if undefined(experiment, name):  # then its cells cannot be looked at
         return
@@ -121,8 +128,10 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         folder, layout = key.split("/")
         if not (issubclass(kind, OfStudy) and layout == study.layout):
             continue
-        report, other = kind(key, name), REPORTS.get(f"{folder}/{name}", OfStudy)
-        if report.cells(experiment) and not issubclass(other, OfStudy):
-            yield "is the name of another table or figure; rename the study"
+        report, file = kind(key, name), _file(experiment, kind, name)
+        other = REPORTS.get(f"{folder}/{file}", OfStudy)
+        taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
+        if report.cells(experiment) and (file in taken or not issubclass(other, OfStudy)):
+            yield f"{file} is the name of another table or figure; choose another name"
         if cells:
             yield from report.problems(experiment, study, cells)

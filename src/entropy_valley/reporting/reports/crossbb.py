@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
@@ -24,15 +25,18 @@ SPAN = 0.8  # of the unit between two backbones that their bars fill
 
 
 class CrossBackbone(TableReport):
-    """Scores: a section per metric, a group per backbone, a row per direction."""
+    """Scores in the main metric: a group per backbone, a row per direction. Its CSV has every metric."""
 
     caption = (
-        "The length methods on every masked-diffusion backbone and direction, in {metric} and in sacreBLEU, with EV's "
-        "lead over Fixed Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
+        "The length methods on every masked-diffusion backbone and direction, in {metric}, with EV's lead over Fixed "
+        "Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.table_cells(experiment)
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": [experiment.scoring.comet.key]}
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         results = Results(numbers)
@@ -41,6 +45,18 @@ class CrossBackbone(TableReport):
         columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
         sections = tuple(Section(_groups(params, results, metric), metric.label) for metric in params.shown_metrics)
         return Table(columns, sections, (notes.setting(params, results), *notes.reading(numbers)))
+
+
+class CrossBackboneBleu(CrossBackbone):
+    """The same in sacreBLEU."""
+
+    caption = CrossBackbone.caption.replace("{metric}", "sacreBLEU")
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": ["bleu"]}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return super().numbers(params).query("metric == 'bleu'")
 
 
 class CrossBackboneFigure(FigureReport):
