@@ -83,6 +83,20 @@ def test_what_all_cells_share(cells, key):
         require_alike(cells)
 
 
+def test_readings_that_a_backbone_may_have_of_its_own(cells):
+    """K_t, the mask token, products and training are of a backbone; within it they are compared."""
+    other = [cell for cell in cells if cell.backbone != cells[0].backbone]
+    for cell in other:
+        change(cell.hypotheses, schedule="floors", mask_token="may_be_revealed")
+        binary = {"selector": {"ratios": GRID, "exact": False}} if cell.method == "ev" else {}
+        change(cell.canvas, mask_token="may_be_revealed", **binary)
+        change(cell.adapter, training={"betas": [0.9, 0.999]})
+    assert require_alike(cells)["en-de"]["ev"] == [{"ratios": GRID}, {"ratios": GRID, "exact": False}]
+    change(other[-1].hypotheses, schedule="llada")
+    with pytest.raises(InputError, match="its schedule is llada, but that of"):
+        require_alike(cells)
+
+
 def test_results_without_records_are_let_pass(cells):
     for cell in cells[:9]:
         record_path(cell.canvas).unlink(missing_ok=True)

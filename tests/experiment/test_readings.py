@@ -7,7 +7,7 @@ import json
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import matrix
+from entropy_valley.experiment import matrix, paths
 from entropy_valley.experiment.params import corpora, jobs
 from entropy_valley.reporting.report import shared_params
 from entropy_valley.reporting.reports.categories import Categories
@@ -104,3 +104,65 @@ def test_the_authors_categories_need_an_english_side(load):
     with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
         load(over)
     assert load(over | {"corpus": {"challenge": "stratified"}}).sources["hard"].challenge == 5
+
+
+FLOORS = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b"}
+OWN = {"schedule": "floors", "mask_token": "may_be_revealed", "exact_products": False}
+
+
+def test_a_backbone_decodes_by_readings_of_its_own(load):
+    """As under the same keys of the whole config, with another backbone's adapter; others are left as they are."""
+    own = load({"backbones": {"mine": {**FLOORS, "decoding": OWN}}})
+    whole, mine, plain = load({"decoding": OWN}), matrix.Run("en-zh", "mine", 1), load({})
+    for made in (
+        lambda experiment, run: jobs.canvas(experiment, run, "ratio"),
+        lambda experiment, run: jobs.decoding(experiment, run, "med", 32),
+        lambda experiment, run: jobs.latency(experiment, run, "ev", "med", 32),
+        jobs.inference,
+        jobs.sig_concentration,
+    ):
+        assert params(made(own, mine)) == params(made(whole, RUN)) | {"backbone": "mine"}
+        assert made(own, RUN) == made(plain, RUN) != made(whole, RUN)
+    assert paths.adapter_run(own, mine) == RUN == paths.adapter_run(own, RUN)
+
+
+@pytest.mark.parametrize(
+    ("own", "whole"),
+    [
+        ({"targets": "by_name"}, {"lora": {"targets": "by_name"}}),
+        ({"weight": "none", "normaliser": "micro_batch"}, {"loss": {"weight": "none", "normaliser": "micro_batch"}}),
+        (
+            {"antithetic": False, "at_least_one": False},
+            {"loss": {"antithetic": False, "at_least_one": False}},
+        ),
+        ({"padding_read": True}, {"loss": {"padding_read": True}}),
+        ({"keep_every": 500, "betas": [0.9, 0.999]}, {"keep_every": 500, "betas": [0.9, 0.999]}),
+    ],
+)
+def test_a_backbone_is_trained_by_readings_of_its_own(load, own, whole):
+    variant = {"variant_of": "llada-8b", "label": "mine", "training": own}
+    found = jobs.training(load({"backbones": {"mine": variant}}), matrix.Run("en-zh", "mine", 1))
+    assert params(found) == params(jobs.training(load({"training": whole}), RUN)) | {"backbone": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"adapter_of": "nobody"}, "has no adapters of its own"),
+        ({"adapter_of": "dream-instruct-zero-shot"}, "has no adapters of its own"),
+        ({"adapter_of": "dream-7b"}, "has another checkpoint"),
+        ({"training": {"keep_every": 500}}, "is trained otherwise"),
+    ],
+)
+def test_adapters_that_a_backbone_cannot_have(load, keys, problem):
+    with pytest.raises(InputError, match=rf"backbones.mine.adapter_of = .*: {problem}"):
+        load({"backbones": {"mine": FLOORS | keys}})
+
+
+def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
+    given = {"adapters": "released", "released": {"llada-8b": {"en-zh": {1: {"folder": "given"}}}}}
+    few = {"matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]}}
+    off = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}
+    study = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+    mine = {"backbones": {"mine": FLOORS}, "studies": {"mine": study}, "tables": {"studies": ["mine"]}}
+    assert load({**given, **few, **off, **mine})

@@ -383,3 +383,16 @@ def test_variants_share_a_checkpoint(finished):
         "table dream_instruct",
         "all",
     }
+
+
+def test_a_reading_of_decoding_shares_the_adapter(finished):
+    """A variant that changes nothing of training decodes anew, with the adapter that is there."""
+    floors = {
+        "variant_of": "llada-tiny",
+        "label": "floors",
+        "adapter_of": "llada-tiny",
+        "decoding": {"schedule": "floors"},
+    }
+    study = {"layout": "readings", "directions": ["en-zh"], "backbones": ["llada-tiny", "floors"], "methods": COMPARED}
+    over = {"backbones": {"floors": floors}, "studies": {"mine": study}, "tables": {"studies": ["mine"]}}
+    assert finished.planned(over=over).keys() == jobs({"en-zh.floors.1"}, COMPARED) | {"table mine", "all"}

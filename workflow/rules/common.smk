@@ -70,9 +70,10 @@ def folder_of_output(wildcards, output):
 
 
 def adapter_folder(wildcards):
-    """The adapter of a run; a zero-shot backbone has none."""
+    """The adapter of a run, or that of the backbone which has its adapters; a zero-shot backbone has none."""
     zero_shot = EXPERIMENT.backbones[wildcards.backbone].zero_shot
-    return None if zero_shot else f"{run_of(wildcards).folder(R)}/adapter"
+    run = paths.adapter_run(EXPERIMENT, run_of(wildcards))
+    return None if zero_shot else f"{run.folder(R)}/adapter"
 
 
 def adapter_of(wildcards):

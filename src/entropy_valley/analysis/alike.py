@@ -13,12 +13,18 @@ from entropy_valley.provenance import Record, read_record, record_path
 
 Scope = tuple[str, ...]
 Params = Mapping[str, Any]
-ALL_CELLS = ("revision", "precision", "head_precision", "batch_invariant", "merge_adapter", "schedule", "mask_token")
+ALL_CELLS = ("revision", "precision", "head_precision", "batch_invariant", "merge_adapter")
 REMEDY = "They do not belong in one table: remove the outdated file and run again."
 
 
 def _some(*keys: str) -> Callable[[Params], Params]:
     return lambda params: {key: params[key] for key in keys if key in params}
+
+
+def _selector(params: Params) -> Params:
+    """How a length method is set up. A backbone may have products of its own."""
+    selector = params.get("selector", {})
+    return {"selector": {key: value for key, value in selector.items() if key != "exact"}}
 
 
 def _training(params: Params) -> Params:
@@ -29,14 +35,14 @@ def _training(params: Params) -> Params:
 # The file whose record is asked, what of its params is compared, and among which cells: those that agree in these
 # coordinates.
 COMPARED: Sequence[tuple[Callable[[ScoredCell], Path | None], Callable[[Params], Params], Scope]] = (
-    (lambda cell: None if cell.autoregressive else cell.canvas, _some("selector"), ("direction", "method")),
+    (lambda cell: None if cell.autoregressive else cell.canvas, _selector, ("direction", "method")),
     (lambda cell: None if cell.autoregressive else cell.canvas, _some(*ALL_CELLS), ()),
     (lambda cell: None if cell.autoregressive else cell.canvas, dict, ("backbone", "direction", "method")),
     (lambda cell: cell.hypotheses, _some("order", "order_settings", "steps"), ("order", "steps")),
     (lambda cell: cell.hypotheses, _some(*ALL_CELLS), ()),
     (lambda cell: cell.hypotheses, dict, ("backbone", "direction", "order", "steps")),
     (lambda cell: cell.segments, dict, ("direction",)),
-    (lambda cell: cell.adapter, _training, ()),
+    (lambda cell: cell.adapter, _training, ("backbone",)),
 )
 
 

@@ -14,7 +14,7 @@ from entropy_valley.scoring.metrics import Metric
 # Among which cells of a table a value must be the same: those that agree in these coordinates.
 TABLE = ()
 DECODING_SCOPE = {
-    "decoder": ("order", "steps"),
+    "decoder": ("backbone", "order", "steps"),
     "data_digest": ("direction", "testset"),
     "backbone_digest": ("backbone",),
     "shifted": ("backbone",),

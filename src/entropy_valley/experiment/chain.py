@@ -98,7 +98,7 @@ class Chain:
 
     def _model(self, run: Run) -> tuple[Result, ...]:
         adapted = not self.experiment.backbones[run.backbone].zero_shot
-        return (self.adapter(run),) if adapted else (self.backbone(run.backbone),)
+        return (self.adapter(paths.adapter_run(self.experiment, run)),) if adapted else (self.backbone(run.backbone),)
 
     def at(self, path: str) -> Result | None:
         """The result of a run that a file belongs to; None for any other file."""

@@ -12,6 +12,7 @@ from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.matrix import DEV, Cell, all_cells, methods, runs, study_cells
 from entropy_valley.experiment.orders import order_problems
 from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.paths import adapter_run, checkpoint_of
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
 
@@ -38,10 +39,24 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         if section.chat and family.chat is None:
             yield ("backbones", name, "chat"), f"the family {family.name} has no chat template; remove this key"
+        if section.adapter_of and (problem := _not_shared(experiment, name)):
+            yield ("backbones", name, "adapter_of"), problem
         if family.causal:
             yield from _causal(experiment, name)
         elif name in experiment.autoregressive.backbones:
             yield ("autoregressive", "backbones"), f"{name!r} is of family {family.name}, no autoregressive one"
+
+
+def _not_shared(experiment: Experiment, name: str) -> str | None:
+    """Why a backbone cannot have the adapters of the one that it names."""
+    section, other = experiment.backbones[name], experiment.backbones.get(experiment.backbones[name].adapter_of)
+    if other is None or other.adapter_of or other.zero_shot or section.zero_shot:
+        return "has no adapters of its own; name a backbone that is trained"
+    if checkpoint_of(experiment, name) != checkpoint_of(experiment, section.adapter_of):
+        return "has another checkpoint; name a variant of the same one"
+    if (section.training, section.eos_padding) != (other.training, other.eos_padding):
+        return "is trained otherwise; remove this key, or `training` and `eos_padding`"
+    return None
 
 
 def _owner(repository: str) -> str | None:
@@ -87,7 +102,7 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
     if experiment.adapters == "trained":
         return
     missing: dict[tuple[str, str], dict[int, None]] = {}
-    for run in (cell.run for cell in all_cells(experiment)):
+    for run in (adapter_run(experiment, cell.run) for cell in all_cells(experiment)):
         given = experiment.released.get(run.backbone, {}).get(run.direction, {})
         if run.seed not in given and not experiment.backbones[run.backbone].zero_shot:
             missing.setdefault((run.backbone, run.direction), {})[run.seed] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -58,6 +59,11 @@ class ParamsFile(str):
 def checkpoint_of(experiment: Experiment, backbone: str) -> str:
     """The backbone whose checkpoint it is: itself, or what it is a variant of."""
     return experiment.backbones[backbone].variant_of or backbone
+
+
+def adapter_run(experiment: Experiment, run: Run) -> Run:
+    """The run whose adapter a run decodes with: itself, or that of the backbone which has its adapters."""
+    return dataclasses.replace(run, backbone=experiment.backbones[run.backbone].adapter_of or run.backbone)
 
 
 def backbone_folder(experiment: Experiment, backbone: str) -> str:

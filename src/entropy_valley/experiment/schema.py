@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.data import Analysis, Corpus
+from entropy_valley.experiment.decoding import Decoding, OwnDecoding
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
 from entropy_valley.experiment.scoring import Scoring
@@ -80,6 +81,10 @@ class BackboneSection(Section):
         None, description="`training.loss.eos_padding` of its adapters, where that is to be another one"
     )
     training: AdapterTraining = AdapterTraining()
+    adapter_of: Name | None = Field(
+        None, description="another backbone, of the same checkpoint, whose adapters it decodes with: it trains none"
+    )
+    decoding: OwnDecoding = OwnDecoding()
     chat: bool = Field(False, description="put prompts into the chat template of the family")
     shifted: bool | None = Field(
         None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
@@ -138,31 +143,6 @@ class Instruct(Section):
     direction: Direction = Field(description="a key of `directions`")
     testset: Name = Field(description="a key of `sources`")
     seed: PositiveInt = Field(description="the training run of each variant")
-
-
-class Decoding(Section):
-    """Denoising."""
-
-    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
-    head_precision: Literal["float32", "backbone"] = Field(
-        "float32", description="of the LM head's logits: float32, or rounded to `precision`. With float32 both are one"
-    )
-    batch_invariant: bool | Literal["auto"] = Field(
-        "auto", description="pad passes, so that no canvas depends on those beside it; auto: on GPUs. A CPU needs none"
-    )
-    schedule: Literal["llada", "floors"] = Field(
-        "llada",
-        description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps; floors: "
-        "⌊L(t+1)/T⌋ - ⌊Lt/T⌋ at step t from 0, as in the authors' code",
-    )
-    mask_token: Literal["never", "may_be_revealed"] = Field(
-        "never", description="whether the mask token is in the distributions of slots; in a text it is left out"
-    )
-    exact_products: bool = Field(
-        True, description="ratio times |x| by the ratio's decimals; false: in binary floating point, for all methods"
-    )
-    merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
-    shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
 
 
 class Latency(Section):
@@ -245,6 +225,11 @@ class Experiment(Section):
     analysis: Analysis
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
+
+    def of(self, backbone: str) -> Experiment:
+        """The config as a backbone has it: with the keys of `decoding` that it changes."""
+        own = self.backbones[backbone].decoding.model_dump(exclude_none=True)
+        return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
 
 
 def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -25,7 +25,7 @@ class Study(Section):
         "systems",
         description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
         "what a source contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the "
-        "paper's numbers of LLaDA-8B-Base",
+        "paper's numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
     )
     backbones: Names | Literal["all"] | None = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"

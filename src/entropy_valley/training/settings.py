@@ -11,6 +11,9 @@ from entropy_valley.settings import Section, Share
 
 AUTO = "auto"
 Auto = Literal["auto"]
+Targets = Literal["blocks", "by_name"]
+Weight = Literal["1/t", "none"]
+Normaliser = Literal["token", "sequence", "masked", "micro_batch"]
 EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
 
 
@@ -20,7 +23,7 @@ class Lora(Section):
     rank: PositiveInt = Field(description="of each update")
     alpha: PositiveInt = Field(description="updates are scaled by alpha / rank")
     dropout: Share = Field(description="on the input of the adapters")
-    targets: Literal["blocks", "by_name"] = Field(
+    targets: Targets = Field(
         "blocks",
         description="blocks: the seven matrices of each block; by_name: what the authors' bare names match in the "
         "released model, for LLaDA without the attention's output and with the LM head",
@@ -30,8 +33,8 @@ class Lora(Section):
 class Loss(Section):
     """Variants of the masked-diffusion loss."""
 
-    weight: Literal["1/t", "none"] = Field("1/t", description="factor of a masked slot's cross-entropy")
-    normaliser: Literal["token", "sequence", "masked", "micro_batch"] = Field(
+    weight: Weight = Field("1/t", description="factor of a masked slot's cross-entropy")
+    normaliser: Normaliser = Field(
         "token",
         description="the loss is divided by; token: the target tokens of the global batch; sequence: those of each "
         "sequence, then the mean over sequences; masked: the masked slots of the global batch; micro_batch: those of "
@@ -67,6 +70,11 @@ class AdapterTraining(Section):
     bos: bool | None = Field(None, description="whether its training prompts start with the BOS token")
     betas: tuple[Share, Share] | None = Field(None, description="of AdamW")
     keep_every: PositiveInt | None = Field(None, description="`training.keep_every`")
+    targets: Targets | None = Field(None, description="`training.lora.targets`")
+    weight: Weight | None = Field(None, description="`training.loss.weight`")
+    normaliser: Normaliser | None = Field(None, description="`training.loss.normaliser`")
+    antithetic: bool | None = Field(None, description="`training.loss.antithetic`")
+    at_least_one: bool | None = Field(None, description="`training.loss.at_least_one`")
     padding_read: bool | None = Field(None, description="`training.loss.padding_read`")
 
 

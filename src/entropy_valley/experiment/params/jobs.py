@@ -81,6 +81,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
 
 
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
+    experiment = experiment.of(run.backbone)
     return _slice(
         **_passes(experiment, run, revisions.DECODING),
         method=method,
@@ -129,10 +130,9 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
-    settings = experiment.decoding
     return _slice(
         **_passes(experiment, run, revisions.DECODING),
-        schedule=settings.schedule,
+        schedule=experiment.of(run.backbone).decoding.schedule,
         **_order(experiment, order),
         steps=steps,
     )
@@ -146,6 +146,7 @@ def _order(experiment: Experiment, order: str) -> dict[str, Any]:
 
 def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
     """A benchmark: the same spec twice gives other seconds."""
+    experiment = experiment.of(run.backbone)
     return _slice(
         **_passes(experiment, run, revisions.DECODING),
         method=method,
@@ -206,7 +207,7 @@ def shifted(experiment: Experiment, backbone: str) -> bool:
 def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
     """As :func:`_model_passes`, of the engine's jobs; what is usual is left out, also an LM head's precision that is
     the model's."""
-    passes, settings = _model_passes(experiment, run, revision), experiment.decoding
+    passes, settings = _model_passes(experiment, run, revision), experiment.of(run.backbone).decoding
     if settings.head_precision not in ("backbone", settings.precision):
         passes["head_precision"] = settings.head_precision
     readings = {"batch_invariant": (settings.batch_invariant, "auto"), "mask_token": (settings.mask_token, "never")}

@@ -20,8 +20,8 @@ def training_settings(experiment: Experiment, backbone: str) -> dict[str, Any]:
     """What the params of a backbone's trainings hold of `training`, with what the backbone changes."""
     section, settings = experiment.backbones[backbone], experiment.training.model_dump(mode="json")
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
-    if "padding_read" in changes:
-        settings["loss"]["padding_read"] = changes.pop("padding_read")
+    for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
+        settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}
     if section.eos_padding is not None:
         settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
     if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:

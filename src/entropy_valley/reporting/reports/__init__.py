@@ -27,6 +27,7 @@ from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.reports.matrix import Matrix
 from entropy_valley.reporting.reports.orders import Orders
+from entropy_valley.reporting.reports.readings import Readings
 from entropy_valley.reporting.reports.reproduction import Reproduction
 from entropy_valley.reporting.reports.significance import Significance
 from entropy_valley.reporting.reports.systems import Systems
@@ -46,6 +47,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/categories": Categories,
     "tables/budgets": Budgets,
     "tables/checks": Checks,
+    "tables/readings": Readings,
     "tables/reproduction": Reproduction,
     "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,

@@ -11,6 +11,7 @@ from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.jobs import shifted
+from entropy_valley.experiment.paths import adapter_run
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import RISING, method
@@ -59,13 +60,13 @@ class DreamInstruct(TableReport):
 
 def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
     section, settings = experiment.backbones[backbone], experiment.instruct
-    folder = matrix.Run(settings.direction, backbone, settings.seed).folder(experiment.results)
+    run = adapter_run(experiment, matrix.Run(settings.direction, backbone, settings.seed))
     trained_here = experiment.adapters == "trained" and not section.zero_shot  # only then is there a loss to show
     return {
         "label": section.label,
         "prompt": "chat" if section.chat else "plain",
         "training": "none" if section.zero_shot else "LoRA-SFT",
-        "adapter": f"{folder}/adapter" if trained_here else None,
+        "adapter": f"{run.folder(experiment.results)}/adapter" if trained_here else None,
         "shifted": shifted(experiment, backbone),
         "natural_shift": find_family(section.family).shifted,
     }

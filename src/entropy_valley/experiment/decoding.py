@@ -1,0 +1,45 @@
+"""The config's settings of denoising: those of all backbones, and what one of them changes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveInt
+
+from entropy_valley.settings import Section
+
+Schedule = Literal["llada", "floors"]
+MaskToken = Literal["never", "may_be_revealed"]
+
+
+class Decoding(Section):
+    """Denoising."""
+
+    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
+    head_precision: Literal["float32", "backbone"] = Field(
+        "float32", description="of the LM head's logits: float32, or rounded to `precision`. With float32 both are one"
+    )
+    batch_invariant: bool | Literal["auto"] = Field(
+        "auto", description="pad passes, so that no canvas depends on those beside it; auto: on GPUs. A CPU needs none"
+    )
+    schedule: Schedule = Field(
+        "llada",
+        description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps; floors: "
+        "⌊L(t+1)/T⌋ - ⌊Lt/T⌋ at step t from 0, as in the authors' code",
+    )
+    mask_token: MaskToken = Field(
+        "never", description="whether the mask token is in the distributions of slots; in a text it is left out"
+    )
+    exact_products: bool = Field(
+        True, description="ratio times |x| by the ratio's decimals; false: in binary floating point, for all methods"
+    )
+    merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
+    shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
+
+
+class OwnDecoding(Section):
+    """What one backbone is decoded with instead of `decoding`; null: as there."""
+
+    schedule: Schedule | None = Field(None, description="`decoding.schedule`")
+    mask_token: MaskToken | None = Field(None, description="`decoding.mask_token`")
+    exact_products: bool | None = Field(None, description="`decoding.exact_products`")

@@ -1,0 +1,77 @@
+"""What a reading moves, on made-up scores: rows of variants, and the sentences that change."""
+
+from __future__ import annotations
+
+import fake_results
+import pytest
+from making import made
+from test_registry import experiment
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.readings import Readings
+
+NAMES = {"llada-tiny": (1, 2), "same": (1, 2), "other": (1, 2)}
+ORIGINS = {"llada-tiny": "llada-tiny", "same": "llada-tiny", "other": "llada-tiny"}
+
+
+@pytest.fixture
+def params(tmp_path):
+    """``same`` scores as its origin does; ``other`` has another score for 3 of 60 and for 6 of 60 sentences of EV."""
+    params = fake_results.write(tmp_path, backbones=NAMES, directions=("en-de",))
+    for cell in params["cells"]:
+        if cell["backbone"] != "llada-tiny":
+            origin = files.read_json(cell["path"].replace(cell["backbone"], "llada-tiny"))
+            rows = files.read_jsonl(cell["path"].replace(cell["backbone"], "llada-tiny").replace(".json", ".jsonl"))
+            changed = 3 * cell["seed"] if (cell["backbone"], cell["method"]) == ("other", "ev") else 0
+            for row in rows[:changed]:
+                row["comet22"] += 0.01
+            files.write_jsonl(cell["path"].replace(".json", ".jsonl"), rows)
+            files.write_json(cell["path"], origin)
+        if cell["backbone"] == "other":
+            decoding = cell["path"].replace("scores.json", "decoding.json")
+            made_by = files.read_json(decoding)["signature"] | {"decoder": "engine r1|med|T8|float32|floors"}
+            fake_results.change(decoding, signature=made_by)
+    return params | {"origins": ORIGINS}
+
+
+def test_a_row_has_all_systems_and_what_has_changed(params):
+    table, numbers = made(Readings, params)
+    (section,) = table.sections
+    assert section.heading == "En→De"
+    assert [group.label for group in section.groups] == ["LLaDA-tiny", "same", "other"]
+    texts = [[cell.text for cell in group.rows[0].cells] for group in section.groups]
+    assert [column.title for column in table.columns] == [
+        "Readings", "Oracle", "Ratio", "EV", "EV", "Gap closure", "Changed",
+    ]  # fmt: skip
+    assert [row[-1] for row in texts] == ["–", "0.0%", "7.5%"]
+    assert texts[0][:-1] == texts[1][:-1]
+    changed = numbers[numbers["metric"] == "comet22"].set_index(["backbone", "method"])["changed"]
+    assert changed["other", "ev"] == pytest.approx((3 + 6) / 2 / 60)
+    assert changed["other", "ratio"] == 0 and changed["same", "ev"] == 0
+    assert [note.signature[-6:] for note in table.notes if note.text == "decoder:"] == ["|llada", "floors"]
+
+
+VARIANT = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b", "decoding": {"schedule": "floors"}}
+STUDY = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+
+
+@pytest.mark.parametrize(
+    ("over", "problem"),
+    [
+        ({"steps": [16, 32]}, "one T"),
+        ({"methods": ["oracle", "ev"]}, "needs the methods ratio"),
+        ({"backbones": ["mine"]}, "'mine' is compared with 'llada-8b', which has no seed 1 here"),
+    ],
+)
+def test_what_it_cannot_show_is_said_before_anything_runs(over, problem):
+    with pytest.raises(InputError, match=problem):
+        experiment(backbones={"mine": VARIANT}, studies={"mine": STUDY | over}, tables={"studies": ["mine"]})
+
+
+def test_a_variant_is_beside_its_origin():
+    whole = experiment(backbones={"mine": VARIANT}, studies={"mine": STUDY}, tables={"studies": ["mine"]})
+    report = Readings("readings", "mine")
+    assert report.extra(whole, report.cells(whole)) == {
+        "against": "ev", "origins": {"llada-8b": "llada-8b", "mine": "llada-8b"},
+    }  # fmt: skip
