@@ -17,7 +17,7 @@ FIGURES = {"cases", "method", "hero", "crossbb", "dissociation", "pareto", "huma
 LABELS = {f"tables/{name}" for name in TABLES} | {f"figures/{name}" for name in FIGURES}
 NOT_YET = {  # to be removed with the report that makes it
     *("tables/coverage", "tables/faithfulness_summary", "tables/failure_buckets"),
-    *("figures/cases", "figures/dissociation", "figures/method"),
+    *("figures/cases", "figures/method"),
     *("tables/defr_transfer", "tables/hyperparams"),
     *("tables/human_eval", "tables/human_eval_details", "figures/human_eval"),
 }

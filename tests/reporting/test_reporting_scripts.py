@@ -10,6 +10,7 @@ import fake_results
 import pandas as pd
 import pytest
 from fake_results import change
+from fake_texts import add_canvases
 from making import one_backbone
 
 from entropy_valley import files
@@ -36,6 +37,8 @@ MADE_UP = {
     "tables/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
     "tables/matrix": lambda root: {**fake_results.write(root, steps=(4, 8)), "orders": MED, "main": "med"},
     "tables/reproduction": lambda root: fake_results.write(root),
+    "tables/dissociation": lambda root: add_canvases(fake_results.write(root)),
+    "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "figures/hero": lambda root: fake_results.write(root),
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),

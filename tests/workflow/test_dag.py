@@ -16,8 +16,8 @@ from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.jobs import training
 
-TABLES = {f"table {name}" for name in ("main", "crossbb", "crossbb_bleu", "full_significance")}
-MAIN = TABLES | {"figure hero", "figure crossbb", "all"}
+TABLES = {f"table {name}" for name in ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation")}
+MAIN = TABLES | {"figure hero", "figure crossbb", "figure dissociation", "all"}
 AGGREGATES = MAIN | {"table ar_reference"}
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
@@ -65,8 +65,8 @@ def test_the_papers_matrix(paper):
         "comet": 3 + 1,  # one for each direction and test set
         "score": cells + autoregressive + instruct,
         "valley": 27,
-        "table": 4 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
-        "figure": 2 + 2,  # with those of all-mask canvases
+        "table": 5 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
+        "figure": 3 + 2,  # with those of all-mask canvases
         "all": 1,
     }
 

@@ -58,9 +58,9 @@ def test_tables_and_figures_are_there(demo):
     results = demo.folder / "results/smallest"
     there = [path for part in ("tables", "figures") for path in (results / part).iterdir()]
     names = {path.name for path in there if not path.name.endswith(ENDING)}
-    made = ("main", "crossbb", "crossbb_bleu", "full_significance", "ar_reference", "dream_instruct")
+    made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "ar_reference", "dream_instruct")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "md", "csv")}
-    figures = {f"{name}.{ending}" for name in ("hero", "crossbb") for ending in ("pdf", "png", "csv")}
+    figures = {f"{name}.{ending}" for name in ("hero", "crossbb", "dissociation") for ending in ("pdf", "png", "csv")}
     assert names == tables | figures
     with open(results / "tables/main.csv", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}

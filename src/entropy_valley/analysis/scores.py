@@ -48,6 +48,14 @@ def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     return pd.Series(values, name=metric.name)
 
 
+def require_sentences(path: object, found: Iterable[str], testset: str, ids: Iterable[str]) -> None:
+    """Raise :class:`InputError` unless the ids ``found`` in a file are those of its test set, in any order."""
+    different = set(found) ^ set(ids)
+    if different:
+        problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
+        raise InputError(path, problem, "Remove the file and run the rule that makes it again.")
+
+
 def _number(place: object, metric: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         problem = f"{metric} is {value!r}, not a finite number"

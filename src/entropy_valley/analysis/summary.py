@@ -15,7 +15,12 @@ SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 
 def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The system scores of cells over seeds: one row per setting, method and metric.
+    """The system scores of cells over seeds, see :func:`aggregate`."""
+    return aggregate(collect(cells, metrics), metrics)
+
+
+def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Values of runs, as :func:`scores.collect` has them, over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
@@ -24,7 +29,7 @@ def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.Data
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
-    for key, group in collect(cells, metrics).groupby([*SETTING, "metric"], sort=False):
+    for key, group in values.groupby([*SETTING, "metric"], sort=False):
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")
         _check_complete(setting, runs)

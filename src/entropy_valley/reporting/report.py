@@ -178,6 +178,12 @@ def run_files(experiment: Experiment, cells: Sequence[Cell], name: str) -> list[
     return list(dict.fromkeys(f"{cell.run.folder(root)}/{cell.testset}/{name}" for cell in cells))
 
 
+def canvas_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """The canvas lengths of each run, test set and method that cells have, each once."""
+    root = experiment.results
+    return list(dict.fromkeys(f"{c.run.folder(root)}/{c.testset}/{c.method}/canvas.jsonl" for c in cells))
+
+
 def testset_file(experiment: Experiment, cell: Cell) -> str:
     """The sentences of a cell's test set."""
     return f"{experiment.results}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl"

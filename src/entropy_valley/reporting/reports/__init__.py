@@ -21,6 +21,7 @@ from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
+from entropy_valley.reporting.reports.dissociation import Dissociation, DissociationFigure
 from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 from entropy_valley.reporting.reports.hero import Hero
@@ -42,6 +43,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/full_significance": Significance,
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
+    "tables/dissociation": Dissociation,
     "tables/systems": Systems,
     "tables/orders": Orders,
     "tables/categories": Categories,
@@ -52,6 +54,7 @@ REPORTS: dict[str, type[Report]] = {
     "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,
+    "figures/dissociation": DissociationFigure,
     "figures/selector_checks": SelectorChecksFigure,
     "figures/systems": SystemsFigure,
     "figures/budgets": BudgetsFigure,
