@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -137,3 +138,11 @@ def test_interval_holds_the_mean_and_shares_are_shares(pairs):
     assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
     assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
     assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12
+
+
+def test_a_comparison_of_the_papers_size_takes_less_than_a_second():
+    """10,000 resamples of 2,037 sentences: 0.14 s of one core on the machine where this was written."""
+    first, second = np.random.default_rng(1).normal(0.85, 0.08, (2, 2037))
+    start = time.process_time()
+    paired_test(first, second, Statistics(resamples=10_000))
+    assert time.process_time() - start < 1

@@ -25,35 +25,44 @@ def score(params, method, direction, *values):
 @pytest.fixture
 def worked(matched):
     """Scores of En→De that can be worked out by hand: EV trails the autoregressive system by 0.08 and by 0.06."""
-    score(matched, "ev", "en-de", 0.72, 0.74, 0.73)
+    score(matched, "ev", "en-de", 0.72, 0.74, 0.90)
     score(matched, "beam4", "en-de", 0.80, 0.80)
     return matched
 
 
+def lines(table):
+    """The texts of each row, by section and label."""
+    return [
+        (section.heading, {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups})
+        for section in table.sections
+    ]
+
+
 def test_sections_and_rows(matched):
     table, _ = built(matched)
-    assert [column.title for column in table.columns] == ["Backbone", "System", "En→Zh", "Zh→En", "En→De"]
-    assert {column.over for column in table.columns[2:]} == {"toy COMET × 100"}
-    assert [section.heading for section in table.sections] == [
-        "Masked diffusion",
-        "Autoregressive, same training pairs",
-        "Entropy-Valley − autoregressive",
+    assert [column.title for column in table.columns] == ["System", "En→Zh", "Zh→En", "En→De"]
+    assert {column.over for column in table.columns[1:]} == {"toy COMET"}
+    assert [(heading, list(rows)) for heading, rows in lines(table)] == [
+        ("LLaDA-tiny, masked diffusion", ["Fixed ratio", "Entropy-Valley", "Oracle length"]),
+        ("LLaMA-3-tiny, autoregressive, same training pairs", ["Beam search, beam 4"]),
+        ("Entropy-Valley − LLaMA-3-tiny", ["Mean over runs", "Seed 1", "Seed 2"]),
     ]
-    (diffusion,), (beam,), (difference,) = (section.groups for section in table.sections)
-    assert [group.label for group in (diffusion, beam, difference)] == ["LLaDA-tiny", "LLaMA-3-tiny", "LLaMA-3-tiny"]
-    assert [row.cells[0].text for row in diffusion.rows] == ["Fixed ratio", "Entropy-Valley", "Oracle length †"]
-    assert [row.cells[0].text for row in beam.rows] == ["Beam search, beam 4"]
-    assert [row.cells[0].text for row in difference.rows] == ["Mean over runs", "Seed 1", "Seed 2"]
 
 
 def test_numbers_worked_by_hand(worked):
-    table, _ = built(worked)
-    (diffusion,), (beam,), (difference,) = (section.groups for section in table.sections)
-    assert diffusion.rows[1].cells[-1].text == "73.00 ± 1.00"
-    assert beam.rows[0].cells[-1].text == "80.00 ± 0.00"
-    assert difference.rows[0].cells[-1].text == "−7.00"
-    assert difference.rows[1].cells[-1].text == "−8.00 [−8.00, −8.00]"
-    assert difference.rows[2].cells[-1].text == "−6.00 [−6.00, −6.00]"
+    (_, diffusion), (_, beam), (_, difference) = lines(built(worked)[0])
+    assert diffusion["Entropy-Valley"][-1] == "0.7300 ± 0.0141"  # of the seeds 1 and 2, not of 3
+    assert beam["Beam search, beam 4"][-1] == "0.8000 ± 0.0000"
+    assert [texts[-1] for texts in difference.values()] == [
+        *("−0.0700", "−0.0800 [−0.0800, −0.0800]", "−0.0600 [−0.0600, −0.0600]")
+    ]
+
+
+def test_one_common_seed_has_no_mean_over_runs(tmp_path):
+    params = fake_results.write(tmp_path, autoregressive={"llama3-tiny": (2,)})
+    table, _ = built(params)
+    assert list(lines(table)[2][1]) == ["Seed 2"]
+    assert "One run (training seed)." in [note.text for note in table.notes]
 
 
 def test_bold_is_the_best_of_a_direction_but_oracle(worked):
@@ -62,7 +71,7 @@ def test_bold_is_the_best_of_a_direction_but_oracle(worked):
     score(worked, "beam4", "zh-en", 0.1, 0.1)
     table, _ = built(worked)
     rows = [row for section in table.sections[:2] for group in section.groups for row in group.rows]
-    assert [[cell.bold for cell in row.cells[1:]] for row in rows] == [
+    assert [[cell.bold for cell in row.cells] for row in rows] == [
         [False, False, False],
         [True, True, False],
         [False, False, False],
@@ -87,16 +96,16 @@ def test_a_direction_without_a_common_seed_is_not_available(matched):
         if (cell["method"], cell["direction"]) == ("beam4", "en-zh"):
             cell["seed"] += 7
     table, _ = built(matched)
-    rows = table.sections[2].groups[0].rows
-    assert [row.cells[1].text for row in rows] == ["n/a"] * 3
-    assert all("n/a" not in cell.text for row in rows for cell in row.cells[2:])
+    rows = lines(table)[2][1].values()
+    assert [texts[0] for texts in rows] == ["n/a"] * 3
+    assert not any("n/a" in text for texts in rows for text in texts[1:])
 
 
 def test_footnote(matched):
     table, _ = built(matched)
     texts = [note.text for note in table.notes]
     assert texts[0] == "LLaDA-tiny; reveal order med, T = 8."
-    assert "Mean ± sample standard deviation over 2 to 3 runs (training seeds)." in texts
+    assert "Mean ± sample standard deviation over 2 runs (training seeds)." in texts
     assert texts.count("decoder:") == 2
 
 

@@ -135,3 +135,12 @@ def test_a_start_loads_no_data_frames_figures_or_models():
         [sys.executable, "-c", "\n".join(program)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert found.stdout == "\n"
+
+
+def test_the_hero_shows_the_study_of_orders_that_has_lengths_too():
+    named = experiment(tables={"studies": ["negative_order", "order_sweep_summary"]})
+    params = json.loads(reports.configured(named)["figures/hero"].params(named))
+    assert {cell["order"] for cell in params["sweep"]["cells"]} > {"med", "sig_first"}
+    assert {cell["order"] for cell in params["cells"]} == {"med", ""}
+    without = experiment(studies={"order_sweep_summary": {"others": []}})
+    assert json.loads(reports.configured(without)["figures/hero"].params(without))["sweep"] is None

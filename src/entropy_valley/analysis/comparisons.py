@@ -55,6 +55,18 @@ def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metr
     return pd.DataFrame(rows)
 
 
+def of_shared_seeds(cells: Sequence[ScoredCell]) -> list[ScoredCell]:
+    """The cells of the seeds that all backbones have in a direction and test set; all of them where no seed is shared.
+
+    So the means of two backbones differ by just the mean of their differences run by run.
+    """
+    seeds: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for cell in cells:
+        seeds.setdefault((cell.direction, cell.testset), {}).setdefault(cell.backbone, set()).add(cell.seed)
+    shared = {place: set.intersection(*found.values()) for place, found in seeds.items()}
+    return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
+
+
 def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 

@@ -54,7 +54,8 @@ def order_sweep(params: OrderParams) -> pd.DataFrame:
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
     lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
     ``source_guided_span``, the range of main scores over the orders guided by the source, as in the paper,
-    ``main_and_guided_span`` with the main order, ``span`` over all; and, where their cells are there, ``oracle_ratio``
+    ``main_and_guided_span`` with the main order, ``span`` over all; ``length_span``, the range over the length methods
+    under the main order; and, where their cells are there, ``oracle_ratio``
     and ``ev_ratio``, their differences under the main order, each also over the first of these spans, as
     ``oracle_ratio_over_span``. NaN where that is 0, or no order is guided by the source.
     """
@@ -89,6 +90,7 @@ def _spans(params: OrderParams, numbers: Mapping[tuple[str, str], Mapping[str, f
     guided = [score for order, score in orders.items() if params.orders[order].source_guided]
     span, with_main = _range(guided), _range([*guided, orders[params.main]])
     found = {"source_guided_span": span, "main_and_guided_span": with_main, "span": _range(list(orders.values()))}
+    found["length_span"] = _range([score for (_, order), score in main.items() if order == params.main])
     for method in (FIXED, "ev"):
         if (method, params.main) in main and ("ratio", params.main) in main:
             lead = main[method, params.main] - main["ratio", params.main]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from entropy_valley.analysis.comparisons import compare_autoregressive, mean_differences
+from entropy_valley.analysis.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.summary import SETTING
+from entropy_valley.analysis.summary import SETTING, summarise
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
@@ -20,11 +22,11 @@ from entropy_valley.reporting.results import Place, Results, by_kind, is_best, r
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
 
-SCALE, DECIMALS = 100, 2  # the main metric as the paper prints it here
 READING = (
-    Note("† knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
+    Note("Scores and differences: over the training seeds that all systems of a direction have."),
+    Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
     Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
-    Note("Their mean has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
+    Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
     Note("The CSV has sacreBLEU, and the p-values of the differences, too."),
 )
 KEY = (*SETTING, "method", "against", "metric", "seed")
@@ -45,12 +47,12 @@ class System(NamedTuple):
 
 
 class ArReference(TableReport):
-    """The main backbone beside the autoregressive ones: scores × 100, and EV's lead run by run."""
+    """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
 
     caption = (
-        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
-        "was fine-tuned on the same pairs with the same prompts. Below, Entropy-Valley minus the autoregressive "
-        "backbone, run by run; seeds are never pooled."
+        "Matched data: {metric} of the main backbone's length methods and of an autoregressive backbone that "
+        "was fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, "
+        "Entropy-Valley minus the autoregressive backbone, run by run; seeds are never pooled."
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -59,14 +61,11 @@ class ArReference(TableReport):
         return main + autoregressive if autoregressive else []
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed.
-
-        Scores are in the metrics' own units, not scaled.
-        """
+        """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
         tests = compare_autoregressive(params.cells, **params.test)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
         frames = (
-            super().numbers(params),
+            summarise(of_shared_seeds(params.cells), params.metrics),
             mean_differences(tests).rename(columns=names),
             printed(tests).assign(runs=1).rename(columns=names),
         )
@@ -81,9 +80,9 @@ class ArReference(TableReport):
         places = [(place.direction, place.testset) for place in results.places]
         layout = _Layout(params, places, diffusion + autoregressive)
         sections = (
-            Section(layout.scores(diffusion), "Masked diffusion"),
-            Section(layout.scores(autoregressive), "Autoregressive, same training pairs"),
-            Section(layout.differences(numbers[leads]), "Entropy-Valley − autoregressive"),
+            *layout.scores(diffusion, "masked diffusion"),
+            *layout.scores(autoregressive, "autoregressive, same training pairs"),
+            *layout.differences(numbers[leads]),
         )
         return Table(layout.columns(), sections, (notes.setting(params, results), *notes.spread(summary), *READING))
 
@@ -107,45 +106,41 @@ class _Layout:
     rivals: Sequence[System]
 
     def columns(self) -> tuple[Column, ...]:
-        over = f"{self.params.metric.label} × {SCALE}"
-        scored = (Column(self.params.place(*place), over) for place in self.places)
-        return (Column("Backbone", align="l"), Column("System", align="l"), *scored)
+        scored = (Column(self.params.place(*place), self.params.metric.label) for place in self.places)
+        return (Column("System", align="l"), *scored)
 
-    def scores(self, rows: Sequence[System]) -> tuple[Group, ...]:
-        """A group per backbone."""
-        grouped: dict[str, list[Row]] = {}
-        for system in rows:
-            grouped.setdefault(system.backbone, []).append(self._row(system))
-        return tuple(Group(self.params.label("backbones", name), tuple(rows)) for name, rows in grouped.items())
+    def scores(self, systems: Sequence[System], kind: str) -> Iterator[Section]:
+        """A section per backbone."""
+        for backbone, rows in itertools.groupby(systems, key=attrgetter("backbone")):
+            yield Section(tuple(map(self._row, rows)), f"{self.params.label('backbones', backbone)}, {kind}")
 
-    def _row(self, system: System) -> Row:
-        named, is_ev = method(system.method), system.method == "ev"
-        cells = [Cell(named.label + " †" * named.upper_bound, bold=is_ev)]
-        metric = self.params.metric
+    def _row(self, system: System) -> Group:
+        metric, cells = self.params.metric, []
         for place in self.places:
             row, rivals = system.score(*place, metric), [rival.score(*place, metric) for rival in self.rivals]
-            text = formats.mean_std(SCALE * row.mean, SCALE * row.std, DECIMALS)
+            text = formats.mean_std(row.mean, row.std, metric.decimals)
             cells.append(Cell(text, bold=is_best(row, rivals, metric)))
-        return Row(tuple(cells), shaded=is_ev)
+        return Group(method(system.method).label, (Row(tuple(cells), shaded=system.method == "ev"),))
 
-    def differences(self, leads: pd.DataFrame) -> tuple[Group, ...]:
-        """A group per autoregressive system: the mean over runs, then every run with its interval."""
-        groups = []
-        for backbone, leads_over in leads.groupby("against", sort=False):
-            means = leads_over[leads_over["seed"].isna()].itertuples()
-            lines = {"Mean over runs": {(row.direction, row.testset): _mean(row) for row in means}}
-            for row in leads_over.dropna(subset="seed").sort_values("seed", kind="stable").itertuples():
-                lines.setdefault(f"Seed {row.seed:.0f}", {})[row.direction, row.testset] = _run(row)
-            groups.append(Group(self.params.label("backbones", backbone), tuple(starmap(self._line, lines.items()))))
-        return tuple(groups)
+    def differences(self, leads: pd.DataFrame) -> Iterator[Section]:
+        """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
+        for backbone, rows in leads.groupby("against", sort=False):
+            runs, lines = rows.dropna(subset="seed").sort_values("seed", kind="stable"), {}
+            if runs["seed"].nunique() > 1:
+                lines["Mean over runs"] = self._texts(rows[rows["seed"].isna()], self._mean)
+            for seed, run in runs.groupby("seed"):
+                lines[f"Seed {seed:.0f}"] = self._texts(run, self._run)
+            heading = f"{method('ev').label} − {self.params.label('backbones', str(backbone))}"
+            yield Section(tuple(starmap(self._line, lines.items())), heading)
 
-    def _line(self, label: str, texts: Mapping[tuple[str, str], str]) -> Row:
-        return Row((Cell(label), *(Cell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)))
+    def _texts(self, rows: pd.DataFrame, text: Callable[[Any], str]) -> dict[tuple[str, str], str]:
+        return {(row.direction, row.testset): text(row) for row in rows.itertuples()}
 
+    def _mean(self, row: Any) -> str:
+        return formats.signed(row.mean, self.params.metric.decimals)
 
-def _mean(row: Any) -> str:
-    return formats.signed(SCALE * row.mean, DECIMALS)
+    def _run(self, row: Any) -> str:
+        return formats.interval(row.mean, row.ci_low, row.ci_high, self.params.metric.decimals)
 
-
-def _run(row: Any) -> str:
-    return formats.interval(SCALE * row.mean, SCALE * row.ci_low, SCALE * row.ci_high, DECIMALS)
+    def _line(self, label: str, texts: Mapping[tuple[str, str], str]) -> Group:
+        return Group(label, (Row(tuple(Cell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)),))
