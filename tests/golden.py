@@ -89,6 +89,12 @@ class Stages:
         run_script("testset", drawn | {"limit": 6}, "--out", paths[3])
         return [read(path) for path in paths]
 
+    def tokens(self, run_script: Any) -> Any:
+        backbone, out = self.checkpoints / "llada", self.root / "tokens.jsonl"
+        job = {"backbone": "llada", "family": "llada", "revision": 1}
+        run_script("tokens", job, "--testset", self.testset, "--backbone", backbone, "--out", out)
+        return read(out)
+
     def pretraining(self, run_script: Any) -> Any:
         shape = {"vocabulary": 300, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "ffn": 24, "context": 96}
         rates = {"learning_rate": 0.01, "warmup": 0.05, "weight_decay": 0.01, "all_mask_share": 0.3}

@@ -20,6 +20,7 @@ FILE = Path(__file__).with_name("golden.json")
 RENEW = "python -m pytest tests/test_golden.py --renew"
 STAGES = {
     "corpus": ["CORPUS"],
+    "tokens": ["TOKENS"],
     "pretraining": ["PRETRAINING"],
     "training": ["TRAINING"],
     "adoption": ["TRAINING", "ADOPTION"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import fake_coverage
 import fake_orders
 import fake_results
 import pandas as pd
@@ -36,6 +37,9 @@ MADE_UP = {
     "tables/checks": lambda root: fake_results.write_selector_checks(root),
     "tables/budgets": lambda root: fake_results.write(root, steps=(4, 8)),
     "tables/matrix": lambda root: {**fake_results.write(root, steps=(4, 8)), "orders": MED, "main": "med"},
+    "tables/coverage": lambda root: fake_coverage.write(root),
+    "tables/faithfulness_summary": lambda root: fake_coverage.write(root),
+    "tables/failure_buckets": lambda root: fake_coverage.write(root),
     "tables/reproduction": lambda root: fake_results.write(root),
     "tables/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),

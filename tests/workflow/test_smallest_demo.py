@@ -59,6 +59,7 @@ def test_tables_and_figures_are_there(demo):
     there = [path for part in ("tables", "figures") for path in (results / part).iterdir()]
     names = {path.name for path in there if not path.name.endswith(ENDING)}
     made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "ar_reference", "dream_instruct")
+    made += ("coverage", "faithfulness_summary", "failure_buckets")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "md", "csv")}
     figures = {f"{name}.{ending}" for name in ("hero", "crossbb", "dissociation") for ending in ("pdf", "png", "csv")}
     assert names == tables | figures

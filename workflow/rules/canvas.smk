@@ -158,3 +158,27 @@ rule valley:
         f"{ON_GPU} "
         "python workflow/scripts/valley.py {params.spec:q} --testset {input.testset:q}"
         f" --out {{output:q}} {MODEL_OPTIONS}"
+
+
+localrules:
+    tokens,
+
+
+rule tokens:
+    """Count the tokens of test sentences and references, as a backbone's tokenizer splits them. For tables."""
+    input:
+        backbone=backbone_ready,
+        testset=rules.testset.output,
+    output:
+        update(f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"),
+    log:
+        f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    params:
+        backbone=backbone_folder,
+        spec=lambda w: params_file(jobs.tokens(EXPERIMENT, w.backbone)),
+    shell:
+        f"HF_HUB_OFFLINE=1 {LAUNCH} "
+        "python workflow/scripts/tokens.py {params.spec:q} --testset {input.testset:q}"
+        " --backbone {params.backbone:q} --out {output:q}"

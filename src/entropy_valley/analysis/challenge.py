@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, OrderParams, fixed
 from entropy_valley.analysis.params import ScoredCell
-from entropy_valley.analysis.scores import sentences
+from entropy_valley.analysis.scores import require_sentences, sentences
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.corpus.categories import CATEGORIES
 from entropy_valley.corpus.challenge import Reading, categories_of
@@ -81,18 +81,11 @@ def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> 
     }
     ids = [row["id"] for row in testset]
     for path, values in columns.items():
-        _same(path, values.index, params.testsets[main.path], ids)
+        require_sentences(path, values.index, params.testsets[main.path], ids)
     named = zip(("other", "main", "concentration"), columns.values(), strict=True)
     frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
     pairs = ((row["source"], row["target"]) for row in testset)
     return frame.assign(categories=[categories_of(pair, main.direction, params.challenge) for pair in pairs])
-
-
-def _same(path: object, found: pd.Index, testset: str, ids: Sequence[str]) -> None:
-    different = set(found) ^ set(ids)
-    if different:
-        problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
-        raise InputError(path, problem, "Remove the file and run the rule that makes it again.")
 
 
 def _compared(params: ChallengeParams, frame: pd.DataFrame) -> dict[str, float]:

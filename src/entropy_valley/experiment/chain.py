@@ -106,6 +106,8 @@ class Chain:
             case [direction, backbone, seed, *parts] if re.fullmatch(r"seed\d+", seed):
                 known = direction in self.experiment.directions and backbone in self.experiment.backbones
                 return self._of(Run(direction, backbone, int(seed[4:])), parts) if known else None
+            case [direction, backbone, "tokens", name]:
+                return self._tokens(direction, backbone, name.removesuffix(".jsonl"))
         return None
 
     def _of(self, run: Run, parts: Sequence[str]) -> Result | None:
@@ -129,13 +131,20 @@ class Chain:
         return Result(rule, of, folder, DIAGNOSTICS[rule], log, spec, needs, shared=shared)
 
     @once
+    def _tokens(self, direction: str, backbone: str, testset: str) -> Result:
+        """The token counts of a test set under a backbone's tokenizer."""
+        of = {"direction": direction, "backbone": backbone, "testset": testset}
+        spec, needs = self._params(jobs.tokens, backbone), (self.backbone(backbone), self.testset(direction, testset))
+        folder, log = f"{self.root}/{direction}/{backbone}/tokens", self._log("tokens", *of.values())
+        return Result("tokens", of, folder, (f"{testset}.jsonl",), log, spec, needs)
+
+    @once
     def latency(self, cell: Cell) -> Result:
         """How long a cell's method takes."""
         of, needs = _setting(cell), (*self._read(cell.run, cell.testset), *self._fitted(cell.run, cell.method))
         spec = self._params(jobs.latency, cell.run, cell.method, cell.order, cell.steps)
-        return Result(
-            "latency", of, cell.folder(self.root), ("latency.json",), self._system_log("latency", cell), spec, needs
-        )
+        folder, log = cell.folder(self.root), self._system_log("latency", cell)
+        return Result("latency", of, folder, ("latency.json",), log, spec, needs)
 
     @once
     def adapter(self, run: Run) -> Result:
@@ -154,10 +163,8 @@ class Chain:
 
     @once
     def _fetched(self, name: str) -> Result:
-        folder, log = f"{self.root}/backbones", self._log("fetch_backbone", name)
-        return Result(
-            "fetch_backbone", {"backbone": name}, folder, (f"{name}.json",), log, self._params(jobs.hub, name)
-        )
+        folder, spec, log = f"{self.root}/backbones", self._params(jobs.hub, name), self._log("fetch_backbone", name)
+        return Result("fetch_backbone", {"backbone": name}, folder, (f"{name}.json",), log, spec)
 
     @once
     def _pretrained(self, name: str) -> Result:
@@ -181,12 +188,8 @@ class Chain:
 
     @once
     def _dataset(self, name: str) -> Result:
-        folder, log, spec = (
-            f"{self.root}/datasets",
-            self._log("fetch_dataset", name),
-            self._params(corpora.dataset, name),
-        )
-        return Result("fetch_dataset", {"dataset": name}, folder, (f"{name}.json",), log, spec)
+        spec, log = self._params(corpora.dataset, name), self._log("fetch_dataset", name)
+        return Result("fetch_dataset", {"dataset": name}, f"{self.root}/datasets", (f"{name}.json",), log, spec)
 
     @once
     def testset(self, direction: str, name: str) -> Result:

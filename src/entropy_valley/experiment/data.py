@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley.analysis.significance import Deviation, Generator, Zeros
 from entropy_valley.corpus.challenge import Reading as Challenge
 from entropy_valley.corpus.sampling import Subset
-from entropy_valley.settings import Direction, Limits, Section
+from entropy_valley.settings import Direction, Limits, Ratios, Section
 
 Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]
 
@@ -55,6 +55,16 @@ class Corpus(Section):
     def sampling_of(self, direction: str) -> Sampling:
         """How the pairs of a direction are drawn."""
         return self.sampling.get(direction, "keyed_hash") if isinstance(self.sampling, dict) else self.sampling
+
+
+class Coverage(Section):
+    """Groups of sentences by r, the tokens of the reference over those of the source: tables `coverage` and
+    `faithfulness_summary`."""
+
+    eos: bool = Field(False, description="count the EOS of the reference in r")
+    buckets: dict[Direction, Ratios] = Field(
+        {"en-zh": [0.6, 0.8]}, description="by direction the values of r at which a group ends and the next one begins"
+    )
 
 
 class Analysis(Section):

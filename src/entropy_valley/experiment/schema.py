@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
-from entropy_valley.experiment.data import Analysis, Corpus
+from entropy_valley.experiment.data import Analysis, Corpus, Coverage
 from entropy_valley.experiment.decoding import Decoding, OwnDecoding
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
@@ -223,6 +223,7 @@ class Experiment(Section):
     latency: Latency = Latency()
     scoring: Scoring
     analysis: Analysis
+    coverage: Coverage = Coverage()
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
 

@@ -184,6 +184,11 @@ def canvas_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     return list(dict.fromkeys(f"{c.run.folder(root)}/{c.testset}/{c.method}/canvas.jsonl" for c in cells))
 
 
+def tokens_file(experiment: Experiment, cell: Cell) -> str:
+    """The token counts of a cell's test set, under the tokenizer of its backbone."""
+    return f"{experiment.results}/{cell.run.direction}/{cell.run.backbone}/tokens/{cell.testset}.jsonl"
+
+
 def testset_file(experiment: Experiment, cell: Cell) -> str:
     """The sentences of a cell's test set."""
     return f"{experiment.results}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl"

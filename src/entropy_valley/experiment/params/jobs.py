@@ -80,6 +80,11 @@ def adapter(experiment: Experiment, run: Run) -> str:
     )
 
 
+def tokens(experiment: Experiment, backbone: str) -> str:
+    """For the token counts of a test set, which depend on the tokenizer alone."""
+    return _slice(backbone=backbone, family=experiment.backbones[backbone].family, revision=revisions.TOKENS)
+
+
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
     experiment = experiment.of(run.backbone)
     return _slice(

@@ -20,10 +20,12 @@ from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
+from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.reporting.reports.dissociation import Dissociation, DissociationFigure
 from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
+from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
 from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.reports.matrix import Matrix
@@ -51,6 +53,9 @@ REPORTS: dict[str, type[Report]] = {
     "tables/checks": Checks,
     "tables/readings": Readings,
     "tables/reproduction": Reproduction,
+    "tables/coverage": Coverage,
+    "tables/faithfulness_summary": FaithfulnessSummary,
+    "tables/failure_buckets": FailureBuckets,
     "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,
