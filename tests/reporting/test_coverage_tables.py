@@ -85,7 +85,7 @@ def test_losses_by_cause_against_either_ratio(params):
 
 @pytest.mark.parametrize("kind", [Coverage, FaithfulnessSummary, FailureBuckets])
 def test_latex_compiles(kind, params, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(kind, params)[0]), landscape=True)
+    assert "Overfull" not in pdflatex(tables.to_latex(made(kind, params)[0]))
 
 
 def papers_numbers(**over):

@@ -86,7 +86,7 @@ class Coverage(OfEvAndRatio):
             what = "retention, Δ in pp" if block == RETENTION else f"{params.metric.label} by r"
             sections.append(Section(_groups(params, rows), f"{params.place(*place)}: {what}"))
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        deltas = (Column(f"Δ over {method(name).short} [95 % CI]") for name in rivals)
+        deltas = (Column("[95 % CI]", f"Δ over {method(name).short}") for name in rivals)
         columns = (*_heads("Category", rivals), *deltas)
         return Table(columns, tuple(sections), (*_notes(params, numbers), TESTS, *_beside_the_papers(params, numbers)))
 
