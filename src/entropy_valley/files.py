@@ -29,6 +29,15 @@ def digest(value: Any) -> str:
     return text_digest(canonical(value))
 
 
+def rows_digest(rows: Iterable[Any]) -> str:
+    """:func:`digest` of a list of rows, whose text is never held as a whole."""
+    found = hashlib.blake2b(b"[", digest_size=16)
+    for number, row in enumerate(rows):
+        found.update(("," * bool(number) + canonical(row)).encode())
+    found.update(b"]")
+    return found.hexdigest()
+
+
 def text_digest(text: str) -> str:
     """128-bit blake2b of a text, as 32 hex digits."""
     return bytes_digest(text.encode())
@@ -43,6 +52,17 @@ def file_digest(path: str | Path) -> str:
     """128-bit blake2b of a file's bytes, as 32 hex digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def sha256(path: str | Path) -> str:
+    """The sha256 of a file, as others publish it."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digests(paths: Iterable[str | Path]) -> dict[str, str]:
+    """The :func:`file_digest` of each file, by its name."""
+    return {Path(path).name: file_digest(path) for path in paths}
 
 
 def cache_folder() -> Path:
@@ -149,7 +169,9 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    """One row on each line; a large file is never held as a whole."""
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 _told: ContextVar[Callable[[Path, bytes], None] | None] = ContextVar("told", default=None)

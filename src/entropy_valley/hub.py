@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
-from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub import HfApi, constants, hf_hub_url, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError
-from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
+from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filter_repo_objects
 
+from entropy_valley import remote
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
@@ -89,6 +90,12 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
     _transfer(source, wanted, folder, key)
     _verify(folder, wanted)
     shutil.rmtree(folder / _NOTES, ignore_errors=True)
+
+
+def opened(source: Listing, file: File) -> BinaryIO:
+    """A file of a commit, read from the hub as far as it is asked for; see :mod:`remote`."""
+    address = hf_hub_url(source.repository, file.name, repo_type=source.kind, revision=source.commit)
+    return remote.buffered(remote.RemoteFile(address, file.size, build_hf_headers()))
 
 
 def _matching(source: Listing, patterns: list[str]) -> list[File]:

@@ -52,7 +52,7 @@ def pairs(rows):
 
 
 def test_train_and_dev_are_the_files_as_they_are(source):
-    train, dev, report = build.corpus(spec(source))
+    train, dev, report, _ = build.corpus(spec(source))
     expected = [json.loads(line) for line in RELEASED["enzh_train.jsonl"].decode().splitlines()]
     assert pairs(train) == [(row["en"].strip(), row["zh"].strip()) for row in expected]
     assert train[0]["source"] == train[-1]["source"] == "train 0"  # neither sorted nor without repetitions

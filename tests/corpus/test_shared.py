@@ -37,6 +37,7 @@ def passes(monkeypatch):
             yield {"translation": {"en": f" {english} ", "zh": "字" * (number % 5 + 1) + str(number % 50)}}
 
     monkeypatch.setattr(HuggingFace, "_rows", rows)
+    monkeypatch.setattr(HuggingFace, "origin", lambda *_: {})
     return begun
 
 
@@ -56,14 +57,14 @@ def test_one_pass_serves_both_directions_with_the_bytes_of_two(tmp_path, passes)
     assert shared == apart
     report = json.loads(shared[1][2])
     assert report["direction"] == "zh-en" and report["counts"]["filtered"] > 0
-    assert not list(tmp_path.glob("*/drawn.json"))
+    assert not list(tmp_path.glob("*/drawn.jsonl"))
 
 
 def test_a_finished_direction_gets_no_other_draw(tmp_path, passes):
     for _ in range(2):
         draw(tmp_path, "en-zh", "--both-ways")
         draw(tmp_path, "zh-en", "--both-ways")
-    assert not list(tmp_path.glob("*/drawn.json"))
+    assert not list(tmp_path.glob("*/drawn.jsonl"))
 
 
 def test_a_draw_by_other_params_is_not_taken(tmp_path, passes):

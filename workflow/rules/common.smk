@@ -166,9 +166,10 @@ def dataset_of(source):
 
 
 def dataset_options(source, input):
-    """Where a downloaded data set is, and what says so."""
-    name = paths.dataset_of(EXPERIMENT, source)
+    """Where a downloaded data set is, and what says so; how many rows a source must have."""
+    name, total = paths.dataset_of(EXPERIMENT, source), EXPERIMENT.sources[source].total
     parts = ["--dataset", *input.dataset, "--folder", paths.dataset_folder(EXPERIMENT, name)] if name else []
+    parts += ["--rows", total] if total else []
     return paths.Unrecorded(shlex.join(map(str, parts)))
 
 

@@ -21,13 +21,15 @@ def main() -> None:
         "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
     )
     parser.add_argument("--folder", help="where a downloaded source is")
+    parser.add_argument("--rows", type=int, help="how many rows the source must have")
     parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
     arguments = parser.parse_args()
     outputs = (arguments.train, arguments.dev, arguments.report)
     own = build.own_files(arguments.spec, "train", "dev", kinds=SOURCES)
     inputs = [*own, *arguments.dataset]
-    with provenance.made("corpus", arguments.spec, inputs, outputs), drawn(arguments) as found:
-        train, dev, report = found
+    with provenance.made("corpus", arguments.spec, inputs, outputs) as record, drawn(arguments) as found:
+        train, dev, report, facts = found
+        record.facts.update(facts)
         files.write_jsonl(arguments.train, train)
         files.write_jsonl(arguments.dev, dev)
         files.write_json(arguments.report, report)
@@ -35,8 +37,8 @@ def main() -> None:
 
 def drawn(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[build.Corpus]:
     if arguments.both_ways:
-        return shared.corpus(arguments.spec, SOURCES, Path(arguments.report))
-    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES, arguments.folder))
+        return shared.corpus(arguments.spec, SOURCES, Path(arguments.report), arguments.rows)
+    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES, arguments.folder, arguments.rows))
 
 
 if __name__ == "__main__":

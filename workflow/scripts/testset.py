@@ -16,12 +16,14 @@ def main() -> None:
         "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
     )
     parser.add_argument("--folder", help="where a downloaded source is")
+    parser.add_argument("--rows", type=int, help="how many rows the source must have")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     own = build.own_files(arguments.spec, "test", kinds=SOURCES)
     inputs = [*own, *arguments.dataset]
-    with provenance.made("testset", arguments.spec, inputs, [arguments.out]):
-        files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES, arguments.folder))
+    with provenance.made("testset", arguments.spec, inputs, [arguments.out]) as record:
+        files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES, arguments.folder, arguments.rows))
+        record.facts.update(build.origin(arguments.spec, "test", SOURCES, arguments.folder))
 
 
 if __name__ == "__main__":

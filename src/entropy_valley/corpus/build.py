@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.corpus import sampling, shuffling
 from entropy_valley.corpus.challenge import challenge
-from entropy_valley.corpus.filters import filtered, judged, within
+from entropy_valley.corpus.filters import Tally, filtered, judged, within
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources import SOURCES, Kinds, Source, make
 from entropy_valley.corpus.sources.base import reverse
@@ -19,30 +18,37 @@ from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 Row = dict[str, str]
-Corpus = tuple[list[Row], list[Row], dict[str, Any]]  # train rows, dev rows, report
+# Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
+Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
 
 
-def corpus(spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None) -> Corpus:
-    """Train rows, dev rows and a report.
+def corpus(
+    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
+) -> Corpus:
+    """Train rows, dev rows, a report, and facts for the record.
 
     ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (numbers of
-    pairs) and optionally filters and sampling. ``folder`` is where a downloaded source is. Raises InputError if the
-    source has too few pairs.
+    pairs) and optionally filters and sampling. ``folder`` is where a downloaded source is, ``rows`` how many it must
+    have. Raises InputError if the source has too few pairs.
     """
-    source, counts = _source(spec, kinds, folder), Counter(read=0, filtered=0)
-    return _corpus(spec, counts, *_drawn(spec, source, counts))
+    source, counts = _source(spec, kinds, folder, rows), Tally()
+    return _corpus(spec, source, counts, *_drawn(spec, source, counts))
 
 
-def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES) -> tuple[Corpus, Corpus]:
-    """:func:`corpus` of a direction and of its reverse, from one pass over a reversible source."""
-    source, counts = make(spec["source"], kinds), Counter(read=0, filtered=0)
+def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES, rows: int | None = None) -> Iterator[Corpus]:
+    """:func:`corpus` of the reverse of a direction, and then its own, from one pass over a reversible source.
+
+    Whoever takes one after the other needs the memory of one.
+    """
+    source, counts = _source(spec, kinds, None, rows), Tally()
     if "sampling" in spec:  # the same pairs for both
         there = _drawn(spec, source, counts)
-        back = tuple([pair[::-1] for pair in pairs] for pairs in there)
+        draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in there), there])
     else:
         pairs = _read(spec, source, "train", counts)
-        there, back = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
-    return _corpus(spec, counts, *there), _corpus(backwards(spec), counts, *back)
+        draws = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
+    yield _corpus(backwards(spec), source, counts, *next(draws))
+    yield _corpus(spec, source, counts, *next(draws))
 
 
 def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,11 +56,13 @@ def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "direction": reverse(spec["direction"])}
 
 
-def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None) -> Source:
-    return make({**spec["source"], **({"folder": folder} if folder else {})}, kinds)
+def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
+    """The source, with what is known of it beside its settings."""
+    beside = {"folder": folder, "rows": rows}
+    return make({**spec["source"], **{key: value for key, value in beside.items() if value}}, kinds)
 
 
-def _drawn(spec: Mapping[str, Any], source: Source, counts: Counter[str]) -> tuple[list[Pair], list[Pair]]:
+def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list[Pair], list[Pair]]:
     """The train and dev pairs, by the source's kind and the sampling."""
     if source.given:
         return tuple(_given(spec, source, split, counts) for split in ("train", "dev"))
@@ -65,43 +73,48 @@ def _drawn(spec: Mapping[str, Any], source: Source, counts: Counter[str]) -> tup
         )
     if "sampling" not in spec:
         return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
-    tallies = itertools.chain([counts], itertools.repeat(Counter()))  # the first of two passes counts
+    tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
     return shuffling.split(
         lambda: _judged(spec, source, next(tallies)), spec["train"], spec["dev"], spec["seed"], spec["sampling"]
     )
 
 
-def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Counter[str]) -> Iterator[Pair]:
+def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> Iterator[Pair]:
     pairs = source.pairs(spec["direction"], split, spec["seed"])
-    return filtered(_shown(spec, pairs, split), spec["direction"], spec.get("filters") or {}, counts)
+    return filtered(_shown(spec, pairs, split, source.total), spec["direction"], spec.get("filters") or {}, counts)
 
 
-def _judged(spec: Mapping[str, Any], source: Source, counts: Counter[str]) -> Iterator[tuple[Pair, bool]]:
+def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[tuple[Pair, bool]]:
     """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
-    pairs = _shown(spec, source.unstripped(spec["direction"], "train", spec["seed"]), "train")
+    pairs = _shown(spec, source.unstripped(spec["direction"], "train", spec["seed"]), "train", source.total)
     for (one, other), passes in judged(pairs, spec["direction"], spec.get("filters") or {}, counts, within):
         yield (one.strip(), other.strip()), passes
 
 
-def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Counter[str]) -> list[Pair]:
+def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
     """The first pairs of a file, which is taken as it is."""
     pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
     if len(pairs) < spec[split]:
         raise sampling.shortage(len(pairs), spec[split], split)
-    counts["read"] += len(pairs)
+    counts.read += len(pairs)
     return pairs
 
 
-def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str) -> Iterable[Pair]:
-    return progress(pairs, description=f"reading {spec['direction']} {split}", unit="pair")
+def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: int | None) -> Iterable[Pair]:
+    return progress(pairs, total, description=f"reading {spec['direction']} {split}", unit="pair")
 
 
-def _corpus(spec: Mapping[str, Any], counts: Counter[str], train: Sequence[Pair], dev: Sequence[Pair]) -> Corpus:
+def _corpus(
+    spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
+) -> Corpus:
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
-    return *rows, _report(spec, counts, *rows)
+    facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
+    return *rows, _report(spec, counts, *rows), facts
 
 
-def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None) -> list[Row]:
+def testset(
+    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
+) -> list[Row]:
     """The rows of a test set: all, or ``limit`` rows, in the order of the source.
 
     With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
@@ -109,10 +122,20 @@ def testset(spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None 
     None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
     they are not those of files from before there were others.
     """
-    drawn, size = _limited(spec, _source(spec, kinds, folder)), spec.get("challenge")
+    drawn, size = _limited(spec, _source(spec, kinds, folder, rows)), spec.get("challenge")
     if size is not None:
         drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
     return _rows("test", drawn)
+
+
+def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> dict[str, Any]:
+    """The fact for the record of what a split was read from beside the inputs of its job; none where there is none."""
+    return _origin(_source(spec, kinds, folder), spec, split)
+
+
+def _origin(source: Source, spec: Mapping[str, Any], *splits: str) -> dict[str, Any]:
+    found = source.origin(spec["direction"], *splits)
+    return {"origin": found} if found else {}
 
 
 def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
@@ -122,7 +145,7 @@ def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> 
 
 def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
-    counts, limit = Counter(), spec["limit"]
+    counts, limit = Tally(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
     if source.endless:
@@ -153,12 +176,12 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     ]
 
 
-def _report(spec: Mapping[str, Any], counts: Counter[str], train: list[Row], dev: list[Row]) -> dict[str, Any]:
+def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:
     return {
         "direction": spec["direction"],
         "seed": spec["seed"],
         "source": dict(spec["source"]),
         "filters": spec.get("filters") or {},
-        "counts": {**counts, "train": len(train), "dev": len(dev)},
-        "digest": {"train": files.digest(train), "dev": files.digest(dev)},
+        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
+        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
     }

@@ -4,7 +4,7 @@ a test set."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappush, heappushpop
 from typing import Literal
 
@@ -24,27 +24,41 @@ class BottomK:
     """The ``k`` distinct pairs of lowest rank of those that are added one by one, in O(k) memory.
 
     The result does not depend on the order of adding; that of a smaller ``k`` is the beginning of that of a larger one.
+    Texts are kept in UTF-8, both of a pair in one: as Python's own text they take twice the memory or more.
     """
 
     def __init__(self, k: int, seed: int) -> None:
         self._k, self._seed = k, seed
-        self._heap: list[tuple[int, Pair]] = []
-        self._kept: set[int] = set()
+        self._heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, and what _packed gives
+        self._kept: set[int] = set()  # minus their ranks
 
     def add(self, pair: Pair) -> None:
-        order, heap = rank(pair, self._seed), self._heap
+        order, heap = -rank(pair, self._seed), self._heap
         full = len(heap) == self._k
-        if order in self._kept or (full and (not heap or order > -heap[0][0])):
+        if order in self._kept or (full and (not heap or order < heap[0][0])):
             return
         self._kept.add(order)
+        entry = (order, *_packed(pair))
         if full:
-            self._kept.remove(-heappushpop(heap, (-order, pair))[0])
+            self._kept.remove(heappushpop(heap, entry)[0])
         else:
-            heappush(heap, (-order, pair))
+            heappush(heap, entry)
 
     def drawn(self) -> list[Pair]:
-        """Lowest rank first; all pairs if there are fewer than ``k``."""
-        return [pair for _, pair in sorted(self._heap, reverse=True)]
+        """Lowest rank first; all pairs if there are fewer than ``k``. The sample is empty then: no text is held twice."""
+        self._kept.clear()
+        self._heap.sort()
+        return [_unpacked(*self._heap.pop()[1:]) for _ in range(len(self._heap))]
+
+
+def _packed(pair: Pair) -> tuple[int, bytes]:
+    """The bytes of the source, how many, and then those of the target."""
+    source, target = (text.encode() for text in pair)
+    return len(source), source + target
+
+
+def _unpacked(cut: int, texts: bytes) -> Pair:
+    return texts[:cut].decode(), texts[cut:].decode()
 
 
 def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
@@ -63,13 +77,14 @@ def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[
     return _apart(bottom_k(pairs, train + dev, seed), train, dev)
 
 
-def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> list[tuple[list[Pair], list[Pair]]]:
-    """:func:`split` of the pairs, and of the same with their sides exchanged, in one pass."""
+def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> Iterator[tuple[list[Pair], list[Pair]]]:
+    """:func:`split` of the pairs with their sides exchanged, then of the pairs, from one pass."""
     one, other = (BottomK(train + dev, seed) for _ in range(2))
     for pair in pairs:
         one.add(pair)
         other.add(pair[::-1])
-    return [_apart(sample.drawn(), train, dev) for sample in (one, other)]
+    yield _apart(other.drawn(), train, dev)
+    yield _apart(one.drawn(), train, dev)
 
 
 def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,11 @@ from entropy_valley.corpus import build
 from entropy_valley.corpus.build import Corpus
 from entropy_valley.corpus.sources import Kinds
 
-DRAWN = "drawn.json"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
+DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
 
 
 @contextlib.contextmanager
-def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path) -> Iterator[Corpus]:
+def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None = None) -> Iterator[Corpus]:
     """The corpus of a direction, as :func:`build.corpus` gives it, for the block to write.
 
     ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
@@ -27,18 +29,27 @@ def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path) -> Iterator[Corp
     with files.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
         drawn = _drawn(spec, report.parent / DRAWN)
         if drawn is None:
-            drawn, other = build.both_ways(spec, kinds)
-            _leave(reverse, other, corpora / reverse["direction"] / report.name)
+            draws = build.both_ways(spec, kinds, rows)
+            _leave(reverse, next(draws), corpora / reverse["direction"] / report.name)
+            drawn = next(draws)
     yield drawn
     (report.parent / DRAWN).unlink(missing_ok=True)
 
 
 def _drawn(spec: Mapping[str, Any], place: Path) -> Corpus | None:
-    found = files.read_json(place) if place.is_file() else None
-    return tuple(found["corpus"]) if found and found["params"] == spec else None
+    if not place.is_file():
+        return None
+    with place.open(encoding="utf-8") as lines:
+        said = json.loads(next(lines))
+        if said["params"] != spec:
+            return None
+        rows = list(map(json.loads, lines))
+    return rows[: said["train"]], rows[said["train"] :], said["report"], said["facts"]
 
 
 def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
     record = provenance.record_of(report)
     if not (record and report.is_file() and record.matches(spec)):
-        files.write_json(report.parent / DRAWN, {"params": spec, "corpus": drawn})
+        train, dev, said, facts = drawn
+        first = {"params": spec, "report": said, "facts": facts, "train": len(train)}
+        files.write_jsonl(report.parent / DRAWN, itertools.chain([first], train, dev))

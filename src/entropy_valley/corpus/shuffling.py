@@ -20,6 +20,7 @@ from entropy_valley.late import numpy as np
 
 Shuffling = Literal["shuffle", "shuffle_rows"]
 SPARE = 5000  # pairs that `shuffle_rows` shuffles beside the training pairs; dev pairs are among these
+_CHUNK = 2**20  # rows that are looked up at once
 _ROW = "I"  # 32 bits: the data sets have tens of millions of rows
 
 
@@ -34,6 +35,7 @@ def split(
     order = _shuffled_rows(passing, train + SPARE, seed) if how == "shuffle_rows" else _rows(passing)
     random.Random(seed).shuffle(order)
     wanted = order[: train + dev]
+    del order, passing  # a data set has tens of millions of rows
     if len(wanted) < train + dev:
         raise shortage(len(wanted), train + dev, "train + dev")
     place = {row: at for at, row in enumerate(wanted)}
@@ -48,6 +50,12 @@ def _rows(passing: bytearray) -> MutableSequence[int]:
 
 def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:
     """The first ``size`` passing rows of the data set as `datasets.Dataset.shuffle` orders it."""
-    order = np.random.default_rng(seed).permutation(len(passing))
-    kept = np.frombuffer(passing, dtype=np.uint8)[order] != 0
-    return array(_ROW, order[kept][:size].tolist())
+    order, passes = np.arange(len(passing), dtype=np.uint32), np.frombuffer(passing, dtype=bool)
+    np.random.default_rng(seed).shuffle(order)  # as `permutation` does with numbers of 64 bits
+    kept = array(_ROW)
+    for begin in range(0, len(order), _CHUNK):
+        rows = order[begin : begin + _CHUNK]
+        kept.extend(rows[passes[rows]][: size - len(kept)].tolist())
+        if len(kept) == size:
+            break
+    return kept

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.corpus.sources.files import Files
+from entropy_valley.corpus.sources.flores import Flores
 from entropy_valley.corpus.sources.huggingface import HuggingFace
 from entropy_valley.corpus.sources.json_lines import JsonLines
 from entropy_valley.corpus.sources.tatoeba import Tatoeba
@@ -21,7 +22,7 @@ from entropy_valley.errors import InputError
 
 Kinds = tuple[type[Source], ...]
 
-SOURCES: Kinds = (HuggingFace, Wmt22, Tatoeba, Files, JsonLines)
+SOURCES: Kinds = (HuggingFace, Wmt22, Flores, Tatoeba, Files, JsonLines)
 
 
 def any_of(kinds: Kinds) -> Any:

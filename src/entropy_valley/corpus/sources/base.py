@@ -43,6 +43,15 @@ class Source(Section, ABC):
         """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
+    @property
+    def total(self) -> int | None:
+        """How many pairs it must have, where that is a check and no part of :meth:`settings`."""
+        return None
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        """What these splits were read from, for the record of the job: digests of files that are no inputs of it."""
+        return {}
+
     def own_files(self, direction: str, *splits: str) -> list[str]:
         """The user's own files that these splits are read from; none if they come from elsewhere."""
         return []

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import requests
 from pydantic import Field
 
-from entropy_valley import files
+from entropy_valley import files, remote
 from entropy_valley.corpus.sampling import Pair, rank
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
@@ -46,6 +46,10 @@ class Tatoeba(Source):
         pairs = [(second, first) for first, second in kept] if swapped else kept
         return iter(pairs if split == "train" else _one_per_source(pairs, seed))
 
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        languages = direction.split("-")
+        return {"files": files.digests([self._file(languages)[0] if self.folder else _archive(sorted(languages))])}
+
     def _split_of(self, sentence: str) -> str:
         uniform = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
         return "test" if uniform < self.held_out else "dev" if uniform < 2 * self.held_out else "train"
@@ -55,9 +59,14 @@ class Tatoeba(Source):
         languages = direction.split("-")
         if not self.folder:
             return _downloaded(sorted(languages)), languages != sorted(languages)
+        path, swapped = self._file(languages)
+        return [_columns(path, number, line) for number, line in enumerate(files.read_lines(path), 1)], swapped
+
+    def _file(self, languages: list[str]) -> tuple[Path, bool]:
+        """The file of a direction, and whether it is that of the reverse."""
         straight, reverse = (Path(self.folder, f"{a}-{b}.tsv") for a, b in (languages, languages[::-1]))
-        path = straight if straight.exists() or not reverse.exists() else reverse
-        return [_columns(path, number, line) for number, line in enumerate(files.read_lines(path), 1)], path == reverse
+        swapped = reverse.exists() and not straight.exists()
+        return (reverse if swapped else straight), swapped
 
 
 def _columns(path: Path, number: int, line: str) -> Pair:
@@ -84,10 +93,7 @@ def _one_per_source(pairs: list[Pair], seed: int) -> list[Pair]:
 
 
 def _downloaded(languages: list[str]) -> list[Pair]:
-    name = "-".join(languages)
-    archive = files.cache_folder() / f"tatoeba-{name}.zip"
-    if not archive.exists():
-        _download(f"{RELEASE}/{name}.txt.zip", archive)
+    name, archive = "-".join(languages), _archive(languages)
     try:
         with zipfile.ZipFile(archive) as opened:
             sides = [opened.read(f"Tatoeba.{name}.{one}").decode("utf-8").splitlines() for one in languages]
@@ -96,16 +102,17 @@ def _downloaded(languages: list[str]) -> list[Pair]:
     return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
 
 
-def _download(address: str, archive: Path) -> None:
+def _archive(languages: list[str]) -> Path:
+    """The archive of a release, downloaded where it is not in the cache."""
+    name = "-".join(languages)
+    archive = files.cache_folder() / f"tatoeba-{name}.zip"
     try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
-            content = answer.read()
-    except OSError as error:
+        remote.download(f"{RELEASE}/{name}.txt.zip", archive)
+    except requests.RequestException as error:
         raise InputError(
-            address,
+            f"{RELEASE}/{name}.txt.zip",
             f"cannot be downloaded ({error})",
             "Set the source's folder to one that holds en-de.tsv or the like (source, tab, target), or "
             f"copy the archive from another machine to {archive}.",
         ) from None
-    with files.atomic(archive) as temporary:
-        temporary.write_bytes(content)
+    return archive

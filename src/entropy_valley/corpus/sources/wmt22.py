@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source, reverse
 from entropy_valley.corpus.sources.files import read_parallel
@@ -29,14 +30,7 @@ class Wmt22(Source):
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
-        swapped = direction not in SENTENCES
-        pair = reverse(direction) if swapped else direction
-        if pair not in SENTENCES:
-            raise InputError(
-                f"test set wmt22: {direction}",
-                "no reference A for this direction",
-                f"Use one of {', '.join(SENTENCES)} or the reverse, or another test set.",
-            )
+        pair = _pair(direction)
         rows = read_parallel(*self._paths(pair))
         if len(rows) != SENTENCES[pair]:
             raise InputError(
@@ -44,7 +38,10 @@ class Wmt22(Source):
                 f"{len(rows)} lines instead of {SENTENCES[pair]}",
                 f"An incomplete copy: delete {self.folder or self._cache()} and run again.",
             )
-        return iter([(target, source) for source, target in rows] if swapped else rows)
+        return iter(rows if pair == direction else [(target, source) for source, target in rows])
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        return {"files": files.digests(self._paths(_pair(direction)))}
 
     def _paths(self, pair: str) -> tuple[Path, Path]:
         source, target = pair.split("-")
@@ -68,3 +65,15 @@ class Wmt22(Source):
         from sacrebleu.utils import SACREBLEU_DIR
 
         return Path(SACREBLEU_DIR, "wmt22")
+
+
+def _pair(direction: str) -> str:
+    """The direction of the files: this one, or its reverse."""
+    pair = direction if direction in SENTENCES else reverse(direction)
+    if pair not in SENTENCES:
+        raise InputError(
+            f"test set wmt22: {direction}",
+            "no reference A for this direction",
+            f"Use one of {', '.join(SENTENCES)} or the reverse, or another test set.",
+        )
+    return pair
