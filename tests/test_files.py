@@ -30,6 +30,11 @@ def test_canonical_text_is_a_fixed_point_and_names_the_value(value):
     assert files.digest(value) == files.digest(json.loads(text))
 
 
+@given(st.lists(values, max_size=4))
+def test_rows_have_the_digest_of_their_list(rows):
+    assert files.rows_digest(iter(rows)) == files.digest(rows)
+
+
 @given(st.dictionaries(st.text(), st.integers(), min_size=2))
 def test_the_order_of_keys_does_not_matter(mapping):
     assert files.digest(mapping) == files.digest(dict(reversed(mapping.items())))
@@ -45,17 +50,16 @@ def test_a_failed_block_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "scores.jsonl"
     files.write_jsonl(path, [{"id": "1"}])
 
-    def full(self, *_, **__):
-        self.write_bytes(b"{")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+    def until_it_is_full():
+        yield {"id": "2"}
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(OSError, match="No space left"):
-        files.write_jsonl(path, [{"id": "2"}])
+    with pytest.raises(OSError, match=f"No space left.*{path}"):
+        files.write_jsonl(path, until_it_is_full())
     assert files.read_jsonl(path) == [{"id": "1"}]
     assert list(tmp_path.iterdir()) == [path]
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import requests
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 WAITS = (1, 2, 4, 8, 16, 30, 60, 60, 120, 300)  # seconds before each new try: ten minutes in all
@@ -82,17 +83,21 @@ def buffered(file: RemoteFile) -> io.BufferedReader:
     return io.BufferedReader(file, BLOCK)
 
 
-def download(address: str, path: Path) -> None:
+def download(address: str, path: Path, remedy: str) -> None:
     """Fetch a file, unless it is there. What an earlier try has fetched of it is beside it, and is not fetched again.
 
-    Raises OSError at once if there is no connection to begin with.
+    Raises InputError with the ``remedy``, at once if there is no connection to begin with.
     """
     with files.locked(path):
-        if not path.exists():
-            part = path.with_name(f".{path.name}.part")
+        if path.exists():
+            return
+        part = path.with_name(f".{path.name}.part")
+        try:
             with part.open("ab") as written:
                 _append(address, written, path.name)
-            part.replace(path)
+        except requests.RequestException as error:
+            raise InputError(address, f"cannot be downloaded ({error})", remedy) from None
+        part.replace(path)
 
 
 def _append(address: str, written: BinaryIO, name: str) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.corpus import sampling
-from entropy_valley.corpus.filters import accepts
+from entropy_valley.corpus.filters import Tally, accepts, filtered
 from entropy_valley.errors import InputError
 
 TEXT = st.text(max_size=4)
@@ -68,3 +68,31 @@ def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
 )
 def test_filters(text, limits, passes):
     assert accepts(text, limits) is passes
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", " "]), max_size=8).map(" ".join)
+LIMITS = {"en": {"words": [2, 4]}, "zh": {"characters": [2, 6]}}
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=30))
+def test_every_dropped_pair_has_one_reason_the_same_in_both_directions(pairs):
+    there, back = Tally(), Tally()
+    kept = list(filtered(pairs, "en-zh", LIMITS, there))
+    assert list(filtered([pair[::-1] for pair in pairs], "zh-en", LIMITS, back)) == [pair[::-1] for pair in kept]
+    assert there == back and there.counts == {"read": len(pairs), "filtered": len(pairs) - len(kept)}
+    assert sum(sum(whys.values()) for whys in there.reasons.values()) == len(pairs) - len(kept)
+
+
+def test_reasons():
+    dropped = [
+        ("a", "好好"),
+        ("a b c d e", "好"),
+        ("a b", "好"),
+        ("a b", "好" * 7),
+        ("a b", "  "),
+        (" ", " "),
+        ("a b", "好好"),
+    ]
+    counts = Tally()
+    assert list(filtered(dropped, "en-zh", LIMITS, counts)) == dropped[-1:]
+    assert counts.reasons == {"en": {"blank": 1, "short": 1, "long": 1}, "zh": {"blank": 1, "short": 1, "long": 1}}

@@ -45,7 +45,7 @@ def test_embedded_corpus_is_deterministic_and_disjoint():
     source = {"name": "embedded", "seed": 4}
     train, dev, report, _ = build.corpus(spec(source), SOURCES)
     test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10}, SOURCES)
-    assert build.corpus(spec(source), SOURCES) [:3] == (train, dev, report)
+    assert build.corpus(spec(source), SOURCES)[:3] == (train, dev, report)
     assert report["counts"] == {"read": 25, "filtered": 0, "train": 20, "dev": 5}
     assert report["digest"]["train"] == files.digest(train)
     assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
@@ -173,45 +173,6 @@ def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
         build.testset({"direction": "de-fr", "seed": 1, "source": source, "limit": None})
 
 
-@pytest.fixture
-def shards(tmp_path):
-    """Two shards in the layout of a hub repository."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (tmp_path / "zh-en").mkdir()
-    for shard in range(2):
-        rows = [{"zh": f"句子 {shard} {n} ", "en": f"sentence {shard} {n}"} for n in range(20)]
-        pq.write_table(pa.table({"translation": rows}), tmp_path / "zh-en" / f"train-0000{shard}-of-00002.parquet")
-    return {"name": "huggingface", "dataset": "wmt/wmt19", "subset": "zh-en", "folder": str(tmp_path)}
-
-
-def test_huggingface_reads_a_local_copy_in_either_direction(shards):
-    train, dev, report, _ = build.corpus(spec(shards))
-    assert report["counts"]["read"] == 40 and len(train) == 20 and len(dev) == 5
-    assert train[0]["source"].startswith("sentence") and train[0]["target"] == train[0]["target"].strip()
-    swapped, *_ = build.corpus(spec(shards, direction="zh-en"))
-    assert swapped[0]["source"].startswith("句子")
-
-
-def test_huggingface_says_what_to_download(shards, tmp_path):
-    with pytest.raises(InputError, match=r"no validation-\*.parquet.*hf download.*wmt/wmt19"):
-        build.corpus(spec({**shards, "split": "validation"}))
-    with pytest.raises(InputError, match=r"no column translation.fr"):
-        build.corpus(spec(shards, direction="zh-fr"))
-
-
-def test_huggingface_offline(shards, monkeypatch):
-    import datasets
-
-    def refuse(*_, **__):
-        raise ConnectionError("Couldn't reach the Hub")
-
-    monkeypatch.setattr(datasets, "load_dataset", refuse)
-    with pytest.raises(InputError, match=r"cannot be read: Couldn't reach the Hub.*hf download.*folder: DIR"):
-        build.corpus(spec({**shards, "folder": None}))
-
-
 @real_data
 def test_real_tatoeba():
     source = {"name": "tatoeba", "folder": str(Path(DATA, "tatoeba"))}
@@ -219,6 +180,13 @@ def test_real_tatoeba():
     test = build.testset({"direction": "en-de", "seed": 1, "source": source, "limit": 50})
     assert not any(a & b for a, b in zip(sides(train), sides(test), strict=True))
     assert not any(a & b for a, b in zip(sides(train), sides(dev), strict=True))
+
+
+def test_a_test_set_of_sacrebleu_has_the_digests_of_its_files(tmp_path):
+    source = wmt22_folder(tmp_path, 2037)
+    request = {"direction": "zh-en", "seed": 1, "source": source, "limit": None}
+    names = [f"generaltest2022.en-zh.{name}" for name in ("src.en", "ref.A.zh")]
+    assert build.origin(request, "test") == {"origin": {"files": files.digests(tmp_path / name for name in names)}}
 
 
 @real_data

@@ -45,7 +45,7 @@ class BottomK:
             heappush(heap, entry)
 
     def drawn(self) -> list[Pair]:
-        """Lowest rank first; all pairs if there are fewer than ``k``. The sample is empty then: no text is held twice."""
+        """Lowest rank first; all pairs if there are fewer than ``k``. The sample is emptied: no text is held twice."""
         self._kept.clear()
         self._heap.sort()
         return [_unpacked(*self._heap.pop()[1:]) for _ in range(len(self._heap))]

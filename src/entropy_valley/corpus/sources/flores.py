@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import requests
 from pydantic import Field
 
-from entropy_valley import files, remote
+from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.corpus.sources.files import read_parallel
@@ -80,16 +79,15 @@ def _member(opened: tarfile.TarFile, name: str) -> tarfile.TarInfo:
 
 
 def _archive() -> Path:
+    """The archive of the release, downloaded where it is not in the cache."""
+    from entropy_valley import remote  # only a download takes it, and it loads slowly
+
     archive = files.cache_folder() / Path(ARCHIVE).name
-    try:
-        remote.download(ARCHIVE, archive)
-    except requests.RequestException as error:
-        raise InputError(
-            ARCHIVE,
-            f"cannot be downloaded ({error})",
-            f"Copy it from another machine to {archive}, or set the test set's folder to one that holds "
-            "devtest/deu_Latn.devtest and the like.",
-        ) from None
+    remedy = (
+        f"Copy it from another machine to {archive}, or set the test set's folder to one that holds "
+        "devtest/deu_Latn.devtest and the like."
+    )
+    remote.download(ARCHIVE, archive, remedy)
     if (digest := files.sha256(archive)) != SHA256:
         raise InputError(archive, f"sha256 {digest[:12]} instead of {SHA256[:12]}", "Delete this file and run again.")
     return archive

@@ -1,7 +1,7 @@
 """A parallel data set of the Hugging Face hub, or a local copy of its files, read as a stream.
 
-Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand rows at a time, so memory stays the same for
-tens of millions of rows. On the hub it reads by ranges of bytes: a lost connection costs one range.
+Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand rows at a time: tens of millions of rows
+need no more memory than one million. On the hub it reads by ranges of bytes, and a lost connection costs one range.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley import files, hub
+from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow.parquet
+
+    from entropy_valley import hub
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
@@ -93,6 +95,8 @@ class HuggingFace(Source):
 
     def _shards(self) -> Iterator[BinaryIO]:
         """The files of the split, opened one after the other."""
+        from entropy_valley import hub  # only reading takes huggingface_hub, which loads slowly
+
         if self.folder:
             return (path.open("rb") for path in self._local())
         commit, shards = self._published
@@ -106,7 +110,9 @@ class HuggingFace(Source):
 
     @functools.cached_property
     def _published(self) -> tuple[hub.Listing, list[hub.File]]:
-        """The commit on the hub, and the files of the split there: those of one commit, also where a newer one comes."""
+        """The commit on the hub and the split's files there: of one commit to the end, though a newer one may come."""
+        from entropy_valley import hub
+
         try:
             commit = hub.listing(self.dataset, self.revision, "the source's `folder`", "dataset")
         except InputError as error:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import requests
 from pydantic import Field
 
-from entropy_valley import files, remote
+from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair, rank
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
@@ -104,15 +103,13 @@ def _downloaded(languages: list[str]) -> list[Pair]:
 
 def _archive(languages: list[str]) -> Path:
     """The archive of a release, downloaded where it is not in the cache."""
+    from entropy_valley import remote  # only a download takes it, and it loads slowly
+
     name = "-".join(languages)
     archive = files.cache_folder() / f"tatoeba-{name}.zip"
-    try:
-        remote.download(f"{RELEASE}/{name}.txt.zip", archive)
-    except requests.RequestException as error:
-        raise InputError(
-            f"{RELEASE}/{name}.txt.zip",
-            f"cannot be downloaded ({error})",
-            "Set the source's folder to one that holds en-de.tsv or the like (source, tab, target), or "
-            f"copy the archive from another machine to {archive}.",
-        ) from None
+    remedy = (
+        "Set the source's folder to one that holds en-de.tsv or the like (source, tab, target), or "
+        f"copy the archive from another machine to {archive}."
+    )
+    remote.download(f"{RELEASE}/{name}.txt.zip", archive, remedy)
     return archive

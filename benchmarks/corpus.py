@@ -1,0 +1,73 @@
+"""The peak memory of the job that draws training pairs, for a direction and its reverse in one pass.
+
+    python benchmarks/corpus.py --pairs 1000000
+
+Made-up pairs of WMT19's lengths are written as the Parquet files of a hub repository, in row groups of 1,000. The job
+draws 200,000 + 2,000 pairs of each direction under the paper's filters. Linux gives the peak of each child.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SCRIPT = Path(__file__).parents[1] / "workflow" / "scripts" / "corpus.py"
+ROWS, SHARDS = 1000, 4
+ENGLISH = "abcdefghijklmnopqrstuvwxyz"
+CHINESE = [chr(0x4E00 + place) for place in range(4000)]
+
+
+def shard(path: Path, groups: int, draw: random.Random) -> None:
+    words = ["".join(draw.choices(ENGLISH, k=draw.randint(2, 10))) for _ in range(20_000)]
+    schema = pa.schema([("translation", pa.struct([("zh", pa.string()), ("en", pa.string())]))])
+    with pq.ParquetWriter(path, schema) as written:
+        for _ in range(groups):
+            sizes = [max(1, int(draw.gauss(24, 14))) for _ in range(ROWS)]
+            rows = [
+                {"zh": "".join(draw.choices(CHINESE, k=int(1.8 * n) + 1)), "en": " ".join(draw.choices(words, k=n))}
+                for n in sizes
+            ]
+            written.write_table(pa.table({"translation": pa.array(rows, schema.field(0).type)}))
+
+
+def spec(folder: Path, direction: str) -> dict[str, object]:
+    filters = {"en": {"words": [5, 200]}, "zh": {"characters": [2, 600]}}
+    source = {"name": "huggingface", "dataset": "made/up", "subset": "zh-en", "folder": str(folder)}
+    sizes = {"train": 200_000, "dev": 2_000, "seed": 1, "revision": 1}
+    return {"direction": direction, "source": source, "filters": filters, **sizes}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    pairs = parser.parse_args().pairs
+    with tempfile.TemporaryDirectory() as made:
+        folder, draw = Path(made), random.Random(1)
+        (folder / "zh-en").mkdir()
+        for number in range(SHARDS):
+            name = f"train-{number:05}-of-{SHARDS:05}.parquet"
+            shard(folder / "zh-en" / name, pairs // SHARDS // ROWS, draw)
+        for direction in ("zh-en", "en-zh"):  # the second one takes the draw of the first one
+            out = folder / "results" / direction
+            outputs = {"train": "train.jsonl", "dev": "dev.jsonl", "report": "corpus.json"}
+            options = [part for name, file in outputs.items() for part in (f"--{name}", out / file)]
+            begun = time.perf_counter()
+            subprocess.run(
+                [sys.executable, SCRIPT, json.dumps(spec(folder, direction)), *options, "--both-ways"], check=True
+            )
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            print(f"{direction}: {time.perf_counter() - begun:.0f} s, at most {peak:.0f} MB so far", flush=True)
+
+
+if __name__ == "__main__":
+    main()
