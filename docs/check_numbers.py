@@ -30,7 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
-from expressions import QuoteError, conditions, evaluate, single
+
+from entropy_valley.analysis.expressions import ExpressionError, conditions, evaluate, single
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMENT = re.compile(r"<!-- numbers\n(.*?)\n-->", re.DOTALL)
@@ -75,7 +76,7 @@ def check(path: Path, results: Callable[[str], Path], write: bool = False) -> Ou
             continue
         try:
             said = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
-        except QuoteError as error:
+        except ExpressionError as error:
             outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file}: {error}")
             continue
         if said == mark.text:
@@ -102,7 +103,7 @@ def marks(outcome: Outcome) -> Iterator[Mark]:
                     head = _head(line)
                     continue
                 mark = _mark(document, line, head, place, comment.start())
-            except QuoteError as error:
+            except ExpressionError as error:
                 outcome.problems.append(f"{line!r}: {error}")
                 continue
             place = mark.span[1]
@@ -124,10 +125,10 @@ def _mark(document: str, line: str, head: tuple[str, dict[str, str]], start: int
     text, _, said = line.rpartition(": ")
     found = re.compile(r"\s+".join(map(re.escape, text.split()))).search(document, start, end)
     if not found:
-        raise QuoteError("this text does not stand before the comment, in this order")
+        raise ExpressionError("this text does not stand before the comment, in this order")
     expressions = () if said == STATED else tuple(one.strip() for one in said.split(";"))
     if expressions and len(expressions) != (numbers := len(NUMBER.findall(text))):
-        raise QuoteError(f"{numbers} numbers, but {len(expressions)} expressions")
+        raise ExpressionError(f"{numbers} numbers, but {len(expressions)} expressions")
     return Mark(text, expressions, *head, found.span(), document.count("\n", 0, found.start()) + 1)
 
 

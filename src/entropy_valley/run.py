@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError
 
 HANDED_DOWN = "ENTROPY_VALLEY_RUN"  # the environment variable with the path of the description
 PACKAGE = Path(__file__).parent
-CODE = {".py", ".smk", ".json", ".tex"}
+CODE = {".py", ".smk", ".json", ".tex", ".csv"}
 REMEDY = "Undo the change, or stop the run and its jobs and start it again."
 
 

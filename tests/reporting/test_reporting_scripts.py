@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from pathlib import Path
 
 import fake_coverage
@@ -15,7 +16,10 @@ from fake_texts import add_canvases
 from making import one_backbone
 
 from entropy_valley import files
+from entropy_valley.analysis import expressions
+from entropy_valley.analysis.our_numbers import places
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files, load_files
 from entropy_valley.provenance import made, record_of
 from entropy_valley.reporting import reports, tables
 from entropy_valley.reporting.report import TableReport
@@ -24,6 +28,7 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, T
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
 STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8]}
 MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
+NOTHING_RUN = {"names": {}, "metric": "comet22", "metric_label": "COMET", "steps": 32, "seeds": [1], "values": True}
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),
     "tables/crossbb": lambda root: fake_results.write(root, backbones={"llada-tiny": (1, 2), "dream-tiny": (1,)}),
@@ -43,6 +48,7 @@ MADE_UP = {
     "tables/reproduction": lambda root: fake_results.write(root),
     "tables/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
+    "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "figures/hero": lambda root: fake_results.write(root),
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
@@ -78,7 +84,26 @@ def test_a_report_that_fails_at_its_last_file_leaves_all_finished_ones(run, tmp_
 
 @pytest.mark.parametrize("key", reports.REPORTS)
 def test_every_report_writes_its_files(run, tmp_path, key):
-    assert all(path.stat().st_size > 100 for path in run(key, MADE_UP[key](tmp_path)).values())
+    outputs = run(key, MADE_UP[key](tmp_path))
+    assert all(path.stat().st_size > 100 for path in outputs.values())
+    header = outputs["csv"].read_text().splitlines()[0].split(",")
+    for place in places_of(key):  # where the paper's numbers are compared with
+        terms = expressions.TERM.findall(place.ours + place.spread)
+        given = [
+            *expressions.conditions(place.where),
+            *(name for _, where in terms for name in expressions.conditions(where)),
+        ]
+        assert {*given, *(column for column, _ in terms)} <= {*header, "latency", "mae"}, place
+
+
+@functools.cache
+def papers_reports():
+    return reports.configured(load_files(base_files(), reports.problems))
+
+
+def places_of(key):
+    """The places of the paper's numbers in tables that this report makes."""
+    return [place for place in places() if papers_reports()[f"tables/{place.table}"].key == key]
 
 
 def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(run, matched):

@@ -17,7 +17,7 @@ from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.jobs import training
 
 TABLES = {f"table {name}" for name in ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation")}
-MAIN = TABLES | {"figure hero", "figure crossbb", "figure dissociation", "all"}
+MAIN = TABLES | {"figure hero", "figure crossbb", "figure dissociation", "comparison paper_comparison", "all"}
 OF_EV = {"table coverage", "table faithfulness_summary", "table failure_buckets"}  # and of Ratio, no other method
 EN_ZH = {"table faithfulness_summary"}  # of the directions with groups by r
 AGGREGATES = MAIN | OF_EV | {"table ar_reference"}
@@ -70,6 +70,7 @@ def test_the_papers_matrix(paper):
         "valley": 27,
         "table": 5 + 3 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
         "figure": 3 + 2,  # with those of all-mask canvases
+        "comparison": 1,
         "all": 1,
     }
 
@@ -358,6 +359,7 @@ def test_beams_touch_no_canvas(finished):
     assert finished.planned(over={"autoregressive": {"max_new_tokens": 9}}).keys() == generated(AR_RUNS) | {
         "table ar_reference",
         "figure hero",
+        "comparison paper_comparison",
         "all",
     }
 
@@ -371,7 +373,11 @@ def test_an_autoregressive_backbone_is_decoded_as_the_config_says_alone(finished
 
 
 def test_no_autoregressive_backbone_no_table_of_it(finished):
-    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {"figure hero", "all"}
+    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {
+        "figure hero",
+        "comparison paper_comparison",
+        "all",
+    }
 
 
 def test_variants_share_a_checkpoint(finished):
@@ -385,6 +391,7 @@ def test_variants_share_a_checkpoint(finished):
     runs = {"en-zh.flat.1", "en-zh.bare.1"}
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
         "table dream_instruct",
+        "comparison paper_comparison",
         "all",
     }
 

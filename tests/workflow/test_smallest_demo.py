@@ -62,7 +62,8 @@ def test_tables_and_figures_are_there(demo):
     made += ("coverage", "faithfulness_summary", "failure_buckets")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "md", "csv")}
     figures = {f"{name}.{ending}" for name in ("hero", "crossbb", "dissociation") for ending in ("pdf", "png", "csv")}
-    assert names == tables | figures
+    page = {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
+    assert names == tables | figures | page
     with open(results / "tables/main.csv", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}
 

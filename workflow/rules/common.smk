@@ -234,4 +234,5 @@ def in_folder(folder, *endings):
 
 
 TABLES = in_folder("tables", "tex", "md", "csv")
+COMPARISONS = in_folder("tables", "html", "md", "csv")
 FIGURES = in_folder("figures", "pdf", "png", "csv")

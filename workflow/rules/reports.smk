@@ -25,6 +25,30 @@ rule table:
         " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q}"
 
 
+rule comparison:
+    """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
+    input:
+        lambda w: COMPARISONS[w.comparison].inputs(EXPERIMENT),
+    output:
+        html=report(update(f"{R}/tables/{{comparison}}.html"), caption="../report/caption.rst", category="Tables"),
+        md=update(f"{R}/tables/{{comparison}}.md"),
+        csv=report(update(f"{R}/tables/{{comparison}}.csv"), caption="../report/caption.rst", category="Tables"),
+    log:
+        f"{R}/logs/comparison/{{comparison}}.log",
+    wildcard_constraints:
+        comparison=one_of(COMPARISONS),
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        report=lambda w: COMPARISONS[w.comparison].key,
+        params=lambda w: params_file(COMPARISONS[w.comparison].params(EXPERIMENT)),
+        caption=lambda w: paths.Unrecorded(COMPARISONS[w.comparison].described(EXPERIMENT)),
+    shell:
+        f"{LAUNCH} "
+        "python workflow/scripts/report.py {params.report} {params.params:q}"
+        " --html {output.html:q} --md {output.md:q} --csv {output.csv:q}"
+
+
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:

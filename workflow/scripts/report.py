@@ -9,7 +9,11 @@ from entropy_valley import files, provenance, run
 from entropy_valley.analysis.alike import require_alike
 from entropy_valley.reporting import reports
 
-RULES = {("tex", "md", "csv"): "table", ("pdf", "png", "csv"): "figure"}
+RULES = {
+    ("tex", "md", "csv"): "table",
+    ("pdf", "png", "csv"): "figure",
+    ("html", "md", "csv"): "comparison",
+}
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from entropy_valley.experiment.data import Analysis, Corpus, Coverage
 from entropy_valley.experiment.decoding import Decoding, OwnDecoding
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
+from entropy_valley.experiment.published import PaperComparison
 from entropy_valley.experiment.scoring import Scoring
 from entropy_valley.experiment.studies import Study
 from entropy_valley.settings import (
@@ -224,6 +225,7 @@ class Experiment(Section):
     scoring: Scoring
     analysis: Analysis
     coverage: Coverage = Coverage()
+    paper_comparison: PaperComparison = PaperComparison()
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
 

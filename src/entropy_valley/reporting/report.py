@@ -7,7 +7,7 @@ know the config; its script then makes it from the params alone, by ``numbers`` 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -126,6 +126,20 @@ class FigureReport(Report):
         panels, height = self.panels(params, numbers), self.panel_height(numbers)
         style.save(style.draw(*panels, width=self.width, height=height), pdf=paths["pdf"], png=paths["png"])
         tables.write_csv(paths["csv"], numbers)
+
+
+class OfTables(Report):
+    """A report of other reports' CSV files; ``made`` are the reports of the config, by folder and file."""
+
+    made: Sequence[str] = ()
+
+    def csv_files(self, experiment: Experiment, names: Iterable[str]) -> dict[str, str]:
+        """The CSV files of those named tables that the config has."""
+        return {
+            name: f"{experiment.results}/tables/{name}.csv"
+            for name in dict.fromkeys(names)
+            if f"tables/{name}" in self.made
+        }
 
 
 class OfStudy(Report):

@@ -14,7 +14,7 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.feasibility import undefined
 from entropy_valley.experiment.matrix import all_cells, study_cells
-from entropy_valley.reporting.report import FigureReport, OfStudy, Report
+from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
@@ -30,6 +30,7 @@ from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.reports.matrix import Matrix
 from entropy_valley.reporting.reports.orders import Orders
+from entropy_valley.reporting.reports.paper_comparison import PaperComparison
 from entropy_valley.reporting.reports.readings import Readings
 from entropy_valley.reporting.reports.reproduction import Reproduction
 from entropy_valley.reporting.reports.significance import Significance
@@ -56,6 +57,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/coverage": Coverage,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
+    "tables/paper_comparison": PaperComparison,
     "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,
@@ -87,6 +89,9 @@ def configured(experiment: Experiment) -> dict[str, Report]:
             report = kind(key, name)
             if report.cells(experiment):
                 found[f"{folder}/{_file(experiment, kind, name)}"] = report
+    for report in found.values():
+        if isinstance(report, OfTables):
+            report.made = tuple(found)
     return found
 
 

@@ -1,4 +1,8 @@
-"""The expressions of `check_numbers.py`: numbers from the rows of a CSV file."""
+"""Expressions that take numbers from the rows of a CSV file: of docs/check_numbers.py and of paper/places.csv.
+
+``column{key=value …}`` is a column in the rows that meet the conditions, a number for each run. Beside arithmetic there
+are mean, std (sample), min, max, sum and count over runs, and floor and ceil.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,16 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
+from entropy_valley.late import pandas as pd
 
 TERM = re.compile(r"(\w+)\{([^{}]*)\}")  # column{key=value key=value}
 RUN = ("backbone", "direction", "testset", "seed")
 OF_RUNS: dict[str, Callable[[pd.Series], float]] = {
-    **{name: operator.methodcaller(name) for name in ("mean", "min", "max", "sum")},
+    **{name: operator.methodcaller(name) for name in ("mean", "std", "min", "max", "sum")},
     "count": lambda rows: rows.sum() if rows.dtype == bool else len(rows),
 }
 OF_NUMBERS: dict[str, Callable[[float], float]] = {"floor": math.floor, "ceil": math.ceil}
@@ -30,34 +35,40 @@ OPERATORS: dict[type, Callable[..., Any]] = {
 }
 
 
-class QuoteError(Exception):
-    """A mark that does not fit its text or its file."""
+class ExpressionError(Exception):
+    """An expression that is none, or does not fit its file."""
 
 
-def evaluate(expression: str, rows: pd.DataFrame, where: dict[str, str]) -> Any:
-    """The value of an expression: a number, or a number for each run."""
+class NoRowsError(ExpressionError):
+    """No row meets the conditions of an expression, or the number is not there."""
+
+
+def evaluate(expression: str, rows: pd.DataFrame, where: Mapping[str, str]) -> Any:
+    """The value of an expression: a number, or a number for each run. ``rows`` are texts."""
     terms: list[pd.Series] = []
 
     def name(term: re.Match[str]) -> str:
-        terms.append(_column(rows, term[1], where | conditions(term[2])))
+        terms.append(_column(rows, term[1], {**where, **conditions(term[2])}))
         return f"t{len(terms) - 1}"
 
     try:
         tree = ast.parse(TERM.sub(name, expression), mode="eval").body
     except SyntaxError:
-        raise QuoteError(f"{expression!r} is no expression") from None
+        raise ExpressionError(f"{expression!r} is no expression") from None
     return _value(tree, terms)
 
 
-def _column(rows: pd.DataFrame, column: str, where: dict[str, str]) -> pd.Series:
+def _column(rows: pd.DataFrame, column: str, where: Mapping[str, str]) -> pd.Series:
     """A column in the rows that meet the conditions, by run."""
     if unknown := {column, *where} - set(rows):
-        raise QuoteError(f"no column {', '.join(sorted(unknown))}")
+        raise ExpressionError(f"no column {', '.join(sorted(unknown))}")
     for key, value in where.items():
         rows = rows[rows[key] == value]
     keys = [key for key in RUN if key in rows]
-    if rows.empty or rows.duplicated(keys).any():
-        raise QuoteError(f"{len(rows)} rows with {where}, none or more than one a run")
+    if rows.empty:
+        raise NoRowsError(f"0 rows with {where}")
+    if rows.duplicated(keys).any():
+        raise ExpressionError(f"{len(rows)} rows with {where}, more than one a run")
     return pd.to_numeric(rows.set_index(keys)[column], errors="raise")
 
 
@@ -78,14 +89,14 @@ def _value(node: ast.AST, terms: Sequence[pd.Series]) -> Any:
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in OF_RUNS:
             if isinstance(rows := _value(argument, terms), pd.Series):
                 return OF_RUNS[name](rows)
-    raise QuoteError(f"{ast.unparse(node)!r} is no expression that is known here")
+    raise ExpressionError(f"{ast.unparse(node)!r} is no expression that is known here")
 
 
 def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
     """Two values, run by run if both have runs."""
     if isinstance(left, pd.Series) and isinstance(right, pd.Series):
         if not left.index.sort_values().equals(right.index.sort_values()):
-            raise QuoteError("two columns of different runs")
+            raise ExpressionError("two columns of different runs")
         return left, right.reindex(left.index)
     return left, right
 
@@ -94,16 +105,16 @@ def single(value: Any) -> float:
     """A value that must be one number."""
     if isinstance(value, pd.Series):
         if len(value) != 1:
-            raise QuoteError(f"{len(value)} rows; say which, or take their mean")
+            raise ExpressionError(f"{len(value)} rows; say which, or take their mean")
         value = value.iloc[0]
     if not math.isfinite(value):
-        raise QuoteError("no number there")
+        raise NoRowsError("no number there")
     return float(value)
 
 
 def conditions(text: str) -> dict[str, str]:
-    """``key=value key=value`` as a mapping."""
-    words = [word.partition("=") for word in text.split()]
+    """``key=value key='two words'`` as a mapping."""
+    words = [word.partition("=") for word in shlex.split(text)]
     if wrong := [key for key, equals, _ in words if not equals]:
-        raise QuoteError(f"{wrong[0]!r} is no condition; give key=value")
+        raise ExpressionError(f"{wrong[0]!r} is no condition; give key=value")
     return {key: value for key, _, value in words}

@@ -1,0 +1,64 @@
+"""A table as a page of HTML that needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from entropy_valley.reporting.tables import Cell, Note, Section, Table
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff; margin: 2rem auto; max-width: 68rem;
+       padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin: 0 0 .6rem; }
+p { margin: .35rem 0; max-width: 60rem; }
+nav { margin: 1rem 0; line-height: 1.9; }
+nav a { margin-right: .8rem; white-space: nowrap; }
+a { color: #0b57a4; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .22rem .6rem; border-bottom: 1px solid #e2e2e2; vertical-align: top; }
+thead th { position: sticky; top: 0; background: #fff; border-bottom: 2px solid #444; }
+tr.heading th { background: #f0eef5; text-align: left; padding-top: .6rem; scroll-margin-top: 2.4rem; }
+.l { text-align: left; } .c { text-align: center; } .r { text-align: right; }
+.shaded { background: #e6f1f8; }
+@media print { thead th { position: static; } body { margin: 0; max-width: none; } }
+"""
+
+
+def page(title: str, table: Table) -> str:
+    """The whole page: title, the table's notes, links to its sections, and the table."""
+    notes = "\n".join(f"<p>{_note(note)}</p>" for note in table.notes)
+    links = " ".join(
+        f'<a href="#{number}">{escape(section.heading)}</a>' for number, section in enumerate(table.sections)
+    )
+    head = "".join(f'<th class="{column.align}">{escape(column.title)}</th>' for column in table.columns)
+    aligns = [column.align for column in table.columns]
+    rows = "\n".join(_section(number, section, aligns) for number, section in enumerate(table.sections))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width">\n<title>{escape(title)}</title>\n'
+        f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{notes}\n<nav>{links}</nav>\n"
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</body>\n</html>\n"
+    )
+
+
+def _note(note: Note) -> str:
+    return escape(note.text) + (f" <code>{escape(note.signature)}</code>" if note.signature else "")
+
+
+def _section(number: int, section: Section, aligns: Sequence[str]) -> str:
+    """The heading in a row of its own, then the rows; a group's label stands in its first."""
+    heading = f'<tr class="heading"><th id="{number}" colspan="{len(aligns)}">{escape(section.heading)}</th></tr>'
+    lines = [heading] if section.heading else []
+    for group in section.groups:
+        for place, row in enumerate(group.rows):
+            cells = (Cell(group.label if place == 0 else ""), *row.cells)
+            texts = "".join(_cell(cell, align, row.shaded) for cell, align in zip(cells, aligns, strict=True))
+            lines.append(f"<tr>{texts}</tr>")
+    return "\n".join(lines)
+
+
+def _cell(cell: Cell, align: str, shaded: bool) -> str:
+    text = f"<b>{escape(cell.text)}</b>" if cell.bold else escape(cell.text)
+    return f'<td class="{align}{" shaded" if shaded or cell.shaded else ""}">{text}</td>'

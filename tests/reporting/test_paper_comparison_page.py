@@ -1,0 +1,103 @@
+"""The table of the paper's numbers: what it reads, and the page."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+from test_reporting_scripts import NOTHING_RUN
+
+from entropy_valley import files
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.reporting import html, reports
+from entropy_valley.reporting.reports.paper_comparison import PaperComparison
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+KEY = "tables/paper_comparison"
+MAIN = """\
+backbone,direction,testset,method,metric,mean,std,gap_closure_mean,gap_closure_std
+llada-8b,en-zh,wmt22,ratio,comet22,0.83,0.0010,0,0
+llada-8b,en-zh,wmt22,ev,comet22,0.8517,0.0010,0.6,0.05
+"""
+
+
+def report(*names):
+    configured = reports.configured(load_files([*base_files(), *(f"config/{name}.yaml" for name in names)]))
+    return configured.get(KEY)
+
+
+def params_of(*names):
+    paths = [*base_files(), *(f"config/{name}.yaml" for name in names)]
+    return json.loads(report(*names).params(load_files(paths)))
+
+
+def test_it_waits_for_the_tables_of_the_config_alone():
+    paper, demo, full = params_of(), params_of("demo"), params_of("demo", "demo-full")
+    assert set(demo["tables"]) < set(full["tables"]) <= set(paper["tables"])
+    assert "ratio_sweep" not in demo["tables"] and "ratio_sweep" in full["tables"]
+    assert (paper["values"], demo["values"], demo["names"]["llada-8b"]) == (True, False, "llada-tiny")
+    assert paper["tables"]["main"] == "results/tables/main.csv"
+
+
+@pytest.fixture
+def made(tmp_path):
+    (tmp_path / "main.csv").write_text(MAIN)
+
+    def make(**changed):
+        given = {**NOTHING_RUN, "tables": {"main": str(tmp_path / "main.csv")}, **changed}
+        kind, paths = PaperComparison(), {end: tmp_path / f"out.{end}" for end in PaperComparison.endings}
+        kind.write(kind.parsed.parse(files.canonical(given)), **paths)
+        return paths
+
+    return make
+
+
+def test_each_number_has_a_row_under_its_label(made):
+    text = made()["md"].read_text(encoding="utf-8")
+    assert "| **tab:main (here: main)** |" in text
+    assert "| En→Zh, EV: COMET | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
+    assert "| En→Zh, Ratio: COMET | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |" in text
+    assert "| En→Zh, EV: COMET closure | 64.9 ± 7.4% | 60.0 ± 5.0% | −4.9% | within |" in text
+    assert "| En→Zh: COMET | Oracle > EV > Ratio | EV > Ratio |  | same |" in text
+    assert "| En→Zh, run A, EV − Ratio: COMET lead | +0.0196 | – | – | not run |" in text
+
+
+def test_a_demo_says_that_sizes_are_not_compared(made):
+    text = made(values=False)["md"].read_text(encoding="utf-8")
+    assert "sizes cannot be compared" in text and "0.8345" not in text
+
+
+class Page(HTMLParser):
+    """The open tags of a page, its links and what they lead to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        self.links += [named[name] for name in ("href", "src") if name in named]
+        self.ids |= {f"#{named['id']}"} if "id" in named else set()
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_no_other_file(made):
+    page = Page(made()["html"].read_text(encoding="utf-8"))
+    assert not page.open and len(page.links) > 30 and set(page.links) <= page.ids
+
+
+def test_a_page_escapes_what_it_shows():
+    row = Row((Cell("<b>", bold=True),), shaded=True)
+    table = Table(
+        (Column("A & B", align="l"), Column("C")), (Section((Group("x<y", (row, row)),), "H"),), (Note("n", "s"),)
+    )
+    text = html.page("T & U", table)
+    assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text
+    assert text.count('<td class="l shaded">x&lt;y</td><td class="c shaded"><b>&lt;b&gt;</b></td>') == 1
+    assert text.count('<td class="l shaded"></td>') == 1  # the label stands in the first row of its group
