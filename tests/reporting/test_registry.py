@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
 from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
@@ -145,3 +147,21 @@ def test_the_hero_shows_the_study_of_orders_that_has_lengths_too():
     assert {cell["order"] for cell in params["cells"]} == {"med", ""}
     without = experiment(studies={"order_sweep_summary": {"others": []}})
     assert json.loads(reports.configured(without)["figures/hero"].params(without))["sweep"] is None
+
+
+def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
+    named = experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]})
+    made = {name: json.loads(report.params(named)) for name, report in reports.configured(named).items()}
+    assert {"ratio", "ratio_1.40"} < set(made["tables/ratio_sweep"]["fixed"])
+    assert not {"ratio_eos", "ev", "oracle"} & set(made["tables/ratio_sweep"]["fixed"])
+    assert "fixed" not in made["tables/multi_candidate"]
+
+
+@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
+def test_no_study_has_a_fixed_ratio_twice(names):
+    found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
+    for name in found.tables.studies:
+        for direction in found.matrix.directions:
+            methods = [one for one in found.studies[name].methods_of(direction) if selector_name(found, one) == "ratio"]
+            settings = [files.canonical(selector_settings(found, one, direction)) for one in methods]
+            assert len(settings) == len(set(settings)), (name, direction)

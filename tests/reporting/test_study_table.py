@@ -126,3 +126,18 @@ def test_a_cell_given_twice_is_refused(given):
 def test_it_compiles(given, pdflatex):
     _, table = rows(given(columns=["comet", "closure", "lead", "calls"]))
     assert "Overfull" not in pdflatex(tables.to_latex(table), landscape=True)
+
+
+def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):
+    """Zh→En of the paper's ratio sweep: (0.8453 − 0.8390) / (0.8568 − 0.8390) = 35.4 %; not over one with a slot."""
+    comet = {"oracle": 0.8568, "ratio": 0.8298, "ratio_1.30": 0.8372, "ratio_1.40": 0.8390}
+    comet |= {"ratio_eos": 0.84, "ev": 0.8453}
+    params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("zh-en",), comet=comet)
+    for cell in params["cells"]:
+        fake_results.change(cell["path"], comet22=comet[cell["method"]])
+    study = {"columns": ["closure", "closure_best"], "against": ["ev", "med", 8]}
+    fixed = {"fixed": ["ratio", "ratio_1.30", "ratio_1.40"]}
+    texts, _ = rows(StudyParams.parse(files.canonical(params | study | fixed)))
+    assert texts["Oracle length"] == ["100.0%", "100.0%"]
+    assert texts["ratio_1.40"] == ["34.1%", "0.0%"]
+    assert texts["Entropy-Valley"] == ["57.4%", "35.4%"]

@@ -23,6 +23,7 @@ MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
+BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 
 
@@ -30,12 +31,14 @@ TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 class StudyParams(Params):
     """As :class:`Params`; ``columns`` of the table, and the system (method, order, T) whose lead is tested.
 
-    ``grids`` has the candidate ratios of each method in each direction, or its one ratio.
+    ``grids`` has the candidate ratios of each method in each direction, or its one ratio. ``fixed`` are the fixed
+    ratios among which ``closure_best`` takes the best one.
     """
 
     columns: Sequence[str] = ()
     against: Sequence[Any] = ("ev", "med", 32)
     grids: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fixed: Sequence[str] = ()
 
 
 def study(params: StudyParams) -> pd.DataFrame:
@@ -43,7 +46,8 @@ def study(params: StudyParams) -> pd.DataFrame:
 
     Columns: those of RUN and SYSTEM; ``comet``, the main metric, and the others by their names; ``mae``, the mean
     absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
-    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; CLOSURES; those of TESTED
+    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; CLOSURES, and BEST where
+    ``params.fixed`` names fixed ratios; those of TESTED
     for ``params.against`` minus the system, sentence by sentence in the main metric; ``latency`` and
     ``latency_batched``, where a column has it, medians of measured seconds per sentence: one sentence at a time, and
     all together.
@@ -94,10 +98,12 @@ def _gaps(runs: pd.DataFrame, params: StudyParams) -> pd.DataFrame:
 
 def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: StudyParams) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    found = dict.fromkeys((*CLOSURES, "cost"), float("nan"))
+    found = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.fixed), "cost"), float("nan"))
     for setting in (tuple(params.against[1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
         oracle, *rivals = (known.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
-        for column, rival in zip(CLOSURES, rivals, strict=True):
+        fixed = [known[key] for name in params.fixed if (key := (*run, name, *setting)) in known]
+        best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
+        for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
             if rival and oracle:
                 found[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
         if rivals[0] and oracle:

@@ -48,6 +48,12 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
     return {"exact": False, **settings} if binary else settings
 
 
+def is_ratio_without_slot(experiment: Experiment, method: str) -> bool:
+    """Whether a method is a fixed ratio as the paper's, without a slot for the EOS."""
+    block = getattr(experiment.length_methods, method)
+    return selector_name(experiment, method) == "ratio" and not block.reserve_eos_slot
+
+
 def reassigned_methods(experiment: Experiment) -> list[str]:
     """The methods that reassign the canvas ratios of another method."""
     return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]

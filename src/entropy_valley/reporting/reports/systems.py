@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.analysis.study import MAIN, PLACE, SYSTEM, TIMED, StudyParams, metrics_by_column, study
+from entropy_valley.analysis.study import BEST, MAIN, PLACE, SYSTEM, TIMED, StudyParams, metrics_by_column, study
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.params.methods import is_ratio_without_slot, reassigned_methods, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
@@ -24,6 +24,8 @@ NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run.",
     "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
+    BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
+    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
@@ -97,6 +99,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
     "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
     "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
+    BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
     "lead": (Column("{against} − system [95 % CI], p"), System.lead),
     "cost": (Column("Cost", align="r"), System.cost),
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
@@ -155,7 +158,10 @@ class Systems(OfStudy, TableReport):
         grids: dict[str, dict[str, Any]] = {}
         for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
             grids.setdefault(direction, {})[name] = selector_settings(experiment, name, direction).get("ratios")
+        methods = dict.fromkeys(cell.method for cell in cells)
+        fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
         return {
+            **({"fixed": fixed} if BEST in study.columns else {}),
             "columns": study.columns,
             "shown": list(dict.fromkeys(shown)),
             "against": [study.against, tables.order, tables.steps],
@@ -238,8 +244,4 @@ def _notes(params: StudyParams) -> tuple[Note, ...]:
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best but for upper bounds.",
         *(NOTES[name] for name in params.columns if name in NOTES),
     ]
-    if "lead" in params.columns:
-        lines.append(
-            "Leads: sentence by sentence, percentile bootstrap in each run, two-sided p; above, below: whole intervals."
-        )
     return tuple(Note(line) for line in lines)
