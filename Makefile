@@ -35,7 +35,8 @@ demo: install
 	@$(SHOW_DEMO)
 
 demo-full: install
-	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml
+	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml -- all \
+		$(if $(shell command -v pdflatex),results/demo/report.pdf)
 	@$(SHOW_DEMO)
 
 demo-authors: install

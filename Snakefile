@@ -9,7 +9,7 @@ from entropy_valley import errors, experiment as configuration, files
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import corpora, jobs, methods
-from entropy_valley.reporting import audit, reports
+from entropy_valley.reporting import audit, document, reports
 
 
 configfile: "config/studies.yaml"

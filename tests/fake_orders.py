@@ -48,7 +48,7 @@ def _cell(root: Path, seed: int, method: str, order: str, values: Sequence[float
     folder, count = root / f"seed{seed}" / method / order, len(values)
     files.write_jsonl(folder / "scores.jsonl", [{"id": f"t{n}", "comet22": value} for n, value in enumerate(values)])
     names = {"comet22": "comet|signature", "bleu": "bleu|signature"}
-    system = {"comet22": sum(values) / count, "bleu": 30.0, "chrf": 50.0, "signatures": names}
+    system = {"comet22": sum(values) / count, "bleu": 30.0, "chrf": 50.0, "sentences": count, "signatures": names}
     files.write_json(folder / "scores.json", system)
     digests = {"data_digest": "d" * 16, "backbone_digest": "b" * 16, "adapter_digest": "a" * 16}
     signature = {"decoder": f"engine|{order}", "shifted": False, **digests}

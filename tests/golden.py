@@ -178,11 +178,12 @@ class Stages:
     def reporting(self, run_script: Any) -> Any:
         """Two tables, and the numbers of a figure, of made-up results."""
         found = []
-        reports = {"tables/main": "tex md csv", "tables/full_significance": "tex md csv", "figures/hero": "pdf png csv"}
-        for key, endings in reports.items():
+        endings = "tex float.tex md csv"
+        reports = {"tables/main": endings, "tables/full_significance": endings, "figures/hero": "pdf png csv"}
+        for key, written in reports.items():
             folder = self.root / key
             params = fake_results.write(folder, sentences=20)
-            outputs = {ending: folder / f"out.{ending}" for ending in endings.split()}
+            outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
             options = [part for ending, path in outputs.items() for part in (f"--{ending}", path)]
             run_script("report", key, params, *options)
             found += [read(path) for ending, path in outputs.items() if ending not in ("pdf", "png")]

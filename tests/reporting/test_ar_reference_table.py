@@ -6,7 +6,6 @@ from making import made
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.ar_reference import ArReference
 
 
@@ -115,7 +114,3 @@ def test_one_masked_diffusion_backbone(tmp_path):
     )
     with pytest.raises(InputError, match="llada-tiny, dream-tiny"):
         built(params)
-
-
-def test_compiles(matched, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(built(matched)[0]))

@@ -7,7 +7,7 @@ import pytest
 from making import drawn, made
 
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import style, tables
+from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 
 STEPS = (2, 4, 8, 16, 128)
@@ -52,10 +52,6 @@ def test_several_runs_have_deviations(tmp_path):
     table, _ = made(Budgets, fake_results.write(tmp_path, directions=("en-zh",), steps=(4, 8)))
     row = table.sections[0].groups[0].rows[0]
     assert all(" ± 0.0" in row.cells[place].text for place in (1, 2, 3))
-
-
-def test_latex_sets_it(params, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(Budgets, params)[0]))
 
 
 def test_the_figure_has_a_panel_for_each_direction_and_a_line_for_each_method(params):

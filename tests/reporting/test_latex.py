@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.errors import InputError
 from entropy_valley.reporting import latex
-from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table, to_latex
 
-NASTY = r"50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … †"
+NASTY = r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж"""
+CHINESE = "“中文”，GPU 与 50% 的译文。"
 
 
 def test_escape():
     assert latex.escape("a_b & 50%") == r"a\_b \& 50\%"
-    assert latex.escape("En→Zh ± −1") == r"En$\to$Zh $\pm$ $-$1"
+    assert latex.escape("En→Zh −1") == r"En$\to$Zh $-$1"
+    assert latex.escape("0.1 ± 0.2") == r"0.1\,$\pm$\,0.2"
     assert latex.escape("* [0]†") == r"{*} {[}0]$^{\dagger}$"
+    assert latex.escape('"n/a" ("x")') == "``n/a'' (``x'')"
     assert latex.escape("\\{}") == r"\textbackslash{}\{\}"
 
 
@@ -26,30 +27,25 @@ def test_no_special_character_is_left_bare(text):
     assert not set(bare) & set("&%$#_{}~^\\|<>")
 
 
-def test_what_pdflatex_cannot_set_is_refused():
-    with pytest.raises(InputError, match="'中'"):
-        latex.escape("中文")
+def test_what_no_font_has_prints_as_its_code_point():
+    assert latex.escape("a🙂b\u200b") == r"a\texttt{U+1F642}b"
 
 
-def test_what_a_line_ends_on_does_not_take_the_next_line(pdflatex):
-    rows = (Row((Cell("1"),)),)
-    columns = (Column("a", align="l"), Column("b"))
-    table = Table(
-        columns, (Section((Group("[x]", rows), Group("*", rows))),), (Note("first"), Note("* and"), Note("[0]"))
-    )
-    pdflatex(to_latex(table))
+def test_chinese_has_its_own_font_and_the_rest_does_not():
+    assert latex.escape("GPU 译文。") == r"GPU \begin{CJK*}{UTF8}{gbsn}译文。\end{CJK*}"
 
 
 def test_signatures_may_break_behind_separators():
     assert latex.code("tok:zh|v") == r"\texttt{tok:\allowbreak{}zh\textbar{}\allowbreak{}v}"
 
 
-def test_every_feature_of_a_table_compiles(pdflatex):
-    rows = (Row((Cell(NASTY), Cell("1", bold=True))), Row((Cell("x", shaded=True), Cell("")), shaded=True))
-    columns = (Column("Place", align="l"), Column("A", over="Both"), Column("B", over="Both", align="r"))
-    sections = (
-        Section((Group("En→De", rows), Group("one", rows[:1])), heading="50% & more"),
-        Section((Group("two", rows),)),
-    )
-    table = Table(columns, sections, (Note(NASTY), Note("signature:", "nrefs:1|case:mixed_" * 12)))
-    assert "Overfull" not in pdflatex(to_latex(table))
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("+0.0172 [−0.0021, +0.04], p < 0.005", ["+0.0172", "[−0.0021,\u00a0+0.04],", "p\u00a0<\u00a00.005"]),
+        ("a, b [CI]", ["a,", "b", "[CI]"]),
+        ("译文 x", ["译", "文", "x"]),
+    ],
+)
+def test_where_lines_may_break(text, pieces):
+    assert latex.words(latex.in_one_piece(text)) == pieces

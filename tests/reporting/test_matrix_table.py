@@ -6,7 +6,6 @@ import fake_results
 import pytest
 from making import made
 
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.matrix import Matrix
 
 ORDERS = {
@@ -59,7 +58,3 @@ def test_notes_name_orders_budgets_and_decoders(params):
     texts = [note.text for note in made(Matrix, params)[0].notes]
     assert texts[0] == "Backbones: LLaDA-tiny, Dream-tiny. Reveal orders: MED; Hybrid MED→SIG, p = 0.25. T = 8, 4."
     assert texts.count("decoder:") == 2  # one for each budget: the made-up cells of both orders say the same
-
-
-def test_latex_sets_it(params, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(Matrix, params)[0]))

@@ -10,7 +10,6 @@ from making import made
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.orders import Orders
 
@@ -123,9 +122,6 @@ class TestOrderSweep:
         (_, guided), *_ = rows_of(swept(sweep | {"orders": sweep["orders"] | {"random": mine}})[0])
         assert "random" in guided
 
-    def test_compiles_in_landscape(self, sweep, pdflatex):
-        assert "Overfull" not in pdflatex(tables.to_latex(swept(sweep)[0]), landscape=True)
-
 
 class TestChallenge:
     def test_a_row_for_each_category_and_one_for_all(self, challenge):
@@ -179,6 +175,3 @@ class TestChallenge:
     def test_it_compares_two_orders(self, sweep):
         with pytest.raises(InputError, match="Give med and one other"):
             challenged(sweep)
-
-    def test_compiles(self, challenge, pdflatex):
-        assert "Overfull" not in pdflatex(tables.to_latex(challenged(challenge)[0]), landscape=True)

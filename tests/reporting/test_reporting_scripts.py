@@ -46,6 +46,7 @@ MADE_UP = {
     "tables/faithfulness_summary": lambda root: fake_coverage.write(root),
     "tables/failure_buckets": lambda root: fake_coverage.write(root),
     "tables/reproduction": lambda root: fake_results.write(root),
+    "tables/readings": lambda root: {**fake_results.write(root), "origins": {"llada-tiny": "llada-tiny"}},
     "tables/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},

@@ -11,7 +11,6 @@ from test_notes import MEASURED
 from entropy_valley import files
 from entropy_valley.analysis.study import StudyParams, study
 from entropy_valley.errors import InputError
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.systems import Systems
 
 COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]
@@ -121,11 +120,6 @@ def test_a_cell_given_twice_is_refused(given):
     params = given()
     with pytest.raises(InputError, match="comes twice"):
         study(given(cells=[vars(cell) for cell in (*params.cells, params.cells[0])]))
-
-
-def test_it_compiles(given, pdflatex):
-    _, table = rows(given(columns=["comet", "closure", "lead", "calls"]))
-    assert "Overfull" not in pdflatex(tables.to_latex(table), landscape=True)
 
 
 def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):

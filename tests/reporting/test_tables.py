@@ -155,8 +155,3 @@ def test_terminal_shows_a_csv(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("method,mean\nev,0.85\n")
     terminal.show(tmp_path / "t.csv")
     assert "0.85" in capsys.readouterr().out
-
-
-def test_tables_compile(params, pdflatex):
-    for table, _ in (made(Main, one_backbone(params)), made(CrossBackbone, params)):
-        assert "Overfull" not in pdflatex(tables.to_latex(table))

@@ -6,7 +6,6 @@ import fake_results
 import pytest
 from making import drawn, made
 
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 
@@ -25,7 +24,7 @@ def rows(table):
     }
 
 
-def test_every_check_has_its_rows(params, pdflatex):
+def test_every_check_has_its_rows(params):
     table, _ = made(Checks, params)
     found = rows(table)
     assert [column.title for column in table.columns] == ["Check", "", "En→Zh", "Zh→En", "En→De"]
@@ -40,7 +39,6 @@ def test_every_check_has_its_rows(params, pdflatex):
     assert [item for label, item in found if label == "EV − reassigned ratios"] == ["seed 1", "seed 2"]
     assert found["EV − reassigned ratios", "seed 2"][0].startswith("+0.0")
     assert "mean over 2 or 1 permutations" in " ".join(note.text for note in table.notes)
-    pdflatex(tables.to_latex(table), landscape=True)
 
 
 def test_what_was_not_run_has_no_rows(params):

@@ -75,4 +75,4 @@ def test_every_report_has_a_caption_and_a_rule_that_makes_its_files():
 
 
 def endings_of(rule):
-    return tuple(dict.fromkeys(re.findall(r"--(\w+) \{+output", rule)))
+    return tuple(dict.fromkeys(re.findall(r"--([\w.]+) \{+output", rule)))

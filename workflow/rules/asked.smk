@@ -2,6 +2,7 @@
 # it from the store.
 
 import functools
+import re
 
 from snakemake.io import IOFile
 from snakemake.persistence import PersistenceBase
@@ -39,9 +40,10 @@ def everything():
 
 
 def read_by(path):
-    """The files that the report of a path reads; none if it is no report's."""
-    made = REPORTS.get(os.path.splitext(os.path.relpath(path, R))[0])
-    return made.inputs(EXPERIMENT) if made else []
+    """The files that the report of a path reads, or all reports for the document; none if it is no report's."""
+    name = re.sub(r"(\.float)?\.\w+$", "", os.path.relpath(path, R))
+    made = REPORTS.values() if name == document.NAME else [REPORTS[name]] if name in REPORTS else []
+    return [file for report in made for file in report.inputs(EXPERIMENT)]
 
 
 @functools.cache

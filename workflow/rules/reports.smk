@@ -2,11 +2,12 @@
 
 
 rule table:
-    """A table: LaTeX, Markdown and its numbers."""
+    """A table: LaTeX, the same with its caption, Markdown, and its numbers."""
     input:
         lambda w: TABLES[w.table].inputs(EXPERIMENT),
     output:
         tex=update(f"{R}/tables/{{table}}.tex"),
+        captioned=update(f"{R}/tables/{{table}}.float.tex"),
         md=report(update(f"{R}/tables/{{table}}.md"), caption="../report/caption.rst", category="Tables"),
         csv=report(update(f"{R}/tables/{{table}}.csv"), caption="../report/caption.rst", category="Tables"),
     log:
@@ -22,7 +23,8 @@ rule table:
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --tex {output.tex:q} --md {output.md:q} --csv {output.csv:q}"
+        " --tex {output.tex:q} --float.tex {output.captioned:q} --md {output.md:q} --csv {output.csv:q}"
+        " --caption={params.caption:q}"
 
 
 rule comparison:
@@ -74,7 +76,40 @@ rule figure:
 
 
 localrules:
+    document,
+    pdf,
     audit,
+
+
+rule document:
+    """All tables and figures in the paper's order, as LaTeX."""
+    input:
+        DOCUMENTED,
+    output:
+        update(f"{R}/report.tex"),
+    log:
+        f"{R}/logs/document.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        params=lambda w: params_file(files.canonical(document.items(EXPERIMENT, REPORTS))),
+    shell:
+        f"{LAUNCH} python workflow/scripts/document.py {{params.params:q}} --tex {{output:q}}"
+
+
+rule pdf:
+    """The same as PDF, where LaTeX is; `all` does not ask for it."""
+    input:
+        tex=rules.document.output,
+        parts=DOCUMENTED,
+    output:
+        update(f"{R}/report.pdf"),
+    log:
+        f"{R}/logs/pdf.log",
+    conda:
+        "../../envs/analysis.yaml"
+    shell:
+        f"{LAUNCH} python workflow/scripts/document.py {{input.tex:q}} --pdf {{output:q}}"
 
 
 rule audit:

@@ -1,4 +1,7 @@
-"""Make a table or a figure: report.py KEY PARAMS, then a path for each of its endings: --tex T --md M --csv C, …"""
+"""Make a table or a figure: report.py KEY PARAMS, then a path for each of its endings: --tex T --md M --csv C, …
+
+`--caption=TEXT` is what stands below it, where its LaTeX has that.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from entropy_valley.analysis.alike import require_alike
 from entropy_valley.reporting import reports
 
 RULES = {
-    ("tex", "md", "csv"): "table",
+    ("tex", "float.tex", "md", "csv"): "table",
     ("pdf", "png", "csv"): "figure",
     ("html", "md", "csv"): "comparison",
 }
@@ -20,12 +23,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", help="its name in the registry, such as tables/main")
     parser.add_argument("params", help="a JSON file, or JSON")
-    report = reports.find(parser.parse_known_args()[0].report)()
-    for ending in report.endings:
-        parser.add_argument(f"--{ending}", type=Path, required=True)
+    parser.add_argument("--caption", default="", help="its text in print")
+    kind = reports.find(parser.parse_known_args()[0].report)
+    for ending in kind.endings:
+        parser.add_argument(f"--{ending}", dest=ending, type=Path, required=True)
     paths = vars(parser.parse_args())
-    paths.pop("report")
-    given = paths.pop("params")
+    key, given, caption = (paths.pop(name) for name in ("report", "params", "caption"))
+    report = kind(key, paths["csv"].stem, caption)
     params = report.parsed.parse(given)
     with provenance.made(RULES[report.endings], run.params(given), [], list(paths.values())) as record:
         if "decoding.json" in report.read:

@@ -53,14 +53,30 @@ def timing(params: Params) -> tuple[Note, ...]:
     return tuple(map(Note, lines))
 
 
+def sentences(params: Params) -> Note:
+    """How many sentences each test set of the table has."""
+    counts: dict[int, dict[str, None]] = {}
+    for cell in params.cells:
+        place = params.place(cell.direction, cell.testset)
+        counts.setdefault(files.read_json(cell.path)["sentences"], {})[place] = None
+    if len(counts) == 1:
+        return Note(f"N = {next(iter(counts)):,} sentences.")
+    listed = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
+    return Note(f"Sentences (N): {listed}.")
+
+
 def provenance(params: Params) -> tuple[Note, ...]:
-    """One footnote line per signature; it names its directions where not all of the table's have it.
+    """The number of sentences, then one footnote line per signature; it names its directions where not all of the
+    table's have it. Nothing for a table without cells.
 
     Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
     """
+    if not params.cells:
+        return ()
     everywhere = {cell.direction for cell in params.cells}
     facts = signatures.provenance(params.cells, params.shown_metrics)
-    return tuple(Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
+    made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
+    return (sentences(params), *made)
 
 
 def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:

@@ -20,7 +20,7 @@ from entropy_valley.experiment.params.methods import selector_name, selector_set
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
-from entropy_valley.reporting import labels, notes, style, tables
+from entropy_valley.reporting import labels, latex_tables, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table
 
@@ -28,7 +28,7 @@ from entropy_valley.reporting.tables import Note, Table
 class Report:
     """A table or figure of some cells; ``key`` is its name in the registry, ``name`` its file's.
 
-    ``caption`` is its text in Snakemake's report, where ``{metric}`` stands for the label of the main
+    ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
     ``parsed`` is the class of its params, ``read`` are the files of each cell that its numbers come from, and
     ``endings`` those of the files that it writes.
@@ -39,8 +39,9 @@ class Report:
     read: ClassVar[Sequence[str]] = ("scores.json", "scores.jsonl", "decoding.json")
     endings: ClassVar[Sequence[str]]
 
-    def __init__(self, key: str = "", name: str = "") -> None:
-        self.key, self.name = key, name
+    def __init__(self, key: str = "", name: str = "", text: str = "") -> None:
+        """``text`` is the caption as :meth:`described`, for the script, which does not know the config."""
+        self.key, self.name, self.text = key, name, text or self.caption
 
     def cells(self, experiment: Experiment) -> list[Cell]:
         """The cells whose results it shows; none where the config does not ask for it."""
@@ -81,9 +82,9 @@ class Report:
 
 
 class TableReport(Report):
-    """A table in LaTeX and Markdown, and its numbers."""
+    """A table in LaTeX, bare and with its caption, and in Markdown, and its numbers."""
 
-    endings = ("tex", "md", "csv")
+    endings = ("tex", "float.tex", "md", "csv")
 
     def table(self, params: Any, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
@@ -100,7 +101,9 @@ class TableReport(Report):
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
 
     def make(self, params: Any, **paths: Path) -> None:
-        tables.write(*self.made(params), **paths)
+        table, numbers = self.made(params)
+        files.write_text(paths.pop("float.tex"), latex_tables.to_float(table, self.text, f"tab:{self.name}"))
+        tables.write(table, numbers, **paths)
 
 
 class FigureReport(Report):
