@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.analysis.coverage import PAPER, CoverageParams, bucket, bucket_names, coverage
+from entropy_valley.analysis.coverage import CoverageParams, bucket, bucket_names, coverage, papers_count
 from entropy_valley.analysis.coverage_items import EXTRACTORS, capitalised_words, extractors, retention
 from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, UNDER, WITHIN, cause, failure_buckets
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.corpus import build
 from entropy_valley.errors import InputError
 
+EDGES = [0.6, 0.8]
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
 
 
@@ -41,9 +42,9 @@ class TestItems:
     def test_what_is_found(self):
         text = "Since May 3, Anna's 1,200 #PRS_ORG# clients (the EU and iPhone users) paid 12.5%; I did not."
         found = {kind: list(extract(text)) for kind, extract in EXTRACTORS.items()}
-        assert found["placeholders"] == ["#PRS_ORG#"]
-        assert found["numbers"] == ["3", "1,200", "12.5"]
-        assert found["named entities"] == ["May", "Anna", "EU"]
+        assert found["placeholder"] == ["#PRS_ORG#"]
+        assert found["number"] == ["3", "1,200", "12.5"]
+        assert found["entity"] == ["May", "Anna", "EU"]
 
     @pytest.mark.parametrize("text", ["", "Go", "#PRS_ORG# calls", "A B"])
     def test_nothing_is_capitalised_beside_the_first_word_placeholders_and_single_letters(self, text):
@@ -70,51 +71,51 @@ class TestItems:
         rows = build.testset({"direction": direction, "seed": 1, "source": source, "limit": None})
         kinds = extractors(direction.split("-")[0])
         counts = {kind: sum(bool(extract(row["source"])) for row in rows) for kind, extract in kinds.items()}
-        theirs = dict(PAPER[direction]["retention"])
         if direction == "en-zh":
-            assert (counts.pop("named entities"), theirs.pop("named entities")) == (880, 879)
-        assert counts == theirs
+            assert (counts.pop("entity"), papers_count(direction, "entity")) == (880, 879)
+        assert counts == {kind: papers_count(direction, kind) for kind in counts}
 
 
 class TestBuckets:
     def test_names(self):
-        assert bucket_names([0.6, 0.8]) == list(PAPER["en-zh"]["bucket"])
-        assert bucket_names([1]) == ["r < 1", "r ≥ 1"]
-        assert sum(PAPER["en-zh"]["bucket"].values()) == 2037
+        assert bucket_names(EDGES) == ["r<0.6", "0.6<=r<0.8", "r>=0.8"]
+        assert bucket_names([1]) == ["r<1", "r>=1"]
+        assert sum(papers_count("en-zh", name) for name in bucket_names(EDGES)) == 2037
+        assert papers_count("en-de", "r<0.6") is None
 
     @given(st.integers(0, 60), st.integers(1, 60))
     def test_an_edge_belongs_to_the_bucket_above_it(self, target, source):
         expected = (5 * target >= 3 * source) + (5 * target >= 4 * source)  # in whole numbers
-        assert bucket(target / source, [0.6, 0.8]) == expected
+        assert bucket(target / source, EDGES) == expected
 
 
 class TestCoverage:
     def test_a_sentence_is_averaged_over_runs_first(self, params):
         numbers = coverage(parsed(params))
-        for kind in ("placeholders", "numbers"):  # t0: 1 and 0, t3: 1/2 and 1; t1: 1 and 1/2, t3: 0 and 1
+        for kind in ("placeholder", "number"):  # t0: 1 and 0, t3: 1/2 and 1; t1: 1 and 1/2, t3: 0 and 1
             found = row(numbers, kind, "ev")
             assert (found["mean"], found["sentences"], found["runs"]) == (pytest.approx(0.625), 2, 2)
             assert row(numbers, kind, "ratio")["mean"] == 0
-        assert row(numbers, "named entities", "ev")["mean"] == 0.5
+        assert row(numbers, "entity", "ev")["mean"] == 0.5
 
     def test_ev_is_tested_against_each_fixed_ratio(self, params):
         numbers = coverage(parsed(params))
         test = paired_test([0.5, 0.75], [0, 0], Statistics(200, 1))
-        found = row(numbers, "placeholders", "ratio_eos")
+        found = row(numbers, "placeholder", "ratio_eos")
         assert [found[name] for name in ("delta", "ci_low", "ci_high")] == [test.delta, test.ci_low, test.ci_high]
-        assert math.isnan(row(numbers, "placeholders", "ev")["delta"])
+        assert math.isnan(row(numbers, "placeholder", "ev")["delta"])
 
     def test_scores_by_r(self, params):
         numbers = coverage(parsed(params))
-        names = bucket_names([0.6, 0.8])
+        names = bucket_names(EDGES)
         assert [row(numbers, name, "ratio")["sentences"] for name in names] == [1, 2, 2]
         assert [row(numbers, name, "ratio")["mean"] for name in names] == pytest.approx([0.6, 0.55, 0.65])
-        assert row(numbers, "r ≥ 0.8", "ratio")["delta"] == pytest.approx(-0.15)
+        assert row(numbers, "r>=0.8", "ratio")["delta"] == pytest.approx(-0.15)
 
     def test_the_eos_moves_sentences_to_the_buckets_above(self, params):
         counted = coverage(parsed(params, eos=True))  # r: 0.5, 0.8, 4/3, 0.8, 2.2
-        assert [row(counted, name, "ev")["sentences"] for name in bucket_names([0.6, 0.8])] == [1, 0, 4]
-        assert math.isnan(row(counted, "0.6 ≤ r < 0.8", "ev")["mean"])
+        assert [row(counted, name, "ev")["sentences"] for name in bucket_names(EDGES)] == [1, 0, 4]
+        assert math.isnan(row(counted, "0.6<=r<0.8", "ev")["mean"])
 
     def test_a_direction_without_edges_has_no_buckets(self, params):
         assert set(coverage(parsed(params, buckets={}))["block"]) == {"retention"}

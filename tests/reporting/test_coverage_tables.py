@@ -9,7 +9,6 @@ import pytest
 from making import made
 from test_registry import experiment
 
-from entropy_valley.analysis.coverage import PAPER
 from entropy_valley.reporting import reports, tables
 from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
 from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
@@ -29,7 +28,7 @@ def test_a_section_for_literal_items_and_one_for_r(params):
     literal, by_r = table.sections
     assert (literal.heading, by_r.heading) == ("En→Zh: retention, Δ in pp", "En→Zh: toy COMET by r")
     rows = rows_of(literal)
-    assert list(rows) == ["Placeholders", "Numbers", "Named entities"]
+    assert list(rows) == ["Placeholders", "Numbers", "Capitalised words"]
     assert rows["Placeholders"][:4] == ["2", "0.0%", "0.0%", "62.5%"]
     assert rows["Placeholders"][4].startswith("+62.5 [+50.0, +75.0]*")
     assert list(rows_of(by_r)) == ["r < 0.6", "0.6 ≤ r < 0.8", "r ≥ 0.8"]
@@ -55,11 +54,11 @@ def test_the_best_is_bold_unless_all_are_alike(params, tmp_path):
 
 
 def test_n_beside_the_papers(params):
-    paper = {"en-zh": {"retention": {"placeholders": 2, "numbers": 3}, "bucket": {"r < 0.6": 236}}}
+    paper = {"en-zh": {"placeholder": 2, "number": 3, "r<0.6": 236}}
     table, _ = made(Coverage, params | {"paper": paper})
-    expected = "N of En→Zh: as in the paper but for numbers (2; paper: 3), r < 0.6 (1; paper: 236)."
+    expected = "N of En→Zh: as in the paper but for Numbers (2; paper: 3), r < 0.6 (1; paper: 236)."
     assert expected in [note.text for note in table.notes]
-    table, _ = made(Coverage, params | {"paper": {"en-zh": {"retention": {"placeholders": 2}}}})
+    table, _ = made(Coverage, params | {"paper": {"en-zh": {"placeholder": 2}}})
     assert "N of En→Zh: as in the paper." in [note.text for note in table.notes]
 
 
@@ -94,8 +93,9 @@ def papers_numbers(**over):
 
 
 def test_the_papers_numbers_are_asked_of_its_own_test_set_and_tokenizer():
-    assert papers_numbers() == PAPER
-    literal = {name: {"retention": blocks["retention"]} for name, blocks in PAPER.items()}
-    assert papers_numbers(coverage={"buckets": {"en-zh": [0.5, 0.8]}}) == literal
+    literal = {"en-zh": {"placeholder": 58, "number": 290, "entity": 879}, "zh-en": {"placeholder": 58, "number": 303}}
+    buckets = {"r<0.6": 236, "0.6<=r<0.8": 796, "r>=0.8": 1005}
+    assert papers_numbers() == literal | {"en-zh": literal["en-zh"] | buckets}
+    assert papers_numbers(coverage={"buckets": {"en-zh": [0.5, 0.7]}}) == literal
     assert papers_numbers(tables={"backbone": "dream-7b"}) == literal
     assert papers_numbers(corpus={"test_limit": 200}) == {}

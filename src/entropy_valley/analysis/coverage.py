@@ -13,8 +13,9 @@ from typing import Any, Self
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
-from entropy_valley.analysis.coverage_items import ENTITIES, NUMBERS, PLACEHOLDERS, extractors, retention
+from entropy_valley.analysis.coverage_items import extractors, retention
 from entropy_valley.analysis.params import Params, ScoredCell
+from entropy_valley.analysis.published import find
 from entropy_valley.analysis.scores import require_sentences, sentences
 from entropy_valley.analysis.significance import paired_test
 from entropy_valley.errors import InputError
@@ -26,15 +27,6 @@ EV, RIVALS = "ev", ("ratio", "ratio_eos")
 RETENTION, BUCKET = "retention", "bucket"
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 COLUMNS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *TESTED, "resamples", "bootstrap_seed"]
-EDGES = (0.6, 0.8)  # the paper's
-PAPER: Mapping[str, Mapping[str, Mapping[str, int]]] = {
-    "en-zh": {
-        RETENTION: {PLACEHOLDERS: 58, NUMBERS: 290, ENTITIES: 879},
-        BUCKET: {"r < 0.6": 236, "0.6 ≤ r < 0.8": 796, "r ≥ 0.8": 1005},
-    },
-    "zh-en": {RETENTION: {PLACEHOLDERS: 58, NUMBERS: 303}},
-}
-"""How many sentences of WMT22 the paper finds, by direction, block and item."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +34,14 @@ class CoverageParams(Params):
     """As :class:`Params`; ``testsets`` and ``tokens`` are the files of each cell, by its path.
 
     ``buckets`` has by direction the ratios r at which a bucket ends and the next begins; ``eos`` adds the reference's
-    EOS to its tokens in r. ``paper`` has the numbers of :data:`PAPER` that must be found here, by direction.
+    EOS to its tokens in r. ``paper`` has by direction and item how many sentences the paper finds on this test set.
     """
 
     testsets: Mapping[str, str] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
     buckets: Mapping[str, Sequence[float]] = field(default_factory=dict)
     eos: bool = False
-    paper: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    paper: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
@@ -73,16 +65,20 @@ def coverage(params: CoverageParams) -> pd.DataFrame:
 
 
 def bucket_names(edges: Sequence[float]) -> list[str]:
-    """``r < 0.6``, ``0.6 ≤ r < 0.8``, ``r ≥ 0.8``: the buckets that the ascending edges make; none without edges."""
-    if not edges:
-        return []
-    inner = [f"{low:g} ≤ r < {high:g}" for low, high in itertools.pairwise(edges)]
-    return [f"r < {edges[0]:g}", *inner, f"r ≥ {edges[-1]:g}"]
+    """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make."""
+    inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
+    return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
 
 
 def bucket(ratio: float, edges: Sequence[float]) -> int:
     """In which of :func:`bucket_names` a ratio is; an edge belongs to the bucket above it."""
     return sum(ratio >= edge for edge in edges)
+
+
+def papers_count(direction: str, item: str) -> int | None:
+    """On how many sentences of WMT22 the paper finds an item, or a ratio r of a bucket; None where it does not say."""
+    found = find("tab:coverage", "sentences", direction=direction, setting=item)
+    return int(found.value) if found else None
 
 
 def read_tokens(path: str) -> dict[str, tuple[int, int]]:

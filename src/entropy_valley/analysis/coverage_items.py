@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from entropy_valley.corpus.categories import NUMBER, PLACEHOLDER
 
-PLACEHOLDERS, NUMBERS, ENTITIES = "placeholders", "numbers", "named entities"
+PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
 CAPITALS_MARK_NAMES = ("en", "fr")  # not in German, which capitalises all nouns; Chinese has no capitals
 _CAPITALISED = re.compile(r"\b[A-Z]\w+\b")
 

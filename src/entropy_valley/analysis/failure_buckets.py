@@ -13,13 +13,9 @@ from entropy_valley.analysis.scores import require_sentences, sentences
 from entropy_valley.late import pandas as pd
 
 RUN = (*PLACE, "seed")
-SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES = (
-    "very short source",
-    "overshoot beyond grid",
-    "under-compression",
-    "within-grid wrong pick",
-)
-ALL = "all losses"
+CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
+SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
+ALL = "all"
 SHORTEST = 3  # tokens of a very short source
 COLUMNS = [*RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from entropy_valley.analysis.coverage import (
     BUCKET,
-    EDGES,
     EV,
-    PAPER,
     PLACE,
     RETENTION,
     RIVALS,
     CoverageParams,
+    bucket_names,
     coverage,
+    papers_count,
 )
-from entropy_valley.analysis.coverage_items import ENTITIES
+from entropy_valley.analysis.coverage_items import ENTITIES, NUMBERS, PLACEHOLDERS, extractors
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.scoring import metrics_of
@@ -119,7 +119,7 @@ class FaithfulnessSummary(Coverage):
         return Table(_heads("Diagnostic", rivals), tuple(sections), _notes(params, numbers))
 
 
-def _papers_numbers(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+def _papers_numbers(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, dict[str, int]]:
     """By direction, the numbers of sentences that the paper has, where its own test set is looked at whole.
 
     Those of buckets also depend on the tokenizer: they go with LLaDA's released one.
@@ -129,11 +129,12 @@ def _papers_numbers(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dic
         return {}
     hub = section.hub if section.family == "llada" and not section.pretraining else None
     released = hub and find_family(section.family).release(hub.repository)
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys(cell.run.direction for cell in cells if cell.testset == WMT22):
-        as_theirs = released and sorted(experiment.coverage.buckets.get(name, ())) == list(EDGES)
-        blocks = {block: numbers for block, numbers in PAPER.get(name, {}).items() if block != BUCKET or as_theirs}
-        found |= {name: blocks} if blocks else {}
+        edges = sorted(experiment.coverage.buckets.get(name, ()))
+        items = [*extractors(name.split("-")[0]), *(bucket_names(edges) if released and edges else ())]
+        counts = {item: count for item in items if (count := papers_count(name, item)) is not None}
+        found |= {name: counts} if counts else {}
     return found
 
 
@@ -156,9 +157,16 @@ def _groups(params: CoverageParams, rows: pd.DataFrame, tested: bool = True) -> 
 
 def _label(params: CoverageParams, block: str, item: str, tested: bool) -> str:
     """What the row is of; the heading says the rest where there is one for each block."""
+    name = _item(item)
     if tested:
-        return item[0].upper() + item[1:] if block == RETENTION else item
-    return f"{item[0].upper()}{item[1:-1]} retention" if block == RETENTION else f"{item}: {params.metric.label}"
+        return name
+    return f"{name.removesuffix('s')} retention" if block == RETENTION else f"{name}: {params.metric.label}"
+
+
+def _item(name: str) -> str:
+    """A kind of items or a bucket as it is printed: Placeholders, r ≥ 0.8."""
+    printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
+    return printed.get(name) or name.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
 
 
 def _cells(params: CoverageParams, block: str, systems: Mapping[str, Any], tested: bool) -> tuple[Cell, ...]:
@@ -198,10 +206,10 @@ def _notes(params: CoverageParams, numbers: pd.DataFrame) -> tuple[Note, ...]:
 def _beside_the_papers(params: CoverageParams, numbers: pd.DataFrame) -> list[Note]:
     """For each direction whose sentences the paper counts, where its numbers and ours differ."""
     lines = []
-    for direction, blocks in params.paper.items():
+    for direction, counts in params.paper.items():
         rows = numbers[(numbers["direction"] == direction) & (numbers["method"] == EV)].itertuples(index=False)
-        known = ((row, blocks.get(row.block, {}).get(row.item, row.sentences)) for row in rows)
-        other = [f"{row.item} ({row.sentences}; paper: {paper})" for row, paper in known if row.sentences != paper]
+        known = ((row, counts[row.item]) for row in rows if row.item in counts)
+        other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in known if row.sentences != n]
         said = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
         lines.append(Note(f"N of {params.label('directions', direction)}: {said}."))
     return lines

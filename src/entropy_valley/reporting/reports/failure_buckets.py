@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley.analysis.coverage import EV, PLACE, RIVALS, CoverageParams
-from entropy_valley.analysis.failure_buckets import ALL, SHORTEST, failure_buckets
+from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, SHORTEST, UNDER, WITHIN, failure_buckets
 from entropy_valley.experiment import Experiment
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
@@ -14,6 +14,13 @@ from entropy_valley.reporting.report import run_files
 from entropy_valley.reporting.reports.coverage import OfEvAndRatio
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
+LABELS = {
+    SHORT: "Very short source",
+    OVERSHOOT: "Overshoot beyond grid",
+    UNDER: "Under-compression",
+    WITHIN: "Within-grid wrong pick",
+    ALL: "All losses",
+}
 RULES = Note(
     f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
     "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
@@ -54,8 +61,7 @@ def _section(params: CoverageParams, rows: pd.DataFrame, heading: str) -> Sectio
     groups = []
     for cause, part in rows.groupby("cause", sort=False):
         cells = [text for row in part.itertuples(index=False) for text in _texts(params, row)]
-        label = cause[0].upper() + cause[1:]
-        groups.append(Group(label, (Row(tuple(Cell(text, bold=cause == ALL) for text in cells)),)))
+        groups.append(Group(LABELS[str(cause)], (Row(tuple(Cell(text, bold=cause == ALL) for text in cells)),)))
     return Section(tuple(groups), heading)
 
 
