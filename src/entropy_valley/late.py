@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import numpy
     import pandas
     import scipy
-    from matplotlib import colors, figure, ticker
+    from matplotlib import colors, figure, font_manager, ft2font, ticker
 else:
     numpy, pandas, scipy, matplotlib = map(_Late, ("numpy", "pandas", "scipy", "matplotlib"))
-    colors, figure, ticker = (_Late(f"matplotlib.{name}") for name in ("colors", "figure", "ticker"))
+    colors, figure, font_manager, ft2font, ticker = (
+        _Late(f"matplotlib.{name}") for name in ("colors", "figure", "font_manager", "ft2font", "ticker")
+    )

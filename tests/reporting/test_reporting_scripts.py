@@ -12,7 +12,7 @@ import fake_results
 import pandas as pd
 import pytest
 from fake_results import change
-from fake_texts import add_canvases
+from fake_texts import add_canvases, write_cases
 from making import one_backbone
 
 from entropy_valley import files
@@ -48,6 +48,8 @@ MADE_UP = {
     "tables/reproduction": lambda root: fake_results.write(root),
     "tables/readings": lambda root: {**fake_results.write(root), "origins": {"llada-tiny": "llada-tiny"}},
     "tables/dissociation": lambda root: add_canvases(fake_results.write(root)),
+    "tables/cases": lambda root: write_cases(root, {"ev": ("点", 0.9)}),
+    "figures/cases": lambda root: write_cases(root, {"ev": ("点", 0.9)}),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "figures/hero": lambda root: fake_results.write(root),

@@ -58,10 +58,12 @@ def test_tables_and_figures_are_there(demo):
     results = demo.folder / "results/smallest"
     there = [path for part in ("tables", "figures") for path in (results / part).iterdir()]
     names = {path.name for path in there if not path.name.endswith(ENDING)}
-    made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "ar_reference", "dream_instruct")
+    made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
+    made += ("ar_reference", "dream_instruct")
     made += ("coverage", "faithfulness_summary", "failure_buckets")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "md", "csv")}
-    figures = {f"{name}.{ending}" for name in ("hero", "crossbb", "dissociation") for ending in ("pdf", "png", "csv")}
+    drawn = ("hero", "crossbb", "dissociation", "cases")
+    figures = {f"{name}.{ending}" for name in drawn for ending in ("pdf", "png", "csv")}
     page = {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
     assert names == tables | figures | page
     with open(results / "tables/main.csv", newline="") as file:

@@ -92,7 +92,7 @@ def _rows(params: CoverageParams, cells: Mapping[System, ScoredCell]) -> Iterato
     first = next(iter(cells.values()))
     testset = params.testsets[first.path]
     sources = {row["id"]: row["source"] for row in files.read_jsonl(testset, ("id", "source"))}
-    outputs = {key: _hypotheses(cell, testset, sources) for key, cell in cells.items()}
+    outputs = {key: hypotheses(cell, testset, sources) for key, cell in cells.items()}
     for kind, extract in extractors(first.direction.split("-")[0]).items():
         wanted = {name: items for name, text in sources.items() if (items := extract(text))}
         yield from _compared(params, RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
@@ -104,7 +104,8 @@ def _rows(params: CoverageParams, cells: Mapping[System, ScoredCell]) -> Iterato
             yield from _compared(params, BUCKET, name, {key: found.loc[ids] for key, found in scores.items()})
 
 
-def _hypotheses(cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, str]:
+def hypotheses(cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, str]:
+    """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of ``testset``, a file."""
     found = {row["id"]: row["hypothesis"] for row in files.read_jsonl(cell.hypotheses, ("id", "hypothesis"))}
     require_sentences(cell.hypotheses, found, testset, ids)
     return found

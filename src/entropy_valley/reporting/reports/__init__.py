@@ -18,6 +18,7 @@ from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Rep
 from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
+from entropy_valley.reporting.reports.cases import Cases, CasesFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
 from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
@@ -47,6 +48,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
     "tables/dissociation": Dissociation,
+    "tables/cases": Cases,
     "tables/systems": Systems,
     "tables/orders": Orders,
     "tables/categories": Categories,
@@ -62,6 +64,7 @@ REPORTS: dict[str, type[Report]] = {
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,
     "figures/dissociation": DissociationFigure,
+    "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,
     "figures/systems": SystemsFigure,
     "figures/budgets": BudgetsFigure,

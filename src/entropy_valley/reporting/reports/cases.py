@@ -1,0 +1,204 @@
+"""Three sentences that show what the canvas decides, chosen by rule: a table and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from entropy_valley.analysis.cases import BEYOND, KEPT, METHODS, RULES, WIN, CaseParams, cases, curve
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.late import pandas as pd
+from entropy_valley.late import ticker
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.fonts import Fonts, covering, wrapped
+from entropy_valley.reporting.report import FigureReport, Report, TableReport, canvas_files, testset_file
+from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HEADINGS = {
+    WIN: "Largest win of EV over Ratio",
+    KEPT: "Largest win of EV in what it keeps of the source",
+    BEYOND: "Largest loss of EV with a reference beyond its grid",
+}
+CHOSEN = (
+    "Chosen by rule among the sentences of one run, none twice: the largest lead of EV over Ratio in {metric}; the "
+    "largest lead in the share of the source's placeholders that the output has (of its numbers, in a test set without "
+    "placeholders), among equal ones the largest in {metric}; and the largest loss of a sentence whose reference has a "
+    "shorter or a longer canvas than all candidates of EV."
+)
+WIDTH, LINE = 6.3, 0.15  # inches: the figure, and from line to line
+TEXT, SCORE, CURVE = 1.2, 4.25, 4.8  # inches from the left: texts begin, scores end, curves begin
+COLUMNS, LINES = 44, 3  # Latin letters in a line of a text, and its most lines
+SIZE = 7.5  # points
+FEWEST = 8  # lines of a case, for its curve
+
+
+class _Line(NamedTuple):
+    """What a case says of one text; NaN where there is no such number."""
+
+    label: str
+    text: str
+    slots: float = nan
+    score: float = nan
+    kept: float = nan
+
+
+class _Cases(Report):
+    """What table and figure share: the main backbone's first run of its first direction and test set."""
+
+    parsed = CaseParams
+    read = (*Report.read, "hypotheses.jsonl")
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        found = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
+        return [cell for cell in found if (cell.run, cell.testset) == (found[0].run, found[0].testset)]
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        return [*super().inputs(experiment), *canvas_files(experiment, cells), testset_file(experiment, cells[0])]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        shown = [metrics_of(experiment.scoring)[0].name]
+        return {"sentences": testset_file(experiment, cells[0]), "shown": shown}
+
+    def numbers(self, params: CaseParams) -> pd.DataFrame:
+        return cases(params)
+
+
+class Cases(_Cases, TableReport):
+    """A section for each case: texts, canvases, scores, and EV's entropies."""
+
+    caption = f"Three sentences: canvases, outputs, {{metric}}, and the entropies by which EV chose. {CHOSEN}"
+
+    def table(self, params: CaseParams, numbers: pd.DataFrame) -> Table:
+        heads = (Column("", align="l"), Column("Text", align="l"))
+        columns = (*heads, *(Column(title, align="r") for title in ("Slots", params.metric.label, "Kept")))
+        sections = (Section(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
+        return Table(columns, tuple(sections), (*_notes(params, numbers), *map(Note, _absent(numbers))))
+
+
+class CasesFigure(_Cases, FigureReport):
+    """A block for each case: the texts, and beside them EV's entropies by candidate."""
+
+    caption = (
+        "Three sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
+        "candidates; the large point is its choice, and lines are at the canvas of Ratio (dashed) and the reference's "
+        f"(dotted). Long texts are cut; the table has them whole. {CHOSEN}"
+    )
+    width = WIDTH
+
+    def panel_height(self, numbers: pd.DataFrame) -> float:
+        heights = [_height(case, _font(numbers)) for case in numbers.itertuples()]
+        return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
+
+    def panels(self, params: CaseParams, numbers: pd.DataFrame) -> list[Panel]:
+        found, font = list(numbers.itertuples()), _font(numbers)
+
+        def panel(axes: Axes) -> None:
+            axes.set_axis_off()
+            axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
+            top = 0.0
+            for case in found:
+                _texts(axes, params, case, top, font)
+                _curve(axes, case, top, last=case is found[-1])
+                top -= _height(case, font)
+            for text in _absent(numbers):
+                top -= 1
+                axes.text(0, top, text)
+
+        return [panel]
+
+
+def _absent(numbers: pd.DataFrame) -> list[str]:
+    """What is said of the cases that the run has no sentence for."""
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in set(numbers["case"])]
+
+
+def _lines(case: Any) -> list[_Line]:
+    """The texts of a case."""
+    return [
+        _Line("Source", case.source),
+        _Line("Reference", case.reference, case.oracle_slots),
+        _Line("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
+        _Line("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
+    ]
+
+
+def _heading(params: CaseParams, case: Any) -> str:
+    delta = formats.signed(case.delta, params.metric.decimals)
+    return f"{HEADINGS[case.case]}: {delta} ({case.id})"
+
+
+def _groups(params: CaseParams, case: Any) -> Iterator[Group]:
+    for line in _lines(case):
+        numbers = (f"{line.slots:.0f}", formats.number(line.score, params.metric.decimals), f"{100 * line.kept:.0f}%")
+        known = (line.slots, line.score, line.kept)
+        cells = [Cell(formats.NONE if isnan(value) else text) for value, text in zip(known, numbers, strict=True)]
+        yield Group(line.label, (Row((Cell(line.text), *cells), shaded=line.label == "EV"),))
+    entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
+    yield Group("Entropy", (Row((Cell(entropies), *[Cell(formats.NONE)] * 3)),))
+
+
+def _notes(params: CaseParams, numbers: pd.DataFrame) -> list[Note]:
+    cell = params.cells[0]
+    run = f"{params.label('backbones', cell.backbone)}, {params.place(cell.direction, cell.testset)}"
+    return [
+        Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
+        Note(CHOSEN.replace("{metric}", params.metric.label)),
+        Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
+        *(Note(f"Kept: share of the source's {items} that the output has.") for items in numbers["items"].unique()),
+        Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
+    ]
+
+
+def _font(numbers: pd.DataFrame) -> Fonts:
+    """Fonts for the texts of all cases."""
+    return covering("".join(line.text for case in numbers.itertuples() for line in _lines(case)), RC["font.family"])
+
+
+def _broken(line: _Line, font: Fonts) -> list[str]:
+    """A text in the lines of the figure."""
+    return wrapped(font.printable(line.text), COLUMNS, LINES)
+
+
+def _height(case: Any, font: Fonts) -> int:
+    """The lines of a case in the figure, with its heading and the space below."""
+    return max(FEWEST, 2 + sum(len(_broken(line, font)) for line in _lines(case)))
+
+
+def _texts(axes: Axes, params: CaseParams, case: Any, top: float, font: Fonts) -> None:
+    """The heading of a case and its texts, with slots and scores."""
+    axes.text(0, top - 1, _heading(params, case), fontweight="bold")
+    y = top - 2.2
+    for line in _lines(case):
+        if known := not isnan(line.slots):
+            name = {"Reference": "oracle"}.get(line.label, line.label.lower())
+            axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
+        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if known else line.label, fontsize=SIZE)
+        if not isnan(line.score):
+            axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
+        for text in _broken(line, font):
+            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=font.families)
+            y -= 1
+
+
+def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
+    """Mean entropy of EV's candidates; vertical lines at the canvases of Ratio and the reference."""
+    box = [CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6]
+    inset = axes.inset_axes(box, transform=axes.transData)
+    slots, entropies = curve(case)
+    inset.axvline(case.ratio_slots, color=METHOD_COLOURS["ratio"], linestyle="--")
+    inset.axvline(case.oracle_slots, color=METHOD_COLOURS["oracle"], linestyle=":")
+    inset.plot(slots, entropies, color=METHOD_COLOURS["ev"], marker=METHOD_MARKERS["ev"], markersize=3)
+    inset.plot(case.ev_slots, entropies[slots.index(case.ev_slots)], METHOD_MARKERS["ev"], color=METHOD_COLOURS["ev"])
+    inset.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    inset.tick_params(labelsize=SIZE)
+    inset.set_ylabel("entropy", fontsize=SIZE)
+    inset.margins(x=0.1, y=0.2)
+    if last:
+        inset.set_xlabel("slots", fontsize=SIZE)

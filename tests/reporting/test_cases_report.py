@@ -1,0 +1,88 @@
+"""The table and the figure of the cases."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from fake_texts import write_cases
+from making import drawn, made
+
+from entropy_valley.reporting import style
+from entropy_valley.reporting.reports.cases import Cases, CasesFigure
+from entropy_valley.reporting.style import METHOD_COLOURS
+
+CHINESE = "点击重置。时间打"
+
+
+@pytest.fixture
+def params(tmp_path):
+    win = {"ratio": ("时间", 0.25), "ev": ("点击重置。", 0.75)}
+    kept = {"source": "#PRS_ORG# calls.", "ratio": ("打。", 0.5), "ev": ("#PRS_ORG#打。", 0.5625)}
+    return write_cases(tmp_path, {}, win, kept, {"ev": ("重", 0.375), "true": 12})
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_the_table_has_a_section_for_each_case(params):
+    table, _ = made(Cases, params)
+    assert [section.heading.split(": ")[1] for section in table.sections] == [
+        "+0.5000 (t1)",
+        "+0.0625 (t2)",
+        "−0.1250 (t3)",
+    ]
+    rows = {group.label: [cell.text for cell in group.rows[0].cells] for group in table.sections[1].groups}
+    assert rows == {
+        "Source": ["#PRS_ORG# calls.", "–", "–", "–"],
+        "Reference": ["点击重置。", "8", "–", "–"],
+        "Ratio": ["打。", "6", "0.5000", "0%"],
+        "EV": ["#PRS_ORG#打。", "8", "0.5625", "100%"],
+        "Entropy": ["6: 0.900, 8: 0.300, 9: 0.500", "–", "–", "–"],
+    }
+    said = [note.text for note in table.notes]
+    assert said[0] == "LLaDA-tiny, En→Zh, training seed 1; reveal order med, T = 8."
+    assert "Kept: share of the source's placeholders that the output has." in said
+
+
+def test_a_case_that_there_is_not_is_said(tmp_path):
+    params = write_cases(tmp_path, {})
+    table, _ = made(Cases, params)
+    absent = [note.text for note in table.notes if note.text.endswith("there is no such sentence.")]
+    assert (len(absent), table.sections) == (3, ())
+    (axes,) = drawn(CasesFigure, params)[0].axes
+    assert texts(axes) == absent
+
+
+def test_the_figure_has_texts_and_a_curve_for_each_case(params, install, tmp_path):
+    install(Tiny_SC=CHINESE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a character without a glyph is one
+        figure, _ = drawn(CasesFigure, params)
+        style.save(figure, pdf=tmp_path / "cases.pdf", png=tmp_path / "cases.png")
+    assert b"TinySC" in (tmp_path / "cases.pdf").read_bytes()
+    (axes,) = figure.axes
+    shown = texts(axes)
+    assert {"#PRS_ORG#打。", "时间", "0.2500", "0.7500", "Ratio, L = 6", "EV, L = 8", "Reference, L = 12"} < set(shown)
+    curves = [[line for line in inset.lines if len(line.get_xdata()) == 3] for inset in axes.child_axes]
+    assert [list(line.get_xdata()) for (line,) in curves] == [[6, 8, 9]] * 3
+    lines = [{line.get_color(): line.get_xdata()[0] for line in inset.lines[:2]} for inset in axes.child_axes]
+    assert lines[2] == {METHOD_COLOURS["ratio"]: 6, METHOD_COLOURS["oracle"]: 12}
+
+
+def test_without_a_font_the_figure_says_so_and_the_table_has_the_text(params, install, capsys):
+    install()
+    (axes,) = drawn(CasesFigure, params)[0].axes
+    assert "[5 characters without a font]" in texts(axes)
+    assert not any(character in text for text in texts(axes) for character in CHINESE)
+    assert capsys.readouterr().err.count("fonts-noto-cjk") == 1
+
+
+def test_a_long_text_is_cut_in_the_figure_alone(tmp_path):
+    params = write_cases(tmp_path, {"source": "word " * 60, "ev": ("x", 0.75)})
+    figure, _ = drawn(CasesFigure, params)
+    assert any(text.endswith("…") for text in texts(figure.axes[0]))
+    assert made(Cases, params)[0].sections[0].groups[0].rows[0].cells[0].text == "word " * 60
+    higher, _ = drawn(CasesFigure, write_cases(tmp_path, {"ev": ("x", 0.75)}))
+    assert figure.get_figheight() >= higher.get_figheight()
