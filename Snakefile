@@ -32,9 +32,9 @@ ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 
 wildcard_constraints:
-    direction="|".join(EXPERIMENT.matrix.directions),
+    direction="|".join(matrix.directions(EXPERIMENT)),
     backbone="|".join(EXPERIMENT.backbones),
-    seed=r"\d+",
+    seed=matrix.RUN_NAME,
     testset="|".join([*EXPERIMENT.sources, matrix.DEV]),
     method="|".join(matrix.methods(EXPERIMENT)),
     order="|".join({cell.order: None for cell in ALL_CELLS if cell.order}),

@@ -46,6 +46,17 @@ def test_what_is_measured_is_what_the_reference_reads(bench, llada):
     assert value["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 
+def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
+    whole, rows = bench.testset, files.read_jsonl(bench.testset)
+    measured = [files.read_json(measure(bench, limit=4))]
+    bench.testset.write_text("".join(whole.read_text(encoding="utf-8").splitlines(keepends=True)[:4]), encoding="utf-8")
+    measured.append(files.read_json(measure(bench)))
+    assert len(rows) > 4
+    for value in measured:
+        del value["signature"]
+    assert measured[0] == measured[1]
+
+
 def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(bench, llada):
     points = files.read_json(measure(bench))["confidence_bias"]["points"]
     rows = files.read_jsonl(bench.testset)[:2]

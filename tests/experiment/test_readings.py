@@ -45,7 +45,9 @@ def test_the_valley_has_the_sentences_of_a_subset(load):
 def test_how_training_pairs_are_drawn(load):
     assert "sampling" not in params(corpora.corpus(load({}), "en-zh"))
     theirs = load({"corpus": {"sampling": {"en-zh": "shuffle", "en-de": "shuffle_rows"}}})
-    found = {direction: params(corpora.corpus(theirs, direction)).get("sampling") for direction in theirs.directions}
+    found = {
+        direction: params(corpora.corpus(theirs, direction)).get("sampling") for direction in theirs.matrix.directions
+    }
     assert found == {"en-zh": "shuffle", "zh-en": None, "en-de": "shuffle_rows"}
     assert not corpora.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
     assert corpora.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")

@@ -77,13 +77,13 @@ def test_the_file_has_one_line_for_each_cell_and_says_why(results, tmp_path):
     Path(EV.scores("results/demo")).write_text("")
     audit.report(results(), tmp_path / "audit" / "matrix.tsv")
     header, *rows = [line.split("\t") for line in (tmp_path / "audit" / "matrix.tsv").read_text().splitlines()]
-    coordinates = ["backbone", "direction", "seed", "testset", "method", "order", "steps"]
+    coordinates = ["backbone", "direction", "seed", "testset", "method", "order", "steps", "pool"]
     assert header == [*coordinates, "state", "rule", "why", "log"]
     assert len(rows) == len(all_cells(results()))
-    assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "done", "", "", ""]
-    (damaged,) = [row for row in rows if row[7] != "done"]
+    assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "", "done", "", "", ""]
+    (damaged,) = [row for row in rows if row[8] != "done"]
     assert damaged[:7] == ["llada-tiny", "en-zh", "2", "grammar", "ev", "med", "32"]
-    assert damaged[7:] == ["damaged", "score", "scores.json is empty", ""]
+    assert damaged[8:] == ["damaged", "score", "scores.json is empty", ""]
 
 
 def test_cells_are_listed_on_request(results, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import fake_results
 import pytest
@@ -66,6 +67,36 @@ def test_runs_are_averaged_and_never_pooled(given):
     assert ev.comet["mean"] == pytest.approx(ev.comet["run"].mean())
     assert ev.comet["std"] == pytest.approx(ev.comet["run"].std())
     assert math.isnan(ev.ci_low["mean"])
+
+
+def test_runs_with_pools_stand_apart(tmp_path):
+    """Each is compared with the methods of its own pool; their adapters differ, and no run is averaged with another."""
+    systems = []
+    for pool, fall in (("50k", 0), ("200k", 0.1)):
+        comet = {name: score - fall for name, score in fake_results.COMET.items()}
+        made_up = fake_results.write(
+            tmp_path / pool, directions=("en-zh",), backbones={"llada-tiny": (1,)}, comet=comet
+        )
+        systems += [cell | {"pool": pool} for cell in made_up["cells"]]
+        for cell in made_up["cells"]:
+            path = Path(cell["path"]).with_name("decoding.json")
+            signature = files.read_json(path)["signature"] | {"adapter_digest": pool}
+            fake_results.change(path, signature=signature)
+    study_params = {"cells": systems, "columns": ["comet", "closure", "lead"], "against": ["ev", "med", 8]}
+    params = StudyParams.parse(files.canonical(made_up | study_params))
+    table, numbers = Systems().made(params)
+    assert [section.heading for section in table.sections] == [
+        f"LLaDA-tiny, En→Zh, pool of {pool} training pairs, N = 60" for pool in ("50k", "200k")
+    ]
+    runs = numbers.query("statistic == 'run' and method != 'ev'")
+    ev = numbers.query("statistic == 'run' and method == 'ev'").set_index("pool")["comet"]
+    assert list(runs["lead"]) == pytest.approx([ev[row.pool] - row.comet for row in runs.itertuples()])
+    assert ev["200k"] < ev["50k"] - 0.05
+    assert set(numbers["runs"]) == {1}
+
+
+def test_no_column_says_pools_where_there_are_none(given):
+    assert "pool" not in study(given())
 
 
 def test_a_fixed_ratio_by_direction_has_another_number_in_each_section(tmp_path):

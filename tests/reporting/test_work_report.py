@@ -43,8 +43,8 @@ def results(tmp_path):
 
 def test_sums_by_run_and_kind_of_job(results):
     sums = ledgers.add_up(results)
-    seeds = [Kind("en-zh", "llada-8b", seed, kind) for seed, kind in ((2, "canvas"), (2, "decode"), (10, "decode"))]
-    assert list(sums) == [Kind("en-de", "llama3-8b", 1, "generate"), *seeds]
+    seeds = [Kind("en-zh", "llada-8b", seed, "", kind) for seed, kind in ((2, "canvas"), (2, "decode"), (10, "decode"))]
+    assert list(sums) == [Kind("en-de", "llama3-8b", 1, "", "generate"), *seeds]
     canvas, decode, other = (sums[kind] for kind in seeds)
     assert canvas == {
         **{"jobs": 2, "loads": 1, "asked": 1500, "shared": 100, "computed": 1400},
@@ -53,6 +53,12 @@ def test_sums_by_run_and_kind_of_job(results):
     assert (decode["jobs"], decode["asked"], decode["shared"], decode["computed"]) == (2, 600, 400, 200)
     assert (decode["calls"], decode["slots"]) == (640, 1900)
     assert "calls" not in other  # nothing of it is there yet
+
+
+def test_a_run_with_a_pool_is_one_of_its_own(tmp_path):
+    job(tmp_path, f"{RUN}-50k", "decode", asked=3, computed=3)
+    (kind,) = ledgers.add_up(tmp_path)
+    assert (kind.seed, kind.pool, kind.job) == (2, "50k", "decode")
 
 
 def test_the_command_prints_runs_kinds_and_the_total(results, capsys, monkeypatch, tmp_path):

@@ -34,6 +34,15 @@ def test_a_figure_where_it_is_asked_for(finished, figure):
     assert finished.planned(over=over(figure=figure)).keys() == {"table mine", "all"} | drawn
 
 
+def test_a_pool_trains_an_adapter_of_its_own_on_the_corpus_that_is_there(finished):
+    pools = {"directions": {"en-zh": {"pools": {"2k": 2000}}}}
+    planned = finished.planned(over={**over(pools=["2k"]), **pools})
+    run = f"{RUN}-2k"
+    cells = {f"{job} {run}.grammar.{method}{end}" for method in ("ratio", "ev")
+             for job, end in (("canvas", ""), ("decode", ".med.32"), ("score", "/med-T32"))}  # fmt: skip
+    assert planned.keys() == cells | loading([run]) | scoring([run]) | {f"train {run}", "table mine", "all"}
+
+
 def test_a_column_of_seconds_times_each_system(finished):
     planned = finished.planned(over=over(columns=["comet", "latency"]))
     timed = {f"latency {CELL}.{method}.med.32" for method in ("ratio", "ev")}

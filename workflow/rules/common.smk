@@ -49,7 +49,7 @@ def as_file(value):
 
 
 def run_of(wildcards):
-    return matrix.Run(wildcards.direction, wildcards.backbone, int(wildcards.seed))
+    return matrix.Run.named(wildcards.direction, wildcards.backbone, wildcards.seed)
 
 
 def given_adapter(wildcards):

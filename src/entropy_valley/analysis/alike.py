@@ -42,7 +42,7 @@ COMPARED: Sequence[tuple[Callable[[ScoredCell], Path | None], Callable[[Params],
     (lambda cell: cell.hypotheses, _some(*ALL_CELLS), ()),
     (lambda cell: cell.hypotheses, dict, ("backbone", "direction", "order", "steps")),
     (lambda cell: cell.segments, dict, ("direction",)),
-    (lambda cell: cell.adapter, _training, ("backbone",)),
+    (lambda cell: cell.adapter, _training, ("backbone", "direction", "pool")),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -24,7 +24,8 @@ def _file(name: str, up: int = 0) -> property:
 class ScoredCell:
     """One cell of the experiment matrix with the path of its ``scores.json``.
 
-    An autoregressive system reveals no slots: its order is "" and its step budget 0.
+    An autoregressive system reveals no slots: its order is "" and its step budget 0. ``pool`` names the smaller set of
+    training pairs of its run, "" for all.
     """
 
     backbone: str
@@ -35,6 +36,7 @@ class ScoredCell:
     order: str
     steps: int
     path: str
+    pool: str = ""
 
     @property
     def autoregressive(self) -> bool:
@@ -127,10 +129,11 @@ class Params:
 def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:
     """The dataclass of an object that has at least its fields, else :class:`InputError` that says what lacks which."""
     names = [field.name for field in fields(kind)]
-    absent = [name for name in names if not isinstance(value, dict) or name not in value]
+    needed = [field.name for field in fields(kind) if field.default is MISSING]
+    absent = [name for name in needed if not isinstance(value, dict) or name not in value]
     if absent:
-        raise InputError("PARAMS", f"{what} without {', '.join(absent)}", f"It needs {', '.join(names)}.")
-    return kind(**{name: value[name] for name in names})
+        raise InputError("PARAMS", f"{what} without {', '.join(absent)}", f"It needs {', '.join(needed)}.")
+    return kind(**{name: value[name] for name in names if name in value})
 
 
 def _absent(value: Any, keys: Iterable[str]) -> list[str]:

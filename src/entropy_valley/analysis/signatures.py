@@ -18,7 +18,7 @@ DECODING_SCOPE = {
     "data_digest": ("direction", "testset"),
     "backbone_digest": ("backbone",),
     "shifted": ("backbone",),
-    "adapter_digest": ("backbone", "direction", "seed"),
+    "adapter_digest": ("backbone", "direction", "seed", "pool"),
 }
 BARE = "null"  # the adapter of a backbone that was used as it is
 SHIFTED = "true"  # a backbone whose slot i is read from row i - 1

@@ -16,7 +16,7 @@ from entropy_valley.analysis.scores import system_scores
 from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
-RUN = ("backbone", "direction", "testset", "seed")
+RUN = ("backbone", "direction", "testset", "pool", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 MAIN = "comet"  # the column of the main metric; the others have their names
@@ -44,13 +44,12 @@ class StudyParams(Params):
 def study(params: StudyParams) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    Columns: those of RUN and SYSTEM; ``comet``, the main metric, and the others by their names; ``mae``, the mean
-    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
-    share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's; CLOSURES, and BEST where
-    ``params.fixed`` names fixed ratios; those of TESTED
-    for ``params.against`` minus the system, sentence by sentence in the main metric; ``latency`` and
-    ``latency_batched``, where a column has it, medians of measured seconds per sentence: one sentence at a time, and
-    all together.
+    Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
+    their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
+    sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
+    CLOSURES, and BEST where ``params.fixed`` names fixed ratios; those of TESTED for ``params.against`` minus the
+    system, sentence by sentence in the main metric; ``latency`` and ``latency_batched``, where a column has it, medians
+    of measured seconds per sentence: one sentence at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
     timed = bool(TIMED.keys() & set(params.columns))
@@ -64,7 +63,13 @@ def study(params: StudyParams) -> pd.DataFrame:
         frame["runs"] = groups.size()
     named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
-    return whole[[*PLACE, *SYSTEM, "statistic", "seed", "runs", *numbers]]
+    place = places(any(cell.pool for cell in params.cells))
+    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
+
+
+def places(pools: bool) -> list[str]:
+    """The columns that say where systems are compared; one less where no run has a pool."""
+    return [name for name in PLACE if pools or name != "pool"]
 
 
 def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:

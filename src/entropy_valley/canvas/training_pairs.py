@@ -30,10 +30,11 @@ def length_statistics(job: Job) -> dict[str, Any]:
     from entropy_valley.canvas import fitting
 
     tokens = job.identity.prompt.tokens
-    pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in job.rows]
+    rows = job.rows[: job.spec.get("limit")]
+    pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
     lengths = [target + 1 for _, target in pairs]
     # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
-    probed = job.on(job.rows[: max(job.spec["pairs"], job.spec["bias_pairs"])])
+    probed = job.on(rows[: max(job.spec["pairs"], job.spec["bias_pairs"])])
     return {
         "ratio": fitting.ratio_moments(pairs),
         "line": fitting.length_line(pairs),
@@ -76,7 +77,7 @@ def length_head(job: Job, dev: Path) -> TrainedHead:
     """The head that the job's spec asks for, trained on the job's rows where the store has it not."""
     settings = dict(job.spec["training"])
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
-    train = job.rows[: settings.pop("pairs")]
+    train = job.rows[: job.spec.get("limit")][: settings.pop("pairs")]
     both = job.on(train + files.read_jsonl(dev, ROW))
     kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
     if not kept or kept[0] >= len(train):
@@ -85,7 +86,8 @@ def length_head(job: Job, dev: Path) -> TrainedHead:
 
     def key(numerics: str) -> list[str]:
         stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, numerics]
-        return [files.digest([*stage, *digests, job.spec["training"], job.spec["seed"]])]
+        limit = [job.spec["limit"]] if "limit" in job.spec else []
+        return [files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         trained = _train(both, kept, sum(place < len(train) for place in kept), settings)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from entropy_valley.experiment import paths
-from entropy_valley.experiment.matrix import DEV, Cell, Run
+from entropy_valley.experiment.matrix import DEV, RUN_NAME, Cell, Run
 from entropy_valley.experiment.params import corpora, jobs, methods
 from entropy_valley.experiment.result import Result, once
 from entropy_valley.experiment.schema import Experiment
@@ -103,9 +103,9 @@ class Chain:
     def at(self, path: str) -> Result | None:
         """The result of a run that a file belongs to; None for any other file."""
         match os.path.relpath(path, self.root).split("/"):
-            case [direction, backbone, seed, *parts] if re.fullmatch(r"seed\d+", seed):
+            case [direction, backbone, run, *parts] if re.fullmatch(f"seed{RUN_NAME}", run):
                 known = direction in self.experiment.directions and backbone in self.experiment.backbones
-                return self._of(Run(direction, backbone, int(seed[4:])), parts) if known else None
+                return self._of(Run.named(direction, backbone, run), parts) if known else None
             case [direction, backbone, "tokens", name]:
                 return self._tokens(direction, backbone, name.removesuffix(".jsonl"))
         return None
@@ -237,7 +237,7 @@ def _rule_of(name: str, files: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def _wildcards(run: Run) -> dict[str, str]:
-    return {"direction": run.direction, "backbone": run.backbone, "seed": str(run.seed)}
+    return {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
 
 
 def _setting(cell: Cell) -> dict[str, str]:
@@ -247,4 +247,4 @@ def _setting(cell: Cell) -> dict[str, str]:
 
 def _parts(run: Run) -> tuple[str, str, str]:
     """A run in the names of logs."""
-    return (run.direction, run.backbone, f"seed{run.seed}")
+    return (run.direction, run.backbone, run.name)

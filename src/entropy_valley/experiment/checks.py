@@ -25,7 +25,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_bad_metrics(merged),
         *_without_compared_methods(merged),
         *_outside_the_matrix(merged),
-        *_without_filters(merged),
+        *_beyond_the_matrix(merged),
         *_unknown_prompts(merged),
         *_bad_variants(merged),
         *_outside_the_instruct_table(merged),
@@ -87,11 +87,15 @@ def _outside_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
             yield ("matrix", "seeds_of", backbone), "is not defined under `backbones`"
 
 
-def _without_filters(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    filters = _section(_section(merged, "corpus"), "filters")
-    languages = {code for name in _list(_section(merged, "matrix").get("directions")) for code in str(name).split("-")}
-    for code in sorted(languages - filters.keys()):
-        yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
+def _beyond_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    """Studies of directions that there are not."""
+    defined = _section(merged, "directions")
+    for name in _list(_section(merged, "tables").get("studies")):
+        study = _section(_section(merged, "studies"), name)
+        for direction in _list(study.get("directions")) if study.get("beyond_matrix") else []:
+            if direction not in defined:
+                message = f"{direction!r} is not defined; `directions` has {', '.join(map(str, defined))}"
+                yield ("studies", name, "directions"), message
 
 
 def _unknown_prompts(merged: Mapping[str, Any]) -> Iterator[Problem]:

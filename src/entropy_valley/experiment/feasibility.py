@@ -8,6 +8,7 @@ from entropy_valley.backbone.families import FAMILIES, find_family
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.corpus.challenge import refused
 from entropy_valley.errors import refusal
+from entropy_valley.experiment import matrix
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.matrix import DEV, Cell, all_cells, methods, runs, study_cells
 from entropy_valley.experiment.orders import order_problems
@@ -101,15 +102,15 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
     """Runs without a given adapter where nothing is to be trained."""
     if experiment.adapters == "trained":
         return
-    missing: dict[tuple[str, str], dict[int, None]] = {}
+    missing: dict[tuple[str, str], dict[str, None]] = {}
     for run in (adapter_run(experiment, cell.run) for cell in all_cells(experiment)):
         given = experiment.released.get(run.backbone, {}).get(run.direction, {})
-        if run.seed not in given and not experiment.backbones[run.backbone].zero_shot:
-            missing.setdefault((run.backbone, run.direction), {})[run.seed] = None
+        if (run.pool or run.seed not in given) and not experiment.backbones[run.backbone].zero_shot:
+            missing.setdefault((run.backbone, run.direction), {})[run.name.removeprefix("seed")] = None
     for key, seeds in missing.items():
         yield (
             ("released", *key),
-            f"no adapter for seed {', '.join(map(str, seeds))}; give it, narrow `matrix`, or empty "
+            f"no adapter for seed {', '.join(seeds)}; give it, narrow `matrix` or `tables.studies`, or empty "
             "`autoregressive.backbones` or `instruct.backbones`",
         )
 
@@ -135,14 +136,21 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _sources(experiment: Experiment) -> Iterator[Problem]:
-    """Sources that do not have what they are named for."""
-    for direction in experiment.matrix.directions:
+    """Sources that do not have what they are named for, and languages without length limits."""
+    for direction in matrix.directions(experiment):
+        yield from _filters(experiment, direction)
         name = experiment.directions[direction].train
         if problem := experiment.sources[name].refused(direction, "train", "dev"):
             yield ("sources", name), problem
     for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in all_cells(experiment)):
         if name != DEV:
             yield from _testset(experiment, direction, name)
+
+
+def _filters(experiment: Experiment, direction: str) -> Iterator[Problem]:
+    for code in direction.split("-"):
+        if code not in experiment.corpus_of(direction).filters:
+            yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
 
 
 def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Problem]:
@@ -155,9 +163,10 @@ def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Prob
 
 def undefined(experiment: Experiment, name: str) -> list[str]:
     """What a study names and nothing defines."""
-    backbones = [*_backbones(experiment, experiment.studies[name])]
-    if backbones:  # then it has no cells that could be looked at
-        return backbones
+    study = experiment.studies[name]
+    problems = [*_backbones(experiment, study), *_pools(experiment, study)]
+    if problems:  # then it has no cells that could be looked at
+        return problems
     return [problem for cell in study_cells(experiment, name) for problem in _undefined(experiment, cell)]
 
 
@@ -167,6 +176,17 @@ def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
             yield f"{name!r} is not defined under `backbones`"
         elif find_family(experiment.backbones[name].family).causal:
             yield f"{name!r} is autoregressive; studies compare masked backbones"
+
+
+def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
+    """Pools that a direction does not have, or that are larger than what they are taken from."""
+    for direction in matrix.study_directions(experiment, study) if study.pools else []:
+        pools, there = experiment.directions[direction].pools, experiment.corpus_of(direction).train
+        for name in study.pools:
+            if name not in pools:
+                yield f"pool {name!r} is not defined under `directions.{direction}.pools`"
+            elif pools[name] > there:
+                yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {there}; raise that"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:

@@ -11,19 +11,33 @@ from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
 
 DEV = "dev"  # the development pairs in the place of a test set, for studies
+RUN_NAME = r"\d+(-[a-z0-9]+)?"  # the part of a run's name behind "seed": its seed and, where it has one, its pool
 COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """One training run: a backbone adapted to a direction under one seed."""
+    """One training run: a backbone adapted to a direction under one seed, with a pool of the direction's training pairs
+    or, without a pool (""), with all of them."""
 
     direction: str
     backbone: str
     seed: int
+    pool: str = ""
+
+    @classmethod
+    def named(cls, direction: str, backbone: str, name: str) -> Self:
+        """The run of a :attr:`name`: ``seed1``, ``seed1-50k``."""
+        seed, _, pool = name.removeprefix("seed").partition("-")
+        return cls(direction, backbone, int(seed), pool)
+
+    @property
+    def name(self) -> str:
+        """Its seed and pool, as its folder and its logs say it."""
+        return f"seed{self.seed}-{self.pool}" if self.pool else f"seed{self.seed}"
 
     def folder(self, root: str) -> str:
-        return f"{root}/{self.direction}/{self.backbone}/seed{self.seed}"
+        return f"{root}/{self.direction}/{self.backbone}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class Cell:
             "method": self.method,
             "order": self.order,
             "steps": self.steps,
+            **({"pool": self.run.pool} if self.run.pool else {}),
         }
 
 
@@ -138,8 +153,7 @@ def instruct_cells(experiment: Experiment) -> list[Cell]:
 
 
 def study_cells(experiment: Experiment, name: str) -> list[Cell]:
-    """The cells of a study, each once; none where ``tables.studies`` does not list it, or the matrix has none of its
-    directions."""
+    """The cells of a study, each once; none where ``tables.studies`` does not list it, or it has no direction."""
     if name not in experiment.tables.studies:
         return []
     study, tables = experiment.studies[name], experiment.tables
@@ -147,25 +161,41 @@ def study_cells(experiment: Experiment, name: str) -> list[Cell]:
     others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
     systems = {
         direction: [(method, *setting) for setting in settings for method in study.methods_of(direction)] + others
-        for direction in experiment.matrix.directions
+        for direction in study_directions(experiment, study)
     }
     return [
-        Cell(run, study.testset_of(run.direction) or experiment.directions[run.direction].tests[0], *system)
+        Cell(run, testset, *system)
         for run in study_runs(experiment, study)
+        for testset in study.testsets_of(run.direction, experiment.directions[run.direction].tests)
         for system in dict.fromkeys(systems[run.direction])
     ]
 
 
+def study_directions(experiment: Experiment, study: Study) -> list[str]:
+    """The directions of a study: those of the matrix, or those that it names; of these only the matrix's, unless it
+    goes beyond the matrix."""
+    known = experiment.matrix.directions
+    if study.directions is None:
+        return known
+    among = study.directions if study.beyond_matrix else known
+    return [direction for direction in among if direction in study.directions]
+
+
+def directions(experiment: Experiment) -> list[str]:
+    """Every direction of a cell: those of the matrix, then those that only studies have."""
+    found = (study_directions(experiment, experiment.studies[name]) for name in experiment.tables.studies)
+    return list(dict.fromkeys(itertools.chain(experiment.matrix.directions, *found)))
+
+
 def study_runs(experiment: Experiment, study: Study) -> list[Run]:
     """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
-    matrix, directions = experiment.matrix, study.directions
-    main = [experiment.tables.backbone]
+    matrix, main = experiment.matrix, [experiment.tables.backbone]
     return [
-        Run(direction, backbone, seed)
+        Run(direction, backbone, seed, pool)
         for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
-        for direction in matrix.directions
-        if directions is None or direction in directions
+        for direction in study_directions(experiment, study)
         for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
+        for pool in study.pools or [""]
     ]
 
 

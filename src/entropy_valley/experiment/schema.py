@@ -12,6 +12,7 @@ from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.data import Analysis, Corpus, Coverage
 from entropy_valley.experiment.decoding import Decoding, OwnDecoding
+from entropy_valley.experiment.directions import DirectionSection
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
 from entropy_valley.experiment.published import PaperComparison
@@ -29,7 +30,6 @@ from entropy_valley.settings import (
     Ratios,
     Section,
     Share,
-    Template,
 )
 from entropy_valley.training.settings import AdapterTraining, EosPadding, Training
 
@@ -46,14 +46,6 @@ class Matrix(Section):
         description="reveal orders or variable-length decoders: ours that need no settings, or keys of `reveal_orders`"
     )
     steps: Numbers = Field(description="denoising step budgets T")
-
-
-class DirectionSection(Section):
-    """One translation direction: its prompt and its data; its name gives its languages."""
-
-    prompt: Template = Field(description="the text before the target, as it is; {src} is where the source stands")
-    train: Name = Field(description="the source of training and dev pairs, a key of `sources`")
-    tests: Names = Field(description="test sets, keys of `sources`")
 
 
 class Hub(Section):
@@ -233,6 +225,14 @@ class Experiment(Section):
         """The config as a backbone has it: with the keys of `decoding` that it changes."""
         own = self.backbones[backbone].decoding.model_dump(exclude_none=True)
         return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
+
+    def corpus_of(self, direction: str) -> Corpus:
+        """`corpus` with what a direction changes."""
+        return self.directions[direction].corpus_with(self.corpus)
+
+    def training_of(self, direction: str) -> Training:
+        """`training` with what a direction changes."""
+        return self.directions[direction].training_with(self.training)
 
 
 def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, PositiveInt
 
+from entropy_valley.experiment.directions import Pool
 from entropy_valley.settings import AnyNames, Direction, Directions, Name, Names, Numbers, Section
+
+ALL = "all"
 
 
 class System(Section):
@@ -33,11 +36,15 @@ class Study(Section):
     directions: Directions | None = Field(
         None, description="of these, those that the matrix has (where it has none, no table); null: the matrix's"
     )
+    beyond_matrix: bool = Field(False, description="all of its `directions`, also those that the matrix does not have")
+    pools: list[Pool] | None = Field(
+        None, description="`pools` of its directions, a training run for each; null: runs with all training pairs"
+    )
     seeds: Numbers | Literal["all"] | None = Field(
         None, description="all: those that the matrix gives the backbone; null: the first of them"
     )
     testset: Name | dict[Direction, Name] | None = Field(
-        None, description="null: the first of each direction; dev: its development pairs"
+        None, description="null: the first of each direction; all: all of each; dev: its development pairs"
     )
     methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
     orders: Names | None = Field(None, description="null: that of `tables`")
@@ -58,5 +65,7 @@ class Study(Section):
         """The methods of the product in a direction."""
         return self.methods.get(direction, []) if isinstance(self.methods, Mapping) else self.methods
 
-    def testset_of(self, direction: str) -> str | None:
-        return self.testset.get(direction) if isinstance(self.testset, Mapping) else self.testset
+    def testsets_of(self, direction: str, tests: Sequence[str]) -> Sequence[str]:
+        """The test sets that it looks at, of a direction that has ``tests``."""
+        named = self.testset.get(direction) if isinstance(self.testset, Mapping) else self.testset
+        return tests if named == ALL else [named or tests[0]]

@@ -20,7 +20,7 @@ from entropy_valley.reporting.changes import counted, said
 WIDTH = 120  # columns of a log, which has no terminal
 ROOM = 100  # columns of the cells that a reason concerns
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
-COLUMNS = ("backbone", "direction", "seed", "testset", "method", "order", "steps")  # of a cell
+COLUMNS = ("backbone", "direction", "seed", "testset", "method", "order", "steps", "pool")  # of a cell
 
 
 def report(
@@ -56,7 +56,9 @@ def _is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
 def write_tsv(path: str | Path, experiment: Experiment, states: Iterable[CellState]) -> None:
     """One line a cell: its coordinates, its state, and the rule, the reason and the log behind it."""
     columns = [*COLUMNS, "state", "rule", "why", "log"]
-    rows = [[*one.cell.key().values(), one.state, *_behind(experiment, one)] for one in states]
+    rows = [
+        [*(one.cell.key().get(name, "") for name in COLUMNS), one.state, *_behind(experiment, one)] for one in states
+    ]
     write_text(path, "".join("\t".join(map(str, row)) + "\n" for row in [columns, *rows]))
 
 
@@ -176,7 +178,7 @@ def _cells(experiment: Experiment, states: Iterable[CellState]) -> Table:
     groups: dict[tuple[str, ...], list[int]] = {}
     for one in states:
         cell, (rule, text, _) = one.cell, _behind(experiment, one)
-        place = (cell.run.backbone, cell.run.direction, cell.testset, cell.method)
+        place = (cell.run.backbone, f"{cell.run.direction} {cell.run.pool}".strip(), cell.testset, cell.method)
         setting = (cell.order or "–", str(cell.steps or "–"))
         key = (one.state, *place, *setting, f"{rule}: {text}" if text else "")
         groups.setdefault(key, []).append(cell.run.seed)

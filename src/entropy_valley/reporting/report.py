@@ -146,7 +146,10 @@ class OfTables(Report):
 
 
 class OfStudy(Report):
-    """A report of each study of a layout, under the study's name."""
+    """A report of each study of a layout, under the study's name; ``tells_pools`` if it can show runs that differ in
+    their pool of training pairs."""
+
+    tells_pools: ClassVar[bool] = False
 
     def cells(self, experiment: Experiment) -> list[Cell]:
         return study_cells(experiment, self.name)

@@ -16,6 +16,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.matrix import Run
 from entropy_valley.reporting import terminal
 
 _LEDGER = tuple(field.name for field in fields(Ledger))
@@ -35,6 +36,7 @@ class Kind:
     direction: str
     backbone: str
     seed: int
+    pool: str
     job: str
 
 
@@ -65,7 +67,7 @@ def report(results: Path, path: Path | None = None) -> None:
     sums = add_up(results)
     if path:
         write_csv(path, sums)
-    header = ["direction", "backbone", "seed", "job", *TITLES, *METHODS_OWN]
+    header = ["direction", "backbone", "seed", "pool", "job", *TITLES, *METHODS_OWN]
     terminal.print_table(header, [*_by_run(sums), *_by_job(sums)])
     print(total_line(sums))
 
@@ -99,9 +101,8 @@ def _entry(path: Path) -> dict[str, Any]:
 
 
 def _kind(folder: Path, job: str) -> Kind:
-    """Of a folder …/direction/backbone/seedN."""
-    direction, backbone, seed = folder.parts[-3:]
-    return Kind(direction, backbone, int(seed.removeprefix("seed")), job)
+    """Of the folder of a run."""
+    return Kind(*vars(Run.named(*folder.parts[-3:])).values(), job)
 
 
 def _values(counts: Counter[str]) -> list[int | float | str]:
@@ -120,8 +121,8 @@ def _by_run(sums: Mapping[Kind, Counter[str]]) -> list[list[str]]:
     """Table rows; a run is named in its first."""
     rows, before = [], None
     for kind, counts in sums.items():
-        run = (kind.direction, kind.backbone, str(kind.seed))
-        rows.append([*(run if run != before else ("", "", "")), kind.job, *_texts(counts)])
+        run = (kind.direction, kind.backbone, str(kind.seed), kind.pool)
+        rows.append([*(run if run != before else [""] * len(run)), kind.job, *_texts(counts)])
         before = run
     return rows
 
@@ -130,4 +131,4 @@ def _by_job(sums: Mapping[Kind, Counter[str]]) -> list[Sequence[str]]:
     jobs: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for kind, counts in sums.items():
         jobs[kind.job].update(counts)
-    return [("" if place else "all", "", "", job, *_texts(jobs[job])) for place, job in enumerate(sorted(jobs))]
+    return [("" if place else "all", "", "", "", job, *_texts(jobs[job])) for place, job in enumerate(sorted(jobs))]

@@ -13,7 +13,7 @@ from entropy_valley.files import canonical
 
 
 def corpus(experiment: Experiment, direction: str) -> str:
-    settings = experiment.corpus
+    settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
     filters = {} if source.given else {code: dump(settings.filters[code]) for code in direction.split("-")}
     drawn = not (source.given or source.splits)
@@ -33,8 +33,13 @@ def both_ways(experiment: Experiment, direction: str) -> bool:
     """Whether one pass over the source draws the pairs of a direction and of its reverse."""
     back, source = reverse(direction), experiment.directions[direction].train
     asked = back in experiment.matrix.directions and experiment.directions[back].train == source
-    alike = experiment.corpus.sampling_of(back) == experiment.corpus.sampling_of(direction)
-    return asked and alike and experiment.sources[source].reversible
+    return asked and experiment.sources[source].reversible and _alike(experiment, direction, back)
+
+
+def _alike(experiment: Experiment, one: str, other: str) -> bool:
+    """Whether the pairs of two directions are drawn in the same way."""
+    sampling = experiment.corpus.sampling_of
+    return sampling(one) == sampling(other) and experiment.corpus_of(one) == experiment.corpus_of(other)
 
 
 def testset(experiment: Experiment, direction: str, name: str) -> str:
@@ -43,14 +48,15 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
         revision=revisions.CORPUS,
         seed=experiment.corpus.seed,
         source=experiment.sources[name].settings(direction, "test"),
-        **_sizes(experiment, name),
+        **_sizes(experiment, direction, name),
     )
 
 
-def _sizes(experiment: Experiment, name: str) -> dict[str, Any]:
+def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
     """How many sentences a test set takes, never more than the config's limit for all, and how they are chosen; a
     challenge subset is of all that the source's own limit gives."""
-    source, most, readings = experiment.sources[name], experiment.corpus.test_limit, experiment.corpus
+    source, readings = experiment.sources[name], experiment.corpus_of(direction)
+    most = readings.test_limit
     limit = source.limit if source.challenge else min(filter(None, (most, source.limit)), default=None)
     chosen = limit is not None and not source.endless  # of an endless source, the first ones are all there are
     sizes = {"limit": limit, **(other(subset=(readings.subset, "keyed_hash")) if chosen else {})}

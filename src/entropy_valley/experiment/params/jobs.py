@@ -61,7 +61,7 @@ def training(experiment: Experiment, run: Run) -> str:
         "seed": run.seed,
         "precision": experiment.training.precision,
         "processes": experiment.training.processes,
-        "training": training_settings(experiment, run.backbone),
+        "training": training_settings(experiment, run),
     }
     return _slice(**as_trained(params, f"{run.folder(experiment.results)}/adapter"))
 
@@ -103,6 +103,7 @@ def length_statistics(experiment: Experiment, run: Run) -> str:
     return _slice(
         **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
         **dump(experiment.length_statistics),
+        **_pool(experiment, run),
     )
 
 
@@ -124,7 +125,13 @@ def length_head(experiment: Experiment, run: Run) -> str:
         **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
         seed=run.seed,
         training=dump(experiment.length_head_training),
+        **_pool(experiment, run),
     )
+
+
+def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
+    """How many of the training pairs a job may read; of a run on all of them it says nothing."""
+    return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
 
 
 def sig_concentration(experiment: Experiment, run: Run) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
+from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.training.settings import AUTO, Lora, Loss, Training
 
@@ -16,9 +17,13 @@ _NO_NUMBER = {"checkpoint_every", "activation_checkpointing"}
 _LATER = {"antithetic", "at_least_one", "keep_every", "micro_batch", "padding_read", "targets", "too_long"}
 
 
-def training_settings(experiment: Experiment, backbone: str) -> dict[str, Any]:
-    """What the params of a backbone's trainings hold of `training`, with what the backbone changes."""
-    section, settings = experiment.backbones[backbone], experiment.training.model_dump(mode="json")
+def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """What the params of a run's training hold of `training`, with what its direction and then its backbone change."""
+    section = experiment.backbones[run.backbone]
+    settings = experiment.training_of(run.direction).model_dump(mode="json")
+    if run.pool:
+        pairs = experiment.directions[run.direction].pools[run.pool]
+        settings["limit"] = min(pairs, settings["limit"] or pairs)
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
     for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
         settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}

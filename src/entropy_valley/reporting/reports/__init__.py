@@ -151,5 +151,7 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
         if report.cells(experiment) and (file in taken or not issubclass(other, OfStudy)):
             yield f"{file} is the name of another table or figure; choose another name"
+        if report.cells(experiment) and study.pools and not kind.tells_pools:
+            yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if cells:
             yield from report.problems(experiment, study, cells)

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.analysis.study import BEST, MAIN, PLACE, SYSTEM, TIMED, StudyParams, metrics_by_column, study
+from entropy_valley.analysis.study import (
+    BEST,
+    MAIN,
+    PLACE,
+    SYSTEM,
+    TIMED,
+    StudyParams,
+    metrics_by_column,
+    places,
+    study,
+)
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import is_ratio_without_slot, reassigned_methods, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
@@ -145,6 +155,7 @@ class Systems(OfStudy, TableReport):
         "CSV has every run."
     )
     parsed = StudyParams
+    tells_pools = True
 
     def inputs(self, experiment: Experiment) -> list[str]:
         cells = self.cells(experiment) if _timed(experiment.studies[self.name].columns) else []
@@ -180,12 +191,12 @@ class Systems(OfStudy, TableReport):
 
     def table(self, params: StudyParams, numbers: pd.DataFrame) -> Table:
         columns = columns_of(params)
-        places: dict[tuple[Any, ...], list[System]] = {}
+        found: dict[tuple[Any, ...], list[System]] = {}
         for system in systems(params, numbers):
-            places.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
+            found.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
         sections = tuple(
             Section(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
-            for place, rows in places.items()
+            for place, rows in found.items()
         )
         head = (Column("System", align="l"), *(column for column, _ in columns.values()))
         timing = notes.timing(params) if _timed(params.columns) else ()
@@ -198,10 +209,10 @@ def _timed(columns: Sequence[str]) -> bool:
 
 def systems(params: StudyParams, frame: pd.DataFrame) -> list[System]:
     """The rows of the table, in the order of the cells."""
-    found = []
-    for key, group in frame.groupby([*PLACE, *SYSTEM], sort=False):
+    found, keys = [], [*places("pool" in frame), *SYSTEM]
+    for key, group in frame.groupby(keys, sort=False):
         parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
-        named = dict(zip((*PLACE, *SYSTEM), key, strict=True))
+        named = {"pool": "", **dict(zip(keys, key, strict=True))}
         found.append(System(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
     return found
 
@@ -231,9 +242,9 @@ def _is_best(system: System, rivals: Sequence[System], name: str, metric: Metric
 
 
 def _heading(params: StudyParams, place: Sequence[str], rows: Sequence[System]) -> str:
-    backbone, direction, testset = place
-    sentences = f"N = {rows[0].mean['sentences']:.0f}"
-    return ", ".join([params.label("backbones", backbone), params.place(direction, testset), sentences])
+    backbone, direction, testset, pool = place
+    sentences, trained = f"N = {rows[0].mean['sentences']:.0f}", [f"pool of {pool} training pairs"] if pool else []
+    return ", ".join([params.label("backbones", backbone), params.place(direction, testset), *trained, sentences])
 
 
 def _notes(params: StudyParams) -> tuple[Note, ...]:
