@@ -79,7 +79,7 @@ def test_the_papers_matrix(paper):
 
 
 def test_the_main_table_alone_needs_one_backbone(paper):
-    planned = paper.planned("results/tables/main.tex")
+    planned = paper.planned("results/tables/main.float.tex")
     assert by_rule(planned)["train"] == 9
     assert {job.split(".")[1] for job in planned if job.startswith("train")} == {"llada-8b"}
     assert not AGGREGATES - {"table main"} & planned.keys()

@@ -25,12 +25,13 @@ CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 RUN = "en-zh.llada-tiny.seed1"
 CELL = f"{RUN}.grammar.ev"
 CELL_FOLDER = "en-zh/llada-tiny/seed1/grammar"
+DOCUMENT = f"results/smallest/report.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, real=True)
-    workspace.run("--cores", "2")
+    workspace.run("--cores", "2", "all", DOCUMENT)
     return workspace
 
 
@@ -61,11 +62,13 @@ def test_tables_and_figures_are_there(demo):
     made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
     made += ("ar_reference", "dream_instruct")
     made += ("coverage", "faithfulness_summary", "failure_buckets")
-    tables = {f"{name}.{ending}" for name in made for ending in ("tex", "md", "csv")}
+    tables = {f"{name}.{ending}" for name in made for ending in ("tex", "float.tex", "md", "csv")}
     drawn = ("hero", "crossbb", "dissociation", "cases")
     figures = {f"{name}.{ending}" for name in drawn for ending in ("pdf", "png", "csv")}
     page = {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
     assert names == tables | figures | page
+    document = (results / "report.tex").read_text()
+    assert (demo.folder / DOCUMENT).is_file() and document.index("hero.pdf") < document.index("main.float.tex")
     with open(results / "tables/main.csv", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}
 
