@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.analysis.cases import BEYOND, COLUMNS, KEPT, RULES, WIN, CaseParams, cases, chosen, curve
+from entropy_valley.analysis.coverage_items import NUMBERS, PLACEHOLDERS
 from entropy_valley.errors import InputError
 
 ORG = {"source": "#PRS_ORG# calls #DATE#.", "ratio": ("#PRS_打。", 0.5)}
@@ -40,7 +41,7 @@ def test_each_case_has_its_sentence_with_all_that_is_shown_of_it(tmp_path):
     )
     assert (win.ratio_slots, win.ev_slots, win.oracle_slots) == (6, 8, 8)
     assert (win.ratio_score, win.ev_score, win.delta, loss.delta) == (0.25, 0.75, 0.5, -0.25)
-    assert (kept.items, kept.ratio_kept, kept.ev_kept) == ("placeholders", 0, 1)
+    assert (kept.items, kept.ratio_kept, kept.ev_kept) == (PLACEHOLDERS, 0, 1)
     assert win.ratio_kept != win.ratio_kept
     assert curve(win) == ([6, 8, 9], [0.9, 0.3, 0.5])
 
@@ -55,7 +56,7 @@ def test_a_larger_share_that_is_kept_comes_before_a_larger_score(tmp_path):
 def test_numbers_count_where_there_are_no_placeholders(tmp_path):
     rows = found(tmp_path, {"source": "Buy 29 of 30.", "ratio": ("买29", 0.5), "ev": ("买29 30", 0.5)})
     (row,) = rows.itertuples()
-    assert (row.case, row.items, row.ratio_kept, row.ev_kept) == (KEPT, "numbers", 0.5, 1)
+    assert (row.case, row.items, row.ratio_kept, row.ev_kept) == (KEPT, NUMBERS, 0.5, 1)
 
 
 @pytest.mark.parametrize(("true", "shown"), [(5, True), (6, False), (9, False), (10, True)])

@@ -51,7 +51,7 @@ def cases(params: CaseParams) -> pd.DataFrame:
     """A row for each of :data:`RULES` that the run has a sentence for, :data:`COLUMNS`.
 
     Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
-    ``items``, the kind whose retention is looked at (placeholders; numbers in a test set without them), and the share
+    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
     of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
     compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
     """

@@ -151,7 +151,7 @@ def _notes(params: CaseParams, numbers: pd.DataFrame) -> list[Note]:
         Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
         Note(CHOSEN.replace("{metric}", params.metric.label)),
         Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
-        *(Note(f"Kept: share of the source's {items} that the output has.") for items in numbers["items"].unique()),
+        *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
         Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
     ]
 
