@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.tokenizer import load_tokenizer
+from entropy_valley.engine.identity import RustTokenizer
 from entropy_valley.errors import InputError
 
 
@@ -28,3 +31,17 @@ def test_text_survives_the_tokenizer(text, tokenizer):
     prompt = Prompt("{src}", tokenizer)
     assert prompt.text(prompt.tokens(text)) == text
     assert prompt.encode(text) == prompt.tokens(text)
+
+
+@pytest.mark.parametrize("light", [True, False], ids=["tokenizers", "transformers"])
+def test_the_tokens_of_a_part_of_a_text(made, light):
+    folder, text = made["llada"][1], "Öffnen Sie die Datei 点击."
+    prompt = Prompt(
+        "{src}", RustTokenizer(folder / "tokenizer.json") if light else load_tokenizer(folder, find_family("llada"))
+    )
+    tokens = prompt.tokens(text)
+    assert prompt.slots_of(text, []) == [] and prompt.slots_of(text, [[0, len(text)]]) == [*range(len(tokens))]
+    (start, end), rest = (15, 20), [[0, 15], [20, len(text)]]
+    inside, outside = prompt.slots_of(text, [[start, end]]), prompt.slots_of(text, rest)
+    assert text[start:end] == "Datei" and "Datei" in prompt.text([tokens[slot] for slot in inside])
+    assert {*inside, *outside} == {*range(len(tokens))} and len(inside) < len(tokens)

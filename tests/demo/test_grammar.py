@@ -6,8 +6,10 @@ from itertools import islice
 
 import pytest
 
+from entropy_valley.corpus.build import testset
 from entropy_valley.demo import grammar
 from entropy_valley.demo.grammar import chinese, english, french, german
+from entropy_valley.demo.grammar.alignment import anchors
 from entropy_valley.demo.grammar.meaning import (
     ME,
     SUBJECTS,
@@ -34,7 +36,7 @@ from entropy_valley.demo.grammar.modifiers import (
 )
 from entropy_valley.demo.grammar.nouns import CITIES, NOUNS, PEOPLE
 from entropy_valley.demo.grammar.verbs import DITRANSITIVE, VERBS
-from entropy_valley.demo.source import Synthetic
+from entropy_valley.demo.source import SOURCES, Synthetic
 
 NOUN = {noun.en: noun for noun in NOUNS}
 VERB = {f"{verb.en.base} {verb.en.particle}".strip(): verb for verb in VERBS + DITRANSITIVE}
@@ -198,3 +200,31 @@ def test_splits_are_the_same_sentences_in_every_direction():
     forwards, backwards = pairs("en-zh", "test", 50), pairs("zh-en", "test", 50)
     assert [(target, source) for source, target in backwards] == forwards
     assert [source for source, _ in pairs("en-de", "test", 80)][:50] == [source for source, _ in forwards]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", [["calls", "Maria", "every day"], ["When", "call", "29", "guests"]]),
+        ("de", [["ruft", "jeden Tag", "Maria"], ["Wann", "29", "Gäste", "anrufen"]]),
+        ("zh", [["每天", "玛丽亚", "电话"], ["什么时候", "29", "客人", "电话"]]),
+        ("fr", [["appelle", "Maria", "tous les jours"], ["Quand", "appeler", "29", "invités"]]),
+    ],
+)
+def test_the_alignment_has_the_words_that_a_meaning_has_in_each_language(language, expected):
+    told = {one.en: (meaning, one) for meaning, one in islice(grammar.meant(1), 12_000)}
+    for text, words in zip(["#PRS_ORG# calls Maria every day.", "When must we call 29 guests?"], expected, strict=True):
+        meaning, sentence = told[text]
+        said = getattr(sentence, language)
+        found = [said[start:end] for start, end in anchors(meaning, language, said)]
+        assert [word for word in found if "#" not in word] == words
+
+
+def test_aligned_test_sets_have_the_same_sentences():
+    plain, aligned = (Synthetic(name="embedded", seed=1, aligned=one) for one in (None, True))
+    spec = {"direction": "en-de", "seed": 1, "limit": 30}
+    rows, more = (testset(spec | {"source": one.settings("en-de", "test")}, SOURCES) for one in (plain, aligned))
+    assert [{key: row[key] for key in ("id", "source", "target")} for row in more] == rows
+    assert all(0 <= start < end <= len(row["target"]) for row in more for start, end in row["anchors"])
+    shares = [sum(end - start for start, end in row["anchors"]) / len(row["target"]) for row in more]
+    assert 0.4 < sum(shares) / len(shares) < 0.8

@@ -19,6 +19,7 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 
 PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32), (9, 128))  # canvas length, step budget
@@ -30,7 +31,9 @@ ORDERS = [
     ("hybrid", {"p": 0.25}),
     ("hybrid", {"p": 0.75}),
     ("left_to_right", {}),
+    ("oracle_anchor", {}),
 ]
+ANCHORS = ([], [0], [1, 4], [2, 3, 7, 10, 40], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])  # slots; some beyond the end
 
 
 def made(backbone):
@@ -38,7 +41,7 @@ def made(backbone):
     rng = random.Random(backbone.family.name)
     prompts = [[rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(5)]
     sources = [f"source {'word ' * n}" for n in (4, 5, 5, 1, 6)]
-    return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources)
+    return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources, ANCHORS)
 
 
 def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
@@ -56,8 +59,8 @@ def plain(backbone, inputs, order, length, steps, mask_token=False):
     given = dict(order=order[0], mask_token=mask_token, **order[1])
     distractors = [inputs.prompts[inputs.distractor(place)] for place in range(len(inputs.prompts))]
     return [
-        reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, **given)[1]
-        for prompt, distractor in zip(inputs.prompts, distractors, strict=True)
+        reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, anchors=anchors, **given)[1]
+        for prompt, distractor, anchors in zip(inputs.prompts, distractors, ANCHORS, strict=True)
     ]
 
 
@@ -69,6 +72,22 @@ def test_the_engine_is_the_plain_loops_token_for_token(backbone, order):
         assert decoded(backbone, inputs, order, length, steps) == expected, (length, steps)
         if length <= steps:  # the steps that reveal nothing lie elsewhere, and no order knows
             assert decoded(backbone, inputs, order, length, steps, "llada") == expected, (length, steps)
+
+
+def test_anchors_come_first_and_the_store_tells_them_apart(backbone, tmp_path):
+    """Without anchors the order is MED; others of one canvas are another result."""
+    inputs, order = made(backbone), ("oracle_anchor", {})
+    without, everywhere = (dataclasses.replace(inputs, aligned=[one] * 5) for one in ([], range(13)))
+    with Store(tmp_path) as store:
+        memo = Memo(store, "checkpoint", "numerics")
+        texts = [decoded(backbone, one, order, 13, 13, memo=memo) for one in (without, everywhere)]
+    assert texts == [decoded(backbone, inputs, (name, {}), 13, 13) for name in ("med", "left_to_right")]
+    assert texts[0] != texts[1]
+
+
+def test_an_order_of_anchors_needs_them(backbone):
+    with pytest.raises(InputError, match="sentence 0 has no `anchors`"):
+        decoded(backbone, dataclasses.replace(made(backbone), aligned=[None] * 5), ("oracle_anchor", {}), 5, 5)
 
 
 @pytest.mark.parametrize("order", [ORDERS[0], ORDERS[3], ORDERS[4]], ids=str)

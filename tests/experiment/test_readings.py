@@ -168,3 +168,11 @@ def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
     study = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
     mine = {"backbones": {"mine": FLOORS}, "studies": {"mine": study}, "tables": {"studies": ["mine"]}}
     assert load({**given, **few, **off, **mine})
+
+
+def test_an_order_by_a_gold_alignment_needs_one(load):
+    study = {"layout": "orders", "directions": ["en-zh"], "methods": ["oracle"], "orders": ["med", "oracle_anchor"]}
+    over = {"studies": {"mine": study}, "tables": {"studies": ["mine"]}}
+    with pytest.raises(InputError, match=r"sources.wmt22.anchors is missing: the reveal order 'oracle_anchor' needs"):
+        load(over)
+    assert load({**over, "sources": {"wmt22": {"anchors": "mine.jsonl"}}}).sources["wmt22"].has_anchors

@@ -156,7 +156,7 @@ def by_direction(wildcards, paths):
 
 def own_files(name, direction, *splits):
     """A user's own files, watched for changes. If one is missing, the script says so."""
-    return [path for path in EXPERIMENT.sources[name].own_files(direction, *splits) if os.path.exists(path)]
+    return [path for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
 
 
 def dataset_of(source):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,16 @@ class Prompt:
     def tokens(self, text: str) -> list[int]:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def slots_of(self, text: str, spans: Iterable[Sequence[int]]) -> list[int]:
+        """The tokens of a text, from 0, that share a character with one of the ``spans`` (start, end) of it."""
+        said = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        parts = list(spans)
+        return [
+            place
+            for place, (first, last) in enumerate(said)
+            if any(first < end and start < last for start, end in parts)
+        ]
 
     def text(self, tokens: list[int], first_line: bool = False) -> str:
         """The stripped text of tokens, without special tokens; with ``first_line``, what is before its first break."""

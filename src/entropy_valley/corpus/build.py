@@ -17,7 +17,7 @@ from entropy_valley.corpus.sources.base import reverse
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
-Row = dict[str, str]
+Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
 Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
 
@@ -122,10 +122,27 @@ def testset(
     None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
     they are not those of files from before there were others.
     """
-    drawn, size = _limited(spec, _source(spec, kinds, folder, rows)), spec.get("challenge")
+    source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
+    drawn = _limited(spec, source)
     if size is not None:
         drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
-    return _rows("test", drawn)
+    return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
+
+
+def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction: str) -> list[Row]:
+    """The rows, with the key ``anchors`` where the source has such: the parts of the target that are aligned."""
+    spans = source.spans(direction)
+    if spans is None:
+        return rows
+    known = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
+    for number, row in zip(numbers, rows, strict=True):
+        most = len(row["target"])
+        if not all(0 <= start < end <= most for start, end in known.get(number, [[-1, -1]])):
+            found = known.get(number, "none")
+            problem = f"anchors {found} of sentence {number}, whose reference has {most} characters"
+            raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
+        row["anchors"] = known[number]
+    return rows
 
 
 def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> dict[str, Any]:
@@ -140,7 +157,7 @@ def _origin(source: Source, spec: Mapping[str, Any], *splits: str) -> dict[str, 
 
 def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
     """The user's own files that these splits of a corpus or test set are read from."""
-    return make(spec["source"], kinds).own_files(spec["direction"], *splits)
+    return make(spec["source"], kinds).watched(spec["direction"], *splits)
 
 
 def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:

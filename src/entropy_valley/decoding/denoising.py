@@ -13,7 +13,7 @@ from entropy_valley.decoding.orders import ORDERS, make_order
 from entropy_valley.decoding.requests import FixedLength, VariableLength
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, make_variable_length
-from entropy_valley.engine.order import looks_at_distractor, sourceless_steps
+from entropy_valley.engine.order import looks_at_anchors, looks_at_distractor, sourceless_steps
 from entropy_valley.engine.queue import Canvas
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Denoising:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
         ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
-        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`.
+        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors.
         """
         if decoder := self.variable_length:
             return VariableLength(decoder, prompt, length, min(decoder.cap, room), self.name, self.settings, start)
@@ -91,6 +91,11 @@ class Denoising:
     def looks_at_distractor(self) -> bool:
         """Whether its order wants the SIG against a distractor."""
         return looks_at_distractor(self.order)
+
+    @property
+    def looks_at_anchors(self) -> bool:
+        """Whether its order wants to know which slots are aligned with the source."""
+        return looks_at_anchors(self.order)
 
     @property
     def calls(self) -> int:

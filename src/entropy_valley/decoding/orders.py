@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -131,6 +131,20 @@ class LeftToRight(Section):
         return slots.position.double()
 
 
+class OracleAnchor(Section):
+    """The slots that a gold alignment ties to the source come first, from left to right; then minimum entropy.
+
+    An order of the authors' code, an analysis and no system: it knows the reference. Only on canvases of the
+    reference's length its slots are those of the reference.
+    """
+
+    anchored: ClassVar[bool] = True
+
+    def scores(self, slots: Slots) -> torch.Tensor:
+        before = slots.position.double() - slots.position.max() - 1  # entropies are not below 0
+        return before.where(slots.sig > 0, slots.values.entropy.double())
+
+
 class Random(Section):
     """A permutation of the slots, drawn once per canvas from ``seed``, the prompt's tokens and the length.
 
@@ -165,6 +179,7 @@ ORDERS: dict[str, type] = {
     "hybrid": Hybrid,
     "entropy_weighted_sig": EntropyWeightedSig,
     "left_to_right": LeftToRight,
+    "oracle_anchor": OracleAnchor,
     "random": Random,
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.canvas.selection import choosing, draft_steps
-from entropy_valley.engine.distractor import Gain, gains
+from entropy_valley.engine.distractor import Gain, anchored, gains
 from entropy_valley.engine.draft import Draft
 from entropy_valley.engine.finished import Finished
 from entropy_valley.engine.probe import Probe
@@ -92,6 +92,8 @@ class Pipeline:
         room, gained = self.inputs.room(place), {}
         if denoising.looks_at_distractor:
             probes, gained = yield from self._gains(place, lengths, probes)
+        elif denoising.looks_at_anchors:
+            gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         known = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [denoising.request(prompt, sourceless, length, room, *more) for length, *more in known]
         if row.get("rescoring") and len(lengths) > 1:

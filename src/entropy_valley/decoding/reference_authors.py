@@ -28,10 +28,11 @@ def decode(
     distractor: Sequence[int] = (),
     p: float = 0.5,
     mask_token: bool = False,
+    anchors: Sequence[int] = (),
 ) -> tuple[list[int], list[int]]:
     """Fill ``length`` masks behind ``prompt`` in ``steps`` steps: (all tokens, those of the text).
 
-    ``p`` is hybrid's. With ``mask_token`` it is in all distributions.
+    ``p`` is hybrid's, ``anchors`` are oracle_anchor's. With ``mask_token`` it is in all distributions.
     """
     mask, canvas = backbone.mask_id, [backbone.mask_id] * length
     sig = slot_sigs(backbone, prompt, distractor, length, mask_token) if distractor else []
@@ -41,7 +42,9 @@ def decode(
         if masked and count:
             logits = slot_logits(backbone, prompt, canvas, mask_token)
             scores = _scores(order, masked, sig, entropies(logits), step, steps, p)
-            for slot in sorted(masked, key=lambda slot: (-scores[slot], slot))[:count]:
+            ranked = sorted(masked, key=lambda slot: (-scores[slot], slot))
+            first = [slot for slot in masked if order == "oracle_anchor" and slot in anchors]  # from left to right
+            for slot in (first + [slot for slot in ranked if slot not in first])[:count]:
                 canvas[slot] = int(logits[slot].argmax())
     if mask in canvas:
         logits = slot_logits(backbone, prompt, canvas, mask_token)
@@ -73,7 +76,7 @@ def _scores(
         order = "med" if step < int(p * steps) else "sig_first"
     if order == "left_to_right":
         return {slot: -slot for slot in masked}
-    if order == "med":
+    if order in ("med", "oracle_anchor"):
         return {slot: -entropy[slot] for slot in masked}
     if order in ("sig_first", "reverse_sig"):
         sign = 1 if order == "sig_first" else -1

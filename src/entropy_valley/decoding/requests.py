@@ -35,7 +35,7 @@ class FixedLength:
     def key(self, checkpoint: str, numerics: str) -> str:
         """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
         steps, and are one decode. A stepwise SIG, which was the only one, goes unsaid; one against a distractor is that
-        prompt's."""
+        prompt's, and anchors are known by their slots."""
         it, known = self.canvas, {"sig": "stepwise_kl"}.items()
         compared = it.sourceless and list(it.sourceless)
         if self.distractor is not None:

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from entropy_valley.corpus import sources
 from entropy_valley.corpus.sampling import Pair
-from entropy_valley.corpus.sources.base import Source
+from entropy_valley.corpus.sources.base import Source, Spans
 from entropy_valley.demo import grammar
+from entropy_valley.demo.grammar.alignment import anchors
 from entropy_valley.errors import InputError
 
 _HELD_OUT = {0: "test", 1: "test", 2: "dev", 3: "dev"}
@@ -26,6 +27,9 @@ class Synthetic(Source):
 
     name: Literal["embedded"] = Field(description="the kind of source")
     seed: int = Field(0, description="of its sentences, whatever the seed of the corpus is")
+    aligned: Literal[True] | None = Field(
+        None, description="as a test set: `anchors` by the grammar's own alignment, in place of a file"
+    )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """Pairs of one split without end.
@@ -43,6 +47,17 @@ class Synthetic(Source):
             )
         sentences = (one for one in grammar.stream(self.seed) if _split_of(one) == split)
         return ((getattr(one, source), getattr(one, target)) for one in sentences)
+
+    @property
+    def has_anchors(self) -> bool:
+        return bool(self.aligned or self.anchors)
+
+    def spans(self, direction: str) -> Iterator[Spans] | None:
+        """The words of each test sentence that the grammar aligns, see :mod:`.grammar.alignment`."""
+        if not self.aligned:
+            return super().spans(direction)
+        target, tests = direction.split("-")[1], grammar.meant(self.seed)
+        return (anchors(meaning, target, getattr(one, target)) for meaning, one in tests if _split_of(one) == "test")
 
 
 def _split_of(sentence: grammar.Sentence) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from entropy_valley.backbone.transfer import download, upload
 from entropy_valley.engine.entropy import SlotValues
-from entropy_valley.engine.order import Slots, looks_at_distractor, needs_sourceless
+from entropy_valley.engine.order import Slots, looks_at_anchors, looks_at_distractor, needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 
@@ -159,7 +159,7 @@ class Batch:
         if len(canvases) < len(self):
             values = SlotValues(*(column[rows] for column in values))
             sig = None if sig is None else sig[rows]
-        if looks_at_distractor(order):
+        if looks_at_distractor(order) or looks_at_anchors(order):
             first = np.cumsum([0, *(one.length for one in canvases)])
             known = np.concatenate([one.sigs for one in canvases])[first[canvas] + self.slot[places]]
             (sig,) = upload([known], seen.values.entropy.device)

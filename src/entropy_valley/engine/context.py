@@ -21,7 +21,8 @@ class Inputs:
     """The prompt tokens of each sentence, those of an empty source, and the context: the most tokens of a sequence.
 
     ``file`` and ``names`` tell an error which sentence it is about; ``sources`` are the texts, of which distractors are
-    drawn; ``texts`` knows the text of a translation.
+    drawn; ``aligned`` has the slots of each reference that a gold alignment ties to its source, None where none is
+    given; ``texts`` knows the text of a translation.
     """
 
     file: object
@@ -30,6 +31,7 @@ class Inputs:
     sourceless: Sequence[int]
     context: int
     sources: Sequence[str] = ()
+    aligned: Sequence[Sequence[int] | None] = ()
     texts: Texts | None = None
 
     def distractor(self, place: int) -> int:
@@ -39,6 +41,14 @@ class Inputs:
     @functools.cached_property
     def _distractors(self) -> list[int]:
         return distractors(self.sources)
+
+    def anchors(self, place: int) -> Sequence[int]:
+        """The slots that are aligned with the source; raise InputError where no alignment is given."""
+        known = self.aligned[place] if self.aligned else None
+        if known is None:
+            problem = f"sentence {self.names[place]!r} has no `anchors`, which the order oracle_anchor reveals first"
+            raise InputError(self.file, problem, "Give the test set's source a file of `anchors`.")
+        return known
 
     @property
     def rooms(self) -> list[int]:

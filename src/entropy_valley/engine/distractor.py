@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Gain(NamedTuple):
-    """The prompt of a sentence's distractor, and the SIG of each slot of one of its all-mask canvases (nats)."""
+    """The prompt of a sentence's distractor, and the SIG of each slot of one of its all-mask canvases (nats). Of
+    anchors their slots, and 1 for each slot that is one."""
 
     distractor: Sequence[int]
     sigs: tuple[float, ...]
@@ -39,6 +40,12 @@ def distractors(sources: Sequence[str]) -> list[int]:
         found = np.flatnonzero(near if near.any() else another).tolist()
         places.append(random.Random(place).choice(found) if found else place)
     return places
+
+
+def anchored(slots: Sequence[int], length: int) -> Gain:
+    """Which slots of a canvas are anchors; those beyond its end are left out."""
+    within = [slot for slot in slots if slot < length]
+    return Gain(within, tuple(float(slot in within) for slot in range(length)))
 
 
 def gains(own: Reading, distracted: Reading) -> tuple[float, ...]:

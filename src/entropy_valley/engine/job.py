@@ -232,7 +232,9 @@ def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | 
     sources = [row["source"] for row in rows]
     prompts = [prompt.encode(source) for source in sources]
     texts = Texts(prompt, identity.turn_end, identity.mask)
-    return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources, texts)
+    spans = [row.get("anchors") for row in rows]
+    aligned = [one and prompt.slots_of(row["target"], one) for row, one in zip(rows, spans, strict=True)]
+    return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources, aligned, texts)
 
 
 class _Model:

@@ -23,7 +23,7 @@ class Slots:
 
     Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and for a :class:`SourceGuided`
     order ``sig``, how much the slot depends on the source (nats, float64; a stepwise one is NaN in canvases whose step
-    does not need it).
+    does not need it); for one that wants anchors it is 1 at these and 0 elsewhere.
     Per canvas: ``step``, how many of its steps that reveal anything are done.
     """
 
@@ -76,6 +76,11 @@ class SourceGuided(Section):
 def looks_at_distractor(order: Any) -> bool:
     """Whether an order wants the SIG against a distractor, which is known before the first step."""
     return getattr(order, "sig", None) == "distractor"
+
+
+def looks_at_anchors(order: Any) -> bool:
+    """Whether an order wants to know which slots a gold alignment ties to the source."""
+    return getattr(order, "anchored", False)
 
 
 def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:

@@ -20,7 +20,8 @@ class Canvas:
     first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
     empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
-    order knows it before the first step; ``budget``: the step budget T, where an order looks at it.
+    order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
+    looks at it.
     """
 
     prompt: Sequence[int]

@@ -12,7 +12,7 @@ from entropy_valley.experiment import matrix
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.matrix import DEV, Cell, all_cells, methods, runs, study_cells
 from entropy_valley.experiment.orders import order_problems
-from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.params.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.experiment.paths import adapter_run, checkpoint_of
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
@@ -145,6 +145,11 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
     for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in all_cells(experiment)):
         if name != DEV:
             yield from _testset(experiment, direction, name)
+    for name, order in dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order):
+        if needs_anchors(experiment, order) and not (
+            name in experiment.sources and experiment.sources[name].has_anchors
+        ):
+            yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
 
 
 def _filters(experiment: Experiment, direction: str) -> Iterator[Problem]:

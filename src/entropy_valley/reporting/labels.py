@@ -66,6 +66,7 @@ ORDERS = {
     "hybrid": "Hybrid MED→SIG",
     "entropy_weighted_sig": "Entropy-weighted SIG",
     "left_to_right": "Strict L2R",
+    "oracle_anchor": "Oracle anchors, then MED",
     "random": "Random",
 }
 _UNSAID = {"seed"}  # settings that make no other kind of order

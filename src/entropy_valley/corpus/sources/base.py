@@ -8,8 +8,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
+from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.settings import Section
+
+Spans = list[list[int]]  # [start, end] of parts of a text, in characters
 
 
 class Source(Section, ABC):
@@ -31,6 +34,12 @@ class Source(Section, ABC):
         description="as a test set: so many sentences that have dates, lists, names or numbers, see `corpus.challenge`",
     )
 
+    anchors: str | None = Field(
+        None,
+        description="as a test set: a file for the order oracle_anchor, line n {anchors: [[start, end], …]} in JSON: "
+        "the parts of reference n that are aligned with its source, in characters",
+    )
+
     @abstractmethod
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The (source, target) pairs of one split; of the whole source where ``splits`` is false."""
@@ -41,7 +50,21 @@ class Source(Section, ABC):
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
         """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
-        return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
+        unread = {"limit", "challenge", *([] if "test" in splits else ["anchors"])}
+        return self.model_dump(mode="json", exclude_none=True, exclude=unread)
+
+    @property
+    def has_anchors(self) -> bool:
+        """Whether its test set has anchors."""
+        return self.anchors is not None
+
+    def spans(self, direction: str) -> Iterator[Spans] | None:
+        """The anchors of each sentence of a test set, in its order; None if there are none."""
+        return self.anchors and (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
+
+    def watched(self, direction: str, *splits: str) -> list[str]:
+        """:meth:`own_files`, and that of anchors."""
+        return [*self.own_files(direction, *splits), *([self.anchors] if self.anchors and "test" in splits else [])]
 
     @property
     def total(self) -> int | None:

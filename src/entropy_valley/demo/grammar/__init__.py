@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from entropy_valley.demo.grammar import chinese, draw, english, french, german
+from entropy_valley.demo.grammar import chinese, draw, english, french, german, meaning
 
 LANGUAGES = ("en", "zh", "de", "fr")
 LONGEST = 14
@@ -30,11 +30,16 @@ class Sentence:
 
 def stream(seed: int) -> Iterator[Sentence]:
     """Endless sentences of 3 to 14 English words, no two the same in any language; a function of ``seed``."""
+    return (sentence for _, sentence in meant(seed))
+
+
+def meant(seed: int) -> Iterator[tuple[meaning.Utterance, Sentence]]:
+    """The sentences of :func:`stream`, each behind its meaning."""
     rng = Random(seed)
     seen: tuple[set[str], ...] = tuple(set() for _ in LANGUAGES)
     while True:
-        meaning = draw.utterance(rng)
-        sentence = Sentence(*(speak.sentence(meaning) for speak in (english, chinese, german, french)))
+        utterance = draw.utterance(rng)
+        sentence = Sentence(*(speak.sentence(utterance) for speak in (english, chinese, german, french)))
         if not 3 <= sentence.en.count(" ") + 1 <= LONGEST:
             continue
         texts = (sentence.en, sentence.zh, sentence.de, sentence.fr)
@@ -42,7 +47,7 @@ def stream(seed: int) -> Iterator[Sentence]:
             continue
         for text, known in zip(texts, seen, strict=True):
             known.add(text)
-        yield sentence
+        yield utterance, sentence
 
 
 def generate(count: int, seed: int) -> list[Sentence]:

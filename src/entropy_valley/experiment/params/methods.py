@@ -7,7 +7,7 @@ from typing import Any
 from entropy_valley import plugins
 from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.decoding.denoising import KNOWN
-from entropy_valley.engine.order import SourceGuided
+from entropy_valley.engine.order import SourceGuided, looks_at_anchors
 from entropy_valley.experiment.schema import Experiment
 
 
@@ -68,7 +68,16 @@ def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
 
 def source_guided(experiment: Experiment, name: str) -> bool:
     """Whether the reveal order that a name of the config stands for looks at the SIG."""
-    return issubclass(plugins.find("reveal order", KNOWN, order_settings(experiment, name)["order"]), SourceGuided)
+    return issubclass(_order_class(experiment, name), SourceGuided)
+
+
+def needs_anchors(experiment: Experiment, name: str) -> bool:
+    """Whether the reveal order that a name of the config stands for looks at a gold alignment."""
+    return looks_at_anchors(_order_class(experiment, name))
+
+
+def _order_class(experiment: Experiment, name: str) -> type:
+    return plugins.find("reveal order", KNOWN, order_settings(experiment, name)["order"])
 
 
 def dump(section: Any) -> dict[str, Any]:
