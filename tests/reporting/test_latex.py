@@ -35,6 +35,11 @@ def test_chinese_has_its_own_font_and_the_rest_does_not():
     assert latex.escape("GPU 译文。") == r"GPU \begin{CJK*}{UTF8}{gbsn}译文。\end{CJK*}"
 
 
+def test_chinese_that_its_font_has_not_prints_as_its_code_point():
+    """The font has simplified characters. LaTeX would leave the others out, with a line in its log alone."""
+    assert latex.escape("点點") == r"\begin{CJK*}{UTF8}{gbsn}点\end{CJK*}\texttt{U+9EDE}"
+
+
 def test_signatures_may_break_behind_separators():
     assert latex.code("tok:zh|v") == r"\texttt{tok:\allowbreak{}zh\textbar{}\allowbreak{}v}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 
@@ -66,7 +67,21 @@ def width(text: str) -> float:
 
 
 def _chinese(text: str) -> str:
-    return rf"\begin{{CJK*}}{{UTF8}}{{{FONT}}}{text}\end{{CJK*}}"
+    """In the Chinese font, which has the characters of GB 2312, the simplified ones; it leaves a gap for any other."""
+    runs = ((known, "".join(run)) for known, run in itertools.groupby(text, _in_font))
+    set_so = rf"\begin{{CJK*}}{{UTF8}}{{{FONT}}}%s\end{{CJK*}}"
+    return "".join(set_so % run if known else "".join(map(_code_point, run)) for known, run in runs)
+
+
+def _in_font(character: str) -> bool:
+    try:
+        return bool(character.encode("gb2312"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _code_point(character: str) -> str:
+    return rf"\texttt{{U+{ord(character):04X}}}"
 
 
 def _latin(text: str) -> str:
@@ -83,7 +98,7 @@ def _character(character: str) -> str:
     base, accents = (composed := unicodedata.normalize("NFD", character))[0], composed[1:]
     if base.isascii() and len(accents) == 1 and accents in _ACCENTS:
         return character
-    return "" if unicodedata.category(character) == "Cf" else rf"\texttt{{U+{ord(character):04X}}}"
+    return "" if unicodedata.category(character) == "Cf" else _code_point(character)
 
 
 def _width(character: str) -> float:

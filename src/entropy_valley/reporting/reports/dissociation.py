@@ -83,7 +83,7 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         "the same error are spread beside each other, and the last 1 % are beyond the axis. Large points: the "
         "methods' means, with standard deviations over training seeds where there are several, and the length error."
     )
-    width = 2.4
+    width = 2.1
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """The sentences (with an ``id``), then the means over runs."""
@@ -157,10 +157,4 @@ def _mean(axes: Axes, error: Any, score: Any) -> None:
     axes.errorbar(*at, xerr=error.std, yerr=score.std, fmt="none", ecolor=METHOD_COLOURS[name], zorder=3)
     axes.plot(*at, linestyle="none", markersize=7, markeredgecolor="white", zorder=3, **look)
     text = formats.number(error.mean, MAE.decimals)
-    axes.annotate(
-        text,
-        at,
-        (5, 4),
-        textcoords="offset points",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8},
-    )
+    axes.annotate(text, at, (6, 3), textcoords="offset points", zorder=4)
