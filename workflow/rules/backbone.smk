@@ -47,3 +47,22 @@ rule pretrain:
         f" --out {{params.out:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
         f" --logs {R}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
         " {params.options} --threads {threads}"
+
+
+rule length_ratios:
+    """Measure how long the training translations of a direction are for their sources. For the table corpus."""
+    input:
+        pairs=rules.corpus.output.train,
+        backbones=lambda w: [file for name in corpora.tokenizers(EXPERIMENT, w.direction) for file in checkpoint_file(name)],
+    output:
+        update(f"{R}/corpus/{{direction}}/length_ratios.json"),
+    log:
+        f"{R}/logs/length_ratios/{{direction}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    params:
+        spec=lambda w: params_file(corpora.length_ratios(EXPERIMENT, w.direction)),
+        backbones=lambda w: checkpoint_options(corpora.tokenizers(EXPERIMENT, w.direction)),
+    shell:
+        f"HF_HUB_OFFLINE=1 {LAUNCH} "
+        "python workflow/scripts/length_ratios.py {params.spec:q} --pairs {input.pairs:q} {params.backbones} --out {output:q}"

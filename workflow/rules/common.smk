@@ -133,6 +133,12 @@ def checkpoint_file(backbone):
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
 
 
+def checkpoint_options(backbones):
+    """Where the checkpoints of several backbones are."""
+    given = [f"--backbone {shlex.quote(f'{name}={paths.backbone_folder(EXPERIMENT, name)}')}" for name in backbones]
+    return paths.Unrecorded(" ".join(given))
+
+
 # The checkpoint as inputs of a job that loads it, and the params with which MODEL_OPTIONS names it.
 CHECKPOINT = dict(adapter=adapter_of, backbone=backbone_ready)
 MODEL_PARAMS = dict(

@@ -108,6 +108,10 @@ class Chain:
                 return self._of(Run.named(direction, backbone, run), parts) if known else None
             case [direction, backbone, "tokens", name]:
                 return self._tokens(direction, backbone, name.removesuffix(".jsonl"))
+            case ["corpus", direction, "length_ratios.json"]:
+                return self._length_ratios(direction)
+            case ["corpus", direction, "corpus.json"]:
+                return self.corpus(direction)
         return None
 
     def _of(self, run: Run, parts: Sequence[str]) -> Result | None:
@@ -137,6 +141,14 @@ class Chain:
         spec, needs = self._params(jobs.tokens, backbone), (self.backbone(backbone), self.testset(direction, testset))
         folder, log = f"{self.root}/{direction}/{backbone}/tokens", self._log("tokens", *of.values())
         return Result("tokens", of, folder, (f"{testset}.jsonl",), log, spec, needs)
+
+    @once
+    def _length_ratios(self, direction: str) -> Result:
+        """The ratios of lengths of a direction's training pairs under each tokenizer."""
+        needs = (self.corpus(direction), *map(self.backbone, corpora.tokenizers(self.experiment, direction)))
+        folder, log = f"{self.root}/corpus/{direction}", self._log("length_ratios", direction)
+        spec, of = self._params(corpora.length_ratios, direction), {"direction": direction}
+        return Result("length_ratios", of, folder, ("length_ratios.json",), log, spec, needs)
 
     @once
     def latency(self, cell: Cell) -> Result:

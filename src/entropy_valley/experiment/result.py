@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 RULES = (  # in the order of the workflow
     *("fetch_dataset", "corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
-    "tokens",
+    *("tokens", "length_ratios"),
     *("length_statistics", "length_head", "canvas", "reassigned_canvas", "decode", "generate"),
     *("fetch_comet", "train_comet", "score", "valley", "sig_concentration", "latency"),
 )

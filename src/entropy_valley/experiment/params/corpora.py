@@ -6,8 +6,9 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.corpus.sources.base import reverse
+from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.params.methods import dump
-from entropy_valley.experiment.paths import downloaded_datasets
+from entropy_valley.experiment.paths import checkpoint_of, downloaded_datasets
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.files import canonical
 
@@ -64,6 +65,18 @@ def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
         return sizes
     size = min(filter(None, (most, source.challenge)))
     return {**sizes, "challenge": size, **other(challenge_reading=(readings.challenge, "stratified"))}
+
+
+def length_ratios(experiment: Experiment, direction: str) -> str:
+    """For the ratios of lengths under each tokenizer of a direction."""
+    families = {name: experiment.backbones[name].family for name in tokenizers(experiment, direction)}
+    return _slice(revision=revisions.LENGTH_RATIOS, tokenizers=families)
+
+
+def tokenizers(experiment: Experiment, direction: str) -> list[str]:
+    """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
+    names = (cell.run.backbone for cell in all_cells(experiment) if cell.run.direction == direction)
+    return list(dict.fromkeys(checkpoint_of(experiment, name) for name in names))
 
 
 def dataset(experiment: Experiment, name: str) -> str:
