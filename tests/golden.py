@@ -95,6 +95,12 @@ class Stages:
         run_script("tokens", job, "--testset", self.testset, "--backbone", backbone, "--out", out)
         return read(out)
 
+    def length_ratios(self, run_script: Any) -> Any:
+        backbone, out = self.checkpoints / "llada", self.root / "length_ratios.json"
+        job = {"tokenizers": {"tiny": "llada"}, "revision": 1}
+        run_script("length_ratios", job, "--pairs", self.train, "--backbone", f"tiny={backbone}", "--out", out)
+        return read(out)
+
     def pretraining(self, run_script: Any) -> Any:
         shape = {"vocabulary": 300, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "ffn": 24, "context": 96}
         rates = {"learning_rate": 0.01, "warmup": 0.05, "weight_decay": 0.01, "all_mask_share": 0.3}

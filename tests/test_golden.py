@@ -21,6 +21,7 @@ RENEW = "python -m pytest tests/test_golden.py --renew"
 STAGES = {
     "corpus": ["CORPUS"],
     "tokens": ["TOKENS"],
+    "length_ratios": ["LENGTH_RATIOS"],
     "pretraining": ["PRETRAINING"],
     "training": ["TRAINING"],
     "adoption": ["TRAINING", "ADOPTION"],

@@ -6,6 +6,7 @@ import csv
 import functools
 from pathlib import Path
 
+import fake_corpora
 import fake_coverage
 import fake_orders
 import fake_results
@@ -52,6 +53,7 @@ MADE_UP = {
     "figures/cases": lambda root: write_cases(root, {"ev": ("点", 0.9)}),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
+    "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),

@@ -53,7 +53,9 @@ rule length_ratios:
     """Measure how long the training translations of a direction are for their sources. For the table corpus."""
     input:
         pairs=rules.corpus.output.train,
-        backbones=lambda w: [file for name in corpora.tokenizers(EXPERIMENT, w.direction) for file in checkpoint_file(name)],
+        backbones=lambda w: [
+            file for name in corpora.tokenizers(EXPERIMENT, w.direction) for file in checkpoint_file(name)
+        ],
     output:
         update(f"{R}/corpus/{{direction}}/length_ratios.json"),
     log:

@@ -21,6 +21,7 @@ from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.cases import Cases, CasesFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
+from entropy_valley.reporting.reports.corpus import Corpus
 from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.reporting.reports.dissociation import Dissociation, DissociationFigure
@@ -60,6 +61,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
     "tables/paper_comparison": PaperComparison,
+    "tables/corpus": Corpus,
     "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,

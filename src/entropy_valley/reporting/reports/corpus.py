@@ -1,0 +1,135 @@
+"""The table of training pairs: where they come from, which were dropped, and how long translations are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from entropy_valley import files, revisions
+from entropy_valley.analysis.corpora import SIDES, CorpusParams, Direction, corpora, digest, filters
+from entropy_valley.analysis.published import find
+from entropy_valley.corpus.filters import REASONS
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params.corpora import tokenizers
+from entropy_valley.late import pandas as pd
+from entropy_valley.reporting import formats, labels
+from entropy_valley.reporting.report import TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+Found = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
+WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
+COUNTED = (
+    ("read", "Pairs read"),
+    ("dropped", "Dropped"),
+    *((f"dropped_{side}_{why}", f"– {side} {WORDS[why]}") for side in SIDES for why in REASONS),
+    ("kept", "Kept"),
+    ("train", "Training pairs"),
+    ("dev", "Development pairs"),
+)
+RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
+ORDER = Note(
+    "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
+    "long."
+)
+UNCOUNTED = Note(f"{formats.NONE}: drawn by an earlier version, which did not count this.")
+
+
+class Corpus(TableReport):
+    """A column for each direction whose pairs train a backbone; a row for each number."""
+
+    caption = (
+        "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
+        "drawn; and the length of translations over that of sources in tokens of each backbone, median and mean."
+    )
+    parsed = CorpusParams  # type: ignore[assignment]
+    read = ()
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        """All whose backbones are trained here; given adapters were trained on pairs that are not drawn here."""
+        return matrix.all_cells(experiment) if experiment.adapters == "trained" else []
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [path for one in self._directions(experiment) for path in (one["report"], one["ratios"])]
+
+    def params(self, experiment: Experiment) -> str:
+        directions = self._directions(experiment)
+        backbones = [name for one in directions for name in tokenizers(experiment, one["direction"])]
+        names = [[name, experiment.backbones[name].label] for name in dict.fromkeys(backbones)]
+        shown = {"directions": directions, "backbones": names, "paper": _papers_ratios(experiment, directions)}
+        return files.canonical({"revision": revisions.REPORTING, **shown})
+
+    def _directions(self, experiment: Experiment) -> list[dict[str, str]]:
+        return [
+            {
+                "direction": name,
+                "label": labels.direction(name),
+                "source": experiment.directions[name].train,
+                "report": f"{experiment.results}/corpus/{name}/corpus.json",
+                "ratios": f"{experiment.results}/corpus/{name}/length_ratios.json",
+            }
+            for name in dict.fromkeys(cell.run.direction for cell in self.cells(experiment))
+        ]
+
+    def numbers(self, params: CorpusParams) -> pd.DataFrame:
+        return corpora(params)
+
+    def made(self, params: CorpusParams) -> tuple[Table, pd.DataFrame]:
+        numbers = self.numbers(params)
+        return self.table(params, numbers), numbers
+
+    def table(self, params: CorpusParams, numbers: pd.DataFrame) -> Table:
+        found = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
+        columns = (Column("", align="l"), *(Column(one.label, align="r") for one in params.directions))
+        sections = (Section(_pairs(params, found), "Pairs"), Section(_ratios(params, found), RATIO))
+        return Table(columns, sections, tuple(_notes(params, numbers)))
+
+
+def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The medians that the paper prints, where our numbers are compared with its own."""
+    if experiment.paper_comparison.compare != "values":
+        return {}
+    printed = {one["direction"]: find("sec:method-R", "median_ratio", direction=one["direction"]) for one in directions}
+    return {direction: number.text for direction, number in printed.items() if number}
+
+
+def _pairs(params: CorpusParams, found: Found) -> tuple[Group, ...]:
+    """Where the pairs come from, and the numbers of :data:`COUNTED`."""
+    counts = (_row(params, label, lambda one, key=key: _count(found[one.direction, "", key])) for key, label in COUNTED)
+    return (_row(params, "Source", lambda one: one.source), *counts)
+
+
+def _ratios(params: CorpusParams, found: Found) -> tuple[Group, ...]:
+    """The length ratios under each tokenizer, and those that the paper prints."""
+
+    def ratio(one: Direction, backbone: str) -> str:
+        keys = [(one.direction, backbone, f"length_ratio_{kind}") for kind in ("median", "mean")]
+        return "{:.2f} ({:.2f})".format(*map(found.get, keys)) if keys[0] in found else formats.NONE
+
+    named = params.backbones.items()
+    ours = tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
+    theirs = _row(params, "LLaDA-8B-Base, in the paper", lambda one: params.paper.get(one.direction, formats.NONE))
+    return (*ours, *([theirs] if params.paper else []))
+
+
+def _row(params: CorpusParams, label: str, text: Callable[[Direction], str]) -> Group:
+    return Group(label, (Row(tuple(Cell(text(one)) for one in params.directions)),))
+
+
+def _count(value: float) -> str:
+    return formats.NONE if math.isnan(value) else f"{value:,.0f}"
+
+
+def _notes(params: CorpusParams, numbers: pd.DataFrame) -> Iterator[Note]:
+    limits = {
+        f"{language.capitalize()} {low:,}–{high:,} {unit}": None
+        for one in params.directions
+        for language, units in filters(one).items()
+        for unit, (low, high) in units.items()
+    }
+    if limits:
+        yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
+    yield ORDER
+    if numbers["value"].isna().any():
+        yield UNCOUNTED
+    for one in params.directions:
+        yield Note(f"Training pairs of {one.label}:", digest(one))

@@ -1,0 +1,61 @@
+"""Length ratios of training pairs: as their script measures them, and worked out by hand."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley import files, provenance
+from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.length_ratios import length_ratios, moments
+from entropy_valley.backbone.tokenizer import load_tokenizer
+from entropy_valley.errors import InputError
+
+PAIRS = [
+    {"id": "1", "source": "Tap Reset now.", "target": "Tap"},
+    {"id": "2", "source": "Reset", "target": "Tap now Tap"},
+]
+
+
+def by_words(text, add_special_tokens):
+    assert not add_special_tokens
+    return {"input_ids": text.split()}
+
+
+def test_by_hand():
+    pairs = [{"source": "a b", "target": "a"}, {"source": "a", "target": "a b c"}, {"source": "a b", "target": "a b"}]
+    assert length_ratios(pairs, by_words) == {"median": 1.0, "mean": 1.5, "pairs": 3}
+    assert length_ratios([*pairs, {"source": " ", "target": "a"}], by_words)["pairs"] == 3  # no tokens, no ratio
+    with pytest.raises(InputError, match="no training pair has a source"):
+        length_ratios([{"source": "", "target": "a"}], by_words)
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1))
+def test_moments(ratios):
+    found = moments(ratios)
+    assert found["mean"] == pytest.approx(statistics.fmean(ratios)) and found["pairs"] == len(ratios)
+    assert sum(ratio < found["median"] for ratio in ratios) <= len(ratios) / 2
+    assert sum(ratio > found["median"] for ratio in ratios) <= len(ratios) / 2
+
+
+def test_the_script_measures_each_tokenizer(run_script, checkpoints, tmp_path):
+    files.write_jsonl(tmp_path / "train.jsonl", PAIRS)
+    spec = {"revision": 1, "tokenizers": {"mine": "llada", "other": "dream"}}
+    folders = [
+        part for name in ("mine=llada", "other=dream") for part in ("--backbone", name.replace("=", f"={checkpoints}/"))
+    ]
+    run_script("length_ratios", spec, "--pairs", tmp_path / "train.jsonl", *folders, "--out", tmp_path / "ratios.json")
+    found = files.read_json(tmp_path / "ratios.json")
+    for name, family in spec["tokenizers"].items():
+        tokenizer = load_tokenizer(checkpoints / family, FAMILIES[family])
+        counts = [[len(tokenizer(pair[side])["input_ids"]) for side in ("source", "target")] for pair in PAIRS]
+        assert found[name] == {**moments([target / source for source, target in counts])}
+    record = provenance.record_of(tmp_path / "ratios.json")
+    assert record.inputs.keys() == {
+        str(tmp_path / "train.jsonl"),
+        str(checkpoints / "llada"),
+        str(checkpoints / "dream"),
+    }
