@@ -23,6 +23,7 @@ MAIN |= {"comparison paper_comparison", "all"}
 CASES = {"table cases", "figure cases"}  # of one run
 OF_EV = {"table coverage", "table faithfulness_summary", "table failure_buckets"} | CASES  # EV beside Ratio alone
 EN_ZH = {"table faithfulness_summary"} | CASES  # the first is of the directions with groups by r
+PAIRS = {"length_ratios en-zh", "length_ratios en-de", "table corpus"}  # by the tokenizers of all backbones
 AGGREGATES = MAIN | OF_EV | {"table ar_reference"}
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
@@ -62,6 +63,7 @@ def test_the_papers_matrix(paper):
         "corpus": 3,
         "testset": 3 + 1,
         "tokens": 3,
+        "length_ratios": 3,
         "fetch_backbone": 3 + 1 + 1,  # the variants of one checkpoint share it
         "fetch_comet": 1,
         "train": 27 + autoregressive + 4,  # two variants are zero-shot
@@ -71,7 +73,7 @@ def test_the_papers_matrix(paper):
         "comet": 3 + 1,  # one for each direction and test set
         "score": cells + autoregressive + instruct,
         "valley": 27,
-        "table": 6 + 3 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
+        "table": 7 + 3 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
         "figure": 4 + 2,  # with those of all-mask canvases
         "comparison": 1,
         "all": 1,
@@ -328,7 +330,7 @@ def test_a_prompt_repeats_its_direction_and_backbones_pretrained_on_it(finished)
     over = {"directions": {"en-de": {"prompt": "{src} = "}}}
     made_here = {"pretrain llada-tiny", "pretrain llama3-tiny"}
     counted = {"tokens en-zh.llada-tiny.grammar", "tokens en-de.llada-tiny.grammar"}  # by a tokenizer made anew
-    expected = made_here | counted | trained(of("llada-tiny") | of("en-de") | AR_RUNS) | AGGREGATES
+    expected = made_here | counted | PAIRS | trained(of("llada-tiny") | of("en-de") | AR_RUNS) | AGGREGATES
     assert finished.planned(over=over).keys() == expected
 
 
@@ -376,11 +378,8 @@ def test_an_autoregressive_backbone_is_decoded_as_the_config_says_alone(finished
 
 
 def test_no_autoregressive_backbone_no_table_of_it(finished):
-    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == {
-        "figure hero",
-        "comparison paper_comparison",
-        "all",
-    }
+    others = {"figure hero", "comparison paper_comparison", "all"}
+    assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == PAIRS | others
 
 
 def test_variants_share_a_checkpoint(finished):
