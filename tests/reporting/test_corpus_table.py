@@ -6,7 +6,8 @@ import fake_corpora
 from making import made
 from test_registry import experiment
 
-from entropy_valley.reporting import reports, tables
+from entropy_valley.reporting import reports
+from entropy_valley.reporting.latex_tables import to_latex
 from entropy_valley.reporting.reports.corpus import Corpus
 
 
@@ -75,4 +76,4 @@ def test_given_adapters_draw_no_pairs():
 
 def test_latex(tmp_path, pdflatex):
     table, _ = made(Corpus, fake_corpora.write(tmp_path))
-    assert "Overfull" not in pdflatex(tables.to_latex(table))
+    assert "Overfull" not in pdflatex(to_latex(table))
