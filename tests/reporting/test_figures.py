@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fake_results import change
 from making import drawn, made, one_backbone
+from matplotlib.colors import to_rgb
 from test_order_tables import SWEEP
 
 from entropy_valley import files
@@ -13,6 +14,7 @@ from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.crossbb import CrossBackboneFigure
 from entropy_valley.reporting.reports.hero import Hero
+from entropy_valley.reporting.reports.method import Method
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, faint
 
 
@@ -120,3 +122,29 @@ def test_files_are_the_same_each_time(params, tmp_path):
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
+
+
+def test_method_has_the_lengths_of_the_candidates():
+    """Of 20 tokens: ⌊0.55 · 20⌋ + 1 = 12, 13, 17."""
+    figure, numbers = drawn(Method, {"ratios": [0.55, 0.62, 0.80], "steps": 32})
+    assert numbers["slots"].tolist() == [12, 13, 17]
+    assert numbers["chosen"].tolist() == [False, True, False]
+    assert numbers.loc[numbers["drawn_entropy"].idxmin(), "chosen"]
+    (axes,) = figure.axes
+    rows = [len(container) for container in axes.containers]
+    assert rows == [20, 12, 13, 17, 13, 13, 13, 13, 13]  # source, candidates, canvas, four steps
+    blue = [sum(bar.get_facecolor()[:3] == to_rgb(METHOD_COLOURS["ev"]) for bar in row) for row in axes.containers]
+    assert blue[5:] == [3, 6, 10, 13]
+
+
+def test_the_method_of_one_candidate_chooses_it():
+    assert drawn(Method, {"ratios": [0.8], "steps": 8})[1]["chosen"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("panels", "width", "size"), [(2, 2.1, (4.2, 1)), (3, 2.1, (6.3, 1)), (3, 3.15, (6.3, 2)), (2, 5, (5, 2))]
+)
+def test_a_row_has_the_panels_that_fit_on_a_page(panels, width, size):
+    figure = style.draw(*[lambda axes: axes.plot([0, 1])] * panels, width=width, height=1)
+    assert tuple(figure.get_size_inches()) == pytest.approx(size)
+    assert len(figure.axes) == panels

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from fake_results import change
 from fake_texts import add_canvases, write_cases
-from making import one_backbone
+from making import drawn, one_backbone
+from matplotlib.text import Text
 
 from entropy_valley import files
 from entropy_valley.analysis import expressions
@@ -22,12 +23,12 @@ from entropy_valley.analysis.our_numbers import places
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.provenance import made, record_of
-from entropy_valley.reporting import reports, tables
+from entropy_valley.reporting import reports, style, tables
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
 
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
-STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8]}
+STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
 MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
 NOTHING_RUN = {"names": {}, "metric": "comet22", "metric_label": "COMET", "steps": 32, "seeds": [1], "values": True}
 MADE_UP = {
@@ -55,6 +56,7 @@ MADE_UP = {
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),
+    "figures/method": lambda root: {"ratios": [0.55, 0.62, 0.71, 0.8, 1.0], "steps": 32},
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
     "figures/selector_checks": lambda root: fake_results.write_selector_checks(root),
@@ -109,6 +111,15 @@ def papers_reports():
 def places_of(key):
     """The places of the paper's numbers in tables that this report makes."""
     return [place for place in places() if papers_reports()[f"tables/{place.table}"].key == key]
+
+
+@pytest.mark.parametrize("key", [key for key in reports.REPORTS if key.startswith("figures/")])
+def test_a_figure_fits_on_a_page_with_letters_of_seven_points(tmp_path, key):
+    figure, _ = drawn(reports.find(key), MADE_UP[key](tmp_path))
+    assert figure.get_size_inches()[0] < style.PAGE + 0.001
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    assert texts and min(text.get_fontsize() for text in texts) >= 7
 
 
 def test_hero_has_a_panel_b_where_there_are_autoregressive_cells(run, matched):

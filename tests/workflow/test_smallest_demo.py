@@ -63,7 +63,7 @@ def test_tables_and_figures_are_there(demo):
     made += ("ar_reference", "dream_instruct")
     made += ("coverage", "faithfulness_summary", "failure_buckets", "corpus")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "float.tex", "md", "csv")}
-    drawn = ("hero", "crossbb", "dissociation", "cases")
+    drawn = ("hero", "method", "crossbb", "dissociation", "cases")
     figures = {f"{name}.{ending}" for name in drawn for ending in ("pdf", "png", "csv")}
     page = {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
     assert names == tables | figures | page

@@ -16,7 +16,7 @@ from entropy_valley.reporting.changes import counted, said, shown
 
 KEYS = 30  # most keys that are listed
 Key = tuple[str, ...]
-ORDER = [*RULES, "table", "figure"]
+ORDER = [*RULES, "table", "comparison", "figure"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def jobs(experiment: Experiment) -> dict[Key, Result]:
 def _report(experiment: Experiment, path: str, report: reports.Report, needs: tuple[Result, ...]) -> Result:
     """The job of a table or figure. Where files are is no param of it here: the results may be in another folder."""
     folder, name = path.split("/")
-    rule = "figure" if folder == "figures" else "table"
+    rule = "figure" if folder == "figures" else "comparison" if "html" in report.endings else "table"
     root = experiment.results
     spec = json.loads(report.params(experiment).replace(f'"{root}/', '"'))
     spec["cells"] = ["/".join(map(str, cell.key().values())) for cell in report.cells(experiment)]

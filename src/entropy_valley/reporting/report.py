@@ -47,6 +47,10 @@ class Report:
         """The cells whose results it shows; none where the config does not ask for it."""
         raise NotImplementedError
 
+    def wanted(self, experiment: Experiment) -> bool:
+        """Whether the config asks for it; unless said otherwise, whether it has cells."""
+        return bool(self.cells(experiment))
+
     def extra(self, experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
         """Params beside those that every report has, as plain values."""
         return {}
@@ -107,10 +111,10 @@ class TableReport(Report):
 
 
 class FigureReport(Report):
-    """A row of panels as PDF and PNG, and the plotted numbers."""
+    """Panels as PDF and PNG, and the plotted numbers."""
 
     endings = ("pdf", "png", "csv")
-    width, height = 3.6, 2.7  # inches of a panel
+    width, height = style.COLUMN, 2.7  # inches of a panel
 
     def numbers(self, params: Any) -> pd.DataFrame:
         """What is plotted; unless said otherwise, means over runs in the main metric."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ RC = {
 
 LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
 
+PAGE, COLUMN = 6.3, 3.03  # inches: the width of the text on a page (16 cm), and of one of two columns
+
 Panel = Callable[["Axes"], None]
 
 
@@ -40,15 +43,20 @@ def faint(colour: str) -> tuple[float, ...]:
     return tuple(1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
 
 
-def draw(*panels: Panel, width: float = 3.6, height: float = 2.7) -> figure.Figure:
-    """A row of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
+def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.Figure:
+    """Rows of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
 
-    ``width`` and ``height`` are one panel's, in inches.
+    ``width`` and ``height`` are one panel's, in inches; a row has as many as fit on a page. So the figure is printed as
+    large as it is drawn, and its letters keep their size.
     """
+    columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
+    rows = math.ceil(len(panels) / columns)
     with mpl.rc_context(RC):
-        drawn = figure.Figure(figsize=(width * len(panels), height))
-        row = drawn.subplots(1, len(panels), squeeze=False)[0]
-        for letter, axes, panel in zip("ABCDEFGH", row, panels, strict=False):
+        drawn = figure.Figure(figsize=(width * columns, height * rows))
+        grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
+        for axes in grid[len(panels) :]:
+            axes.remove()
+        for letter, axes, panel in zip("ABCDEFGH", grid, panels, strict=False):
             panel(axes)
             if len(panels) > 1:
                 axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")

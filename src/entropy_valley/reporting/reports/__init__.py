@@ -31,6 +31,7 @@ from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
 from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.reports.matrix import Matrix
+from entropy_valley.reporting.reports.method import Method
 from entropy_valley.reporting.reports.orders import Orders
 from entropy_valley.reporting.reports.paper_comparison import PaperComparison
 from entropy_valley.reporting.reports.readings import Readings
@@ -63,6 +64,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/paper_comparison": PaperComparison,
     "tables/corpus": Corpus,
     "figures/hero": Hero,
+    "figures/method": Method,
     "figures/crossbb": CrossBackboneFigure,
     "figures/entropy_valley": EntropyValley,
     "figures/dissociation": DissociationFigure,
@@ -92,7 +94,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
             report = kind(key, name)
-            if report.cells(experiment):
+            if report.wanted(experiment):
                 found[f"{folder}/{_file(experiment, kind, name)}"] = report
     for report in found.values():
         if isinstance(report, OfTables):

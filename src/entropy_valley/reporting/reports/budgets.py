@@ -63,6 +63,7 @@ class BudgetsFigure(OfStudy, FigureReport):
     """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
 
     caption = Budgets.caption
+    width, height = 2.1, 2.2
 
     def numbers(self, params: Params) -> pd.DataFrame:
         return with_costs(super().numbers(params), params.cells)
@@ -70,7 +71,7 @@ class BudgetsFigure(OfStudy, FigureReport):
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         sweep = by_steps(numbers)
         places = next(iter(sweep.values())).places
-        return [_panel(params, sweep, place, last=place == places[-1]) for place in places]
+        return [_panel(params, sweep, place, places.index(place)) for place in places]
 
 
 def _group(params: Params, sweep: Mapping[int, Results], place: Place) -> Group:
@@ -87,7 +88,7 @@ def _row(params: Params, steps: int, results: Results, place: Place) -> Row:
     return Row((Cell(str(steps)), *scores, Cell(closure, bold=ahead), Cell(f"{100 * ev.within_steps:.1f}%")))
 
 
-def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: bool) -> Panel:
+def _panel(params: Params, sweep: Mapping[int, Results], place: Place, number: int) -> Panel:
     lines = {name: [results.row(place, name, params.metric) for results in sweep.values()] for name in RISING}
 
     def panel(axes: Axes) -> None:
@@ -96,13 +97,13 @@ def _panel(params: Params, sweep: Mapping[int, Results], place: Place, last: boo
             deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
             axes.errorbar(list(sweep), [row.mean for row in rows], yerr=deviations, markersize=4, **look)
         axes.set_xscale("log", base=2)
-        axes.set_xticks(list(sweep), [str(steps) for steps in sweep])
+        axes.set_xticks(list(sweep), [str(steps) for steps in sweep], fontsize=7)
         axes.minorticks_off()
         axes.set_xlabel("Denoising steps T")
-        axes.set_ylabel(params.metric.label)
         axes.set_title(params.place(place.direction, place.testset))
-        if last:  # beside the panels: within one it would lie over a line
-            handles, labels = (listed[::-1] for listed in axes.get_legend_handles_labels())  # the highest line first
-            axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5))
+        if not number:
+            axes.set_ylabel(params.metric.label)
+            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.22)}  # within a panel it would lie over a line
+            axes.legend(ncols=len(lines), fontsize=7, handlelength=1.2, columnspacing=1, **below)
 
     return panel

@@ -28,7 +28,7 @@ class EntropyValley(FigureReport):
         "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
         "% of the mean over sentences."
     )
-    width = 2.6
+    width = 2.1
     read = ("valley.json",)
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -56,12 +56,12 @@ def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
             style = number % len(BACKBONE_COLOURS)
             draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], params.label("backbones", backbone))
         axes.set_title(params.place(direction, testset))
-        axes.set_xlabel("slots beside the reference length")
+        axes.set_xlabel("slots beside the reference")
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.legend(loc="upper left")
+            axes.legend(loc="upper left", fontsize=7, handlelength=1.5)
 
     return panel
 

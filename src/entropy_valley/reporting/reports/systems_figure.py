@@ -42,7 +42,7 @@ class SystemsFigure(OfStudy, FigureReport):
         "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations "
         "over training seeds. The dashed line is Oracle length, which needs the reference."
     )
-    width = 4.4  # names included
+    width = 3.15  # names included
 
     def cells(self, experiment: Experiment) -> list[Cell]:
         return super().cells(experiment) if experiment.studies[self.name].figure else []
@@ -126,8 +126,8 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
         point = (right if row.method == "oracle" else row.passes, row.mean)
         font = {"va": "center", "fontsize": 7, "fontweight": "bold" if row.method in METHOD_COLOURS else "normal"}
         beside = {"textcoords": "axes fraction", "annotation_clip": False, "zorder": 1}
-        axes.annotate(name, point, (1.1, height), arrowprops={**line, "shrinkA": 12, "shrinkB": 2}, **font, **beside)
-        places = [1.05, 1.09] if row.method == "oracle" else [1.07]
+        axes.annotate(name, point, (1.17, height), arrowprops={**line, "shrinkA": 12, "shrinkB": 2}, **font, **beside)
+        places = [1.1, 1.15] if row.method == "oracle" else [1.125]
         axes.plot(places, [height] * len(places), transform=axes.transAxes, clip_on=False, markersize=SIZE, **look)
 
 
