@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from functools import partial
 
@@ -254,6 +255,16 @@ class TestOtherClasses:
             ready(folder)
 
 
+class Hostile:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
 class TestBadCheckpoints:
     def test_absent(self, tmp_path):
         with pytest.raises(InputError, match=r"no COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
@@ -268,6 +279,24 @@ class TestBadCheckpoints:
         (folder / comet_checkpoint.HPARAMS).unlink()
         with pytest.raises(InputError, match=r"no hparams\.yaml"):
             comet.load(folder)
+
+    @pytest.mark.parametrize(
+        "text", ["class_identifier: [", "- a list\n", "\0", "!!python/name:os.system", "", b"\xff"]
+    )
+    def test_broken_hparams(self, comet_folder, tmp_path, text):
+        path = copy(comet_folder, tmp_path) / comet_checkpoint.HPARAMS
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(InputError, match=rf"{path}: .*\. Copy the whole checkpoint again"):
+            ready(path.parent)
+        with pytest.raises(InputError, match=rf"{path}: .*\. Copy the whole checkpoint again"):
+            comet.load(path.parent)
+
+    def test_a_pickle_that_would_run_code(self, comet_folder, tmp_path):
+        path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
+        torch.save({**torch.load(path), "more": Hostile(tmp_path / "made")}, path)
+        with pytest.raises(InputError, match="COMET cannot load it"):
+            comet.load(path)
+        assert not (tmp_path / "made").exists()
 
     def test_truncated(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT

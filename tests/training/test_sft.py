@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora, sft
 from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training.loss import cross_entropies
@@ -189,6 +191,26 @@ def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, mo
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
     with pytest.raises(RuntimeError, match=r"in \['torch.bfloat16'\], not only in float32"):
         engine.build(engine.Objective(model, backbone.shifted).train(), settings, 8)
+
+
+class Hostile:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.parametrize("file", ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"])
+def test_a_checkpoint_that_would_run_code_is_refused(finetune, broken_off, tmp_path, file):
+    broken_off(spec(), tmp_path)
+    (checkpoint,) = (tmp_path / "work").glob(f"step*/{file}")
+    torch.save({**torch.load(checkpoint, weights_only=False), "more": Hostile(tmp_path / "made")}, checkpoint)
+    with pytest.raises(InputError, match=f"step6: a file holds more than.* Remove {tmp_path / 'work'}: the training"):
+        finetune(spec(), tmp_path)
+    assert not (tmp_path / "made").exists()
 
 
 def test_another_job_starts_afresh(finetune, broken_off, tmp_path):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import yaml
-
 from entropy_valley import files, hub, provenance, run
-from entropy_valley.scoring import comet_origin
-from entropy_valley.scoring.comet_checkpoint import HPARAMS
+from entropy_valley.scoring import comet_checkpoint, comet_origin
 from entropy_valley.scoring.comet_origin import ENCODER_FILES, MANIFEST
 
 
@@ -52,7 +49,7 @@ def fetch(repository: str, revision: str | None, key: str, work: Path) -> None:
 
 
 def encoder_of(folder: Path) -> str:
-    return yaml.safe_load((folder / HPARAMS).read_text(encoding="utf-8"))["pretrained_model"]
+    return comet_checkpoint.read_hparams(folder)["pretrained_model"]
 
 
 def write_manifest(folder: Path, repository: str, commit: str, encoder_commit: str | None) -> None:

@@ -40,10 +40,12 @@ _REMEDY = (
     "`scoring.comet.checkpoint` (or that of the metric): path/to/wmt22-comet-da/checkpoints/model.ckpt"
 )
 
+_AGAIN = f"Copy the whole checkpoint again. {_REMEDY}"
+
 
 def check_class(path: Path, reference_free: bool) -> None:
     """Raise InputError unless the checkpoint's class scores one translation, with or without reference as asked."""
-    hparams = yaml.safe_load((path.parents[1] / HPARAMS).read_text(encoding="utf-8"))
+    hparams = read_hparams(path.parents[1])
     kind = hparams.get("class_identifier")
     if kind not in _READS:
         raise InputError(path, f"its class is {kind!r}", f"Take a checkpoint of {', '.join(_READS)}.")
@@ -52,6 +54,18 @@ def check_class(path: Path, reference_free: bool) -> None:
         raise InputError(path, "it reads no reference", "Say so: `reference_free: true`.")
     if reference_free and (kind not in _WITHOUT_REFERENCE or "src" not in reads):
         raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
+
+
+def read_hparams(folder: Path) -> dict[str, Any]:
+    """What hparams.yaml of a checkpoint's folder says; InputError if it is not YAML with a mapping."""
+    path = folder / HPARAMS
+    try:
+        hparams = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(path, f"not YAML ({' '.join(str(error).split())})", f"{_AGAIN}.") from None
+    if not isinstance(hparams, dict):
+        raise InputError(path, "holds no mapping", f"{_AGAIN}.")
+    return hparams
 
 
 def locate(checkpoint: str | Path) -> Path:
@@ -74,15 +88,14 @@ def load(checkpoint: str | Path, device: str = "cpu") -> Any:
     from comet.models import load_from_checkpoint
 
     path = locate(checkpoint)
+    read_hparams(path.parents[1])
     try:
         with contextlib.chdir(path.parents[1]):
             model = load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
         missing = {name for name, _ in model.named_parameters()} - _stored_tensors(path)
     except _BROKEN as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(
-            path, f"COMET cannot load it ({reason})", f"Copy the whole checkpoint again. {_REMEDY}."
-        ) from error
+        raise InputError(path, f"COMET cannot load it ({reason})", f"{_AGAIN}.") from error
     if missing:
         raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
     return model.float().eval().to(device)

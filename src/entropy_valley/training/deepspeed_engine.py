@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
+import pickle
 import shutil
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 from entropy_valley.training import lora
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Training
+
+WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch: it outdoes `weights_only=False` of a call
 
 
 class Objective(torch.nn.Module):
@@ -79,6 +86,29 @@ def zero2(settings: Training) -> dict[str, Any]:
     }
 
 
+@contextlib.contextmanager
+def _without_running_code(folder: Path) -> Iterator[None]:
+    """Let ``torch.load`` read only tensors and numbers from ``folder``, whatever DeepSpeed asks of it; else InputError.
+
+    DeepSpeed asks for any pickle, and a pickle can run any code. Its own files need three of its classes of numbers.
+    """
+    from deepspeed.runtime.fp16.loss_scaler import LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+    from deepspeed.utils.tensor_fragment import fragment_address
+
+    before = os.environ.get(WEIGHTS_ONLY)
+    os.environ[WEIGHTS_ONLY] = "1"
+    try:
+        with torch.serialization.safe_globals([LossScaler, ZeroStageEnum, fragment_address]):
+            yield
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            folder, "a file holds more than tensors and numbers", f"Remove {folder.parent}: the training starts anew."
+        ) from error
+    finally:
+        os.environ.pop(WEIGHTS_ONLY) if before is None else os.environ.update({WEIGHTS_ONLY: before})
+
+
 class Checkpoints:
     """The engine's checkpoints in a work folder, and a pointer to the last complete one, replaced atomically.
 
@@ -106,8 +136,9 @@ class Checkpoints:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
             return {"step": 0, "seconds": 0.0, "history": []}
-        # Not strict: checkpoints do not hold the frozen weights.
-        engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
+        with _without_running_code(self._folder / last["tag"]):
+            # Not strict: checkpoints do not hold the frozen weights.
+            engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]
 
     def save(self, engine: Any, progress: dict[str, Any]) -> None:
