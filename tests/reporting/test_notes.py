@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_results import write
+from fake_results import change, write
 
 from entropy_valley import files
 from entropy_valley.analysis.params import Params
@@ -38,3 +38,16 @@ def test_where_and_when_latencies_were_measured(params):
 def test_another_day_is_another_line(params):
     files.write_json(params.cells[0].latency, MEASURED | {"date": "2026-11-22"})
     assert [note.text[-11:] for note in notes.timing(params)] == ["2026-11-22.", "2026-11-21."]
+
+
+def test_the_number_of_sentences_of_each_test_set(tmp_path):
+    params = Params.parse(files.canonical(write(tmp_path, backbones={"llada-tiny": (1, 2)}, sentences=2037)))
+    assert notes.sentences(params).text == "N = 2,037 sentences."
+    for cell in params.cells:
+        if cell.direction == "en-de":
+            change(cell.path, sentences=500)
+    assert notes.sentences(params).text == "Sentences (N): En→Zh, Zh→En: 2,037; En→De: 500."
+
+
+def test_a_table_without_cells_names_no_provenance():
+    assert notes.provenance(Params(cells=(), metrics=())) == ()

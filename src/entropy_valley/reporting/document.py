@@ -34,6 +34,8 @@ HEAD = r"""\setcounter{secnumdepth}{0}\raggedbottom\setlength{\parindent}{0pt}
 % Nothing floats: each stands below its name.
 \renewenvironment{table*}[1][]{\par\captionsetup{type=table}\centering}{\par}
 \begin{document}
+\let\below\caption  % each on the page of what it is below
+\renewcommand{\caption}[1]{\par\nopagebreak\parbox{\linewidth}{\medskip\below{#1}}}
 \tableofcontents
 """
 
@@ -119,8 +121,8 @@ def _item(item: Item) -> list[str]:
     if item.path.startswith("tables/"):
         return [heading, rf"\input{{{item.path}.float.tex}}"]
     return [
-        *(heading, r"\begin{center}\captionsetup{type=figure}"),
+        *(heading, r"\begingroup\centering\captionsetup{type=figure}"),
         rf"\adjustbox{{max width=\linewidth}}{{\includegraphics{{{item.path}.pdf}}}}",
         rf"\caption{{{latex.escape(item.caption)}}}\label{{fig:{item.path.split('/')[1]}}}",
-        r"\end{center}",
+        r"\par\endgroup",
     ]

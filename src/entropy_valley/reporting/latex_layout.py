@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ROOM = 500  # before lines are broken: a tenth more than 16 cm, both columns of a paper; the font is then 7 pt
 WIDEST = 550  # of a table that is not taken apart; the font is then 6.6 pt
 GAP = 3  # on each side of a column
-NARROWEST = 40  # of a column whose lines are broken
+NARROWEST = 60  # of a column whose lines are broken
 LINES = 58  # of one tabular, in a page of 24 cm
 BOLD = 1.15  # how much wider it is
 
@@ -27,24 +27,22 @@ Item = TypeVar("Item")
 
 
 def layouts(table: Table) -> list[Layout]:
-    """The table, or if it is much too wide, its columns by their shared titles, as many together as there is room for.
+    """The tabulars of a table: one, if it is neither much too wide nor higher than a page.
 
-    The columns without a shared title stand in each.
+    A table that is too wide is taken apart by its columns' shared titles, as many together as there is room for; those
+    without one stand in each.
     """
-    together: list[list[str]] = []
-    for title in dict.fromkeys(column.over for column in table.columns if column.over):
-        if together and Layout(_with_columns(table, [*together[-1], title])).width <= WIDEST:
-            together[-1].append(title)
-        else:
-            together.append([title])
-    return [Layout(_with_columns(table, titles)) for titles in together or [[]]]
+    titles = list(dict.fromkeys(column.over for column in table.columns if column.over))
+    together = _packed(titles, lambda some: Layout(_with_columns(table, some)).width <= WIDEST)
+    narrow = [_with_columns(table, some) for some in together] or [table]
+    return [Layout(page) for one in narrow for page in _pages(one)]
 
 
 class Layout:
-    """The width of each column (``whole``) and of those whose lines are broken (``broken``, None for the others)."""
+    """One tabular: the width of each column (``whole``) and of those whose lines are broken (``broken``, else None)."""
 
     def __init__(self, table: Table) -> None:
-        self.table, self.columns = table, table.columns
+        self.columns, self.sections = table.columns, table.sections
         groups = [group for section in table.sections for group in section.groups]
         titles = [_longest(latex.words(column.title)) * BOLD for column in self.columns]
         texts = [texts_of(groups, index) for index in range(len(titles))]
@@ -55,18 +53,10 @@ class Layout:
         gaps = 2 * GAP * len(self.columns)
         self.broken = _broken(self.whole, narrowest, ROOM - gaps)
         self.width = gaps + sum(self.widths())
+        self.lines = len(self.sections) + sum(map(self._lines, groups))
 
     def widths(self) -> list[float]:
         return [broken or whole for broken, whole in zip(self.broken, self.whole, strict=True)]
-
-    def parts(self) -> list[list[Section]]:
-        """The sections of each tabular: as many as fit on a page."""
-        pieces = [
-            dataclasses.replace(section, groups=tuple(groups))
-            for section in self.table.sections
-            for groups in _packed(section.groups, self._lines)
-        ]
-        return _packed(pieces, lambda section: 1 + sum(map(self._lines, section.groups)))
 
     def _lines(self, group: Group) -> int:
         """About how many lines a group takes."""
@@ -111,6 +101,24 @@ def _broken(whole: Sequence[float], narrowest: Sequence[float], room: float) -> 
     return [width if width < most else None for width, most in zip(widths, whole, strict=True)]
 
 
+def _pages(table: Table) -> list[Table]:
+    """The table, or its parts that fit on a page each."""
+
+    def page(sections: Sequence[Section]) -> Table:
+        return dataclasses.replace(table, sections=tuple(sections))
+
+    def fits(sections: Sequence[Section]) -> bool:
+        return Layout(page(sections)).lines <= LINES
+
+    def pieces(section: Section) -> list[Section]:
+        def some(groups: Sequence[Group]) -> Section:
+            return dataclasses.replace(section, groups=tuple(groups))
+
+        return [some(groups) for groups in _packed(section.groups, lambda groups: fits([some(groups)]))]
+
+    return [page(sections) for sections in _packed(list(itertools.chain(*map(pieces, table.sections))), fits)]
+
+
 def _with_columns(table: Table, titles: Collection[str]) -> Table:
     """The table with the columns that have one of these shared titles, or none."""
     kept = [not column.over or column.over in titles for column in table.columns]
@@ -125,16 +133,14 @@ def _with_columns(table: Table, titles: Collection[str]) -> Table:
     return dataclasses.replace(table, columns=tuple(itertools.compress(table.columns, kept)), sections=tuple(sections))
 
 
-def _packed(items: Sequence[Item], size: Callable[[Item], int]) -> list[list[Item]]:
-    """Items in their order, as many together as have no more than :data:`LINES`."""
+def _packed(items: Sequence[Item], fits: Callable[[Sequence[Item]], bool]) -> list[list[Item]]:
+    """Items in their order, as many together as fit."""
     packs: list[list[Item]] = []
-    room = 0
     for item in items:
-        room -= size(item)
-        if room < 0:
-            packs.append([])
-            room = LINES - size(item)
-        packs[-1].append(item)
+        if packs and fits([*packs[-1], item]):
+            packs[-1].append(item)
+        else:
+            packs.append([item])
     return packs
 
 

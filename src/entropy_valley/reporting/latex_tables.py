@@ -50,22 +50,22 @@ def _texts(table: Table) -> Iterator[str]:
 
 
 def _fragment(table: Table) -> list[str]:
-    tabulars = (line for layout in layouts(table) for part in layout.parts() for line in _tabular(layout, part))
+    tabulars = "\\par\\smallskip\n".join("\n".join(_tabular(layout)) for layout in layouts(table))
     size = rf"\begingroup\footnotesize\setlength{{\tabcolsep}}{{{GAP}pt}}"
-    return [size, *tabulars, *_notes(table.notes), r"\endgroup"]
+    return [size, tabulars, *_notes(table.notes), r"\endgroup"]
 
 
-def _tabular(layout: Layout, sections: Sequence[Section]) -> list[str]:
+def _tabular(layout: Layout) -> list[str]:
     """One tabular, no wider than the line."""
     return [
         r"\noindent\begin{adjustbox}{max width=\linewidth}",
         rf"\begin{{tabular}}{{{''.join(map(_column, layout.columns, layout.broken))}}}",
         r"\toprule",
         *_header(layout),
-        *(line for section in sections for line in _section(layout, section)),
+        *(line for section in layout.sections for line in _section(layout, section)),
         r"\bottomrule",
         r"\end{tabular}",
-        r"\end{adjustbox}\par\smallskip",
+        r"\end{adjustbox}",
     ]
 
 
@@ -141,4 +141,5 @@ def _row(cells: Sequence[str]) -> str:
 
 def _notes(notes: Sequence[Note]) -> list[str]:
     lines = [latex.escape(note.text) + (f" {latex.code(note.signature)}" if note.signature else "") for note in notes]
-    return [r"\noindent\parbox{\linewidth}{\scriptsize\raggedright", " \\\\\n".join(lines) + "}"] if lines else []
+    below = r"\par\nopagebreak\smallskip\noindent\parbox{\linewidth}{\scriptsize\raggedright"
+    return [below, " \\\\\n".join(lines) + "}"] if lines else []
