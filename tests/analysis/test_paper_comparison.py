@@ -13,17 +13,17 @@ from entropy_valley.analysis.published import find, means
 from entropy_valley.errors import InputError
 
 MAIN = """\
-backbone,direction,testset,method,metric,mean,std,gap_closure_mean,gap_closure_std
-tiny,en-zh,grammar,oracle,comet22,0.8612,0.0002,1,0
-tiny,en-zh,grammar,ratio,comet22,0.8300,0.0005,0,0
-tiny,en-zh,grammar,ev,comet22,0.85172,,0.6,
-tiny,en-zh,grammar,ev,bleu,40,,0.4,
-tiny,en-zh,grammar,ratio,bleu,30,,0,
+backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std
+tiny,en-zh,grammar,32,3,oracle,comet22,0.8612,0.0002,1,0
+tiny,en-zh,grammar,32,3,ratio,comet22,0.8300,0.0005,0,0
+tiny,en-zh,grammar,32,3,ev,comet22,0.85172,,0.6,
+tiny,en-zh,grammar,32,3,ev,bleu,40,,0.4,
+tiny,en-zh,grammar,32,3,ratio,bleu,30,,0,
 """
 TESTS = """\
-backbone,direction,testset,seed,first,second,delta,ci_low,ci_high,p_one_sided,p_two_sided,wilcoxon_p
-tiny,zh-en,grammar,7,ev,ratio,0.0174,0.01,0.02,0,0,1e-50
-tiny,zh-en,grammar,8,ev,ratio,-0.002,-0.01,0.02,0.6,0.9,0.5
+backbone,direction,testset,sentences,resamples,seed,first,second,delta,ci_low,ci_high,p_one_sided,p_two_sided,wilcoxon_p
+tiny,zh-en,grammar,2037,1000,7,ev,ratio,0.0174,0.01,0.02,0,0,1e-50
+tiny,zh-en,grammar,2037,1000,8,ev,ratio,-0.002,-0.01,0.02,0.6,0.9,0.5
 """
 
 

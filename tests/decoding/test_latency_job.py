@@ -42,6 +42,18 @@ def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
     assert value["batched"]["passes"] < value["single"]["passes"]
 
 
+def test_a_batch_has_so_many_sentences(bench):
+    """Batches of one are sentences alone; the last batch may be smaller."""
+    alone, whole, parts = (measure(bench, "ratio", sentences=5, batch=size) for size in (1, None, 2))
+    assert (
+        alone["batched"]["passes"]
+        == alone["single"]["passes"]
+        > parts["batched"]["passes"]
+        > whole["batched"]["passes"]
+    )
+    assert (alone["batch"], whole["batch"], parts["batch"]) == (1, 5, 2)
+
+
 def test_probes_of_a_sentence_share_a_pass(bench):
     value = measure(bench, "ev", sentences=100)
     bench.canvas("ev")

@@ -16,9 +16,9 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Sect
 
 KEY = "tables/paper_comparison"
 MAIN = """\
-backbone,direction,testset,method,metric,mean,std,gap_closure_mean,gap_closure_std
-llada-8b,en-zh,wmt22,ratio,comet22,0.83,0.0010,0,0
-llada-8b,en-zh,wmt22,ev,comet22,0.8517,0.0010,0.6,0.05
+backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std
+llada-8b,en-zh,wmt22,32,3,ratio,comet22,0.83,0.0010,0,0
+llada-8b,en-zh,wmt22,32,3,ev,comet22,0.8517,0.0010,0.6,0.05
 """
 
 

@@ -32,7 +32,8 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     asked = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}, "valley": {"backbones": []}}
     few = reports.configured(experiment(tables={"studies": []}, **asked))
     tables = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
-    tables += ("coverage", "faithfulness_summary", "failure_buckets", "paper_comparison", "corpus")
+    tables += ("coverage", "faithfulness_summary", "failure_buckets")
+    tables += ("hyperparams", "prompts", "cost", "paper_comparison", "corpus")
     figures = ("hero", "method", "crossbb", "dissociation", "cases")
     assert list(few) == [f"tables/{name}" for name in tables] + [f"figures/{name}" for name in figures]
     assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()

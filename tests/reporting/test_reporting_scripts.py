@@ -16,6 +16,8 @@ from fake_results import change
 from fake_texts import add_canvases, write_cases
 from making import drawn, one_backbone
 from matplotlib.text import Text
+from test_config_tables import write_adapters
+from test_cost_table import params as write_costs
 
 from entropy_valley import files
 from entropy_valley.analysis import expressions
@@ -30,6 +32,7 @@ from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, T
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
 STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
 MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
+PROMPT = {"direction": "en-zh", "prompt": "Translate English to Chinese.\n\nEnglish: {src}\nChinese: "}
 NOTHING_RUN = {"names": {}, "metric": "comet22", "metric_label": "COMET", "steps": 32, "seeds": [1], "values": True}
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),
@@ -53,6 +56,12 @@ MADE_UP = {
     "tables/cases": lambda root: write_cases(root, {"ev": ("点", 0.9)}),
     "figures/cases": lambda root: write_cases(root, {"ev": ("点", 0.9)}),
     "figures/dissociation": lambda root: add_canvases(fake_results.write(root)),
+    "tables/hyperparams": write_adapters,
+    "tables/prompts": lambda root: {
+        "backbones": [["tiny", "Tiny"]],
+        "prompts": [{**PROMPT, "backbone": "tiny", "decoded_as": "zh-en"}],
+    },
+    "tables/cost": lambda root: write_costs(root, root / "benchmarks"),
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),
@@ -95,12 +104,13 @@ def test_every_report_writes_its_files(run, tmp_path, key):
     assert all(path.stat().st_size > 100 for path in outputs.values())
     header = outputs["csv"].read_text().splitlines()[0].split(",")
     for place in places_of(key):  # where the paper's numbers are compared with
-        terms = expressions.TERM.findall(place.ours + place.spread)
+        ours = (place.ours.replace("$metric", metric) for metric in place.metric.split())
+        terms = expressions.TERM.findall(" ".join([*ours, place.spread]))
         given = [
             *expressions.conditions(place.where),
             *(name for _, where in terms for name in expressions.conditions(where)),
         ]
-        assert {*given, *(column for column, _ in terms)} <= {*header, "latency", "mae"}, place
+        assert {*given, *(column for column, _ in terms)} <= {*header, "latency", "mae", "pool"}, place
 
 
 @functools.cache

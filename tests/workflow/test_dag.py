@@ -9,7 +9,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
-from workspace import COMPARED, METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
+from workspace import COMPARED, LAST, METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
 
 from entropy_valley.driver import Machine
 from entropy_valley.experiment import base_files, load_files
@@ -19,7 +19,7 @@ from entropy_valley.experiment.params.jobs import training
 TABLES = {"main", "crossbb", "crossbb_bleu", "full_significance", "dissociation"}
 FIGURES = {"hero", "crossbb", "dissociation"}
 MAIN = {f"table {name}" for name in TABLES} | {f"figure {name}" for name in FIGURES}
-MAIN |= {"comparison paper_comparison", "all"}
+MAIN |= {"all"}
 CASES = {"table cases", "figure cases"}  # of one run
 OF_EV = {"table coverage", "table faithfulness_summary", "table failure_buckets"} | CASES  # EV beside Ratio alone
 EN_ZH = {"table faithfulness_summary"} | CASES  # the first is of the directions with groups by r
@@ -45,7 +45,8 @@ def fitted(runs):
 def trained(runs):
     """Training, and all that follows it."""
     causal = {run for run in runs if ".llama3-tiny." in run}
-    return {f"train {run}" for run in runs} | fitted(runs - causal) | jobs(runs - causal) | generated(causal)
+    made = {f"train {run}" for run in runs} | {"table hyperparams"}
+    return made | fitted(runs - causal) | jobs(runs - causal) | generated(causal)
 
 
 def of(part, among=RUNS):
@@ -73,9 +74,8 @@ def test_the_papers_matrix(paper):
         "comet": 3 + 1,  # one for each direction and test set
         "score": cells + autoregressive + instruct,
         "valley": 27,
-        "table": 7 + 3 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
+        "table": 7 + 3 + 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
         "figure": 5 + 2,  # with those of all-mask canvases
-        "comparison": 1,
         "all": 1,
     }
 
@@ -331,7 +331,7 @@ def test_a_prompt_repeats_its_direction_and_backbones_pretrained_on_it(finished)
     made_here = {"pretrain llada-tiny", "pretrain llama3-tiny"}
     counted = {"tokens en-zh.llada-tiny.grammar", "tokens en-de.llada-tiny.grammar"}  # by a tokenizer made anew
     expected = made_here | counted | PAIRS | trained(of("llada-tiny") | of("en-de") | AR_RUNS) | AGGREGATES
-    assert finished.planned(over=over).keys() == expected
+    assert finished.planned(over=over).keys() == expected | {"table prompts"}
 
 
 def test_decoding_otherwise_keeps_the_adapters(finished):
@@ -361,12 +361,8 @@ def test_another_budget_or_order_of_the_matrix_is_decoded_and_has_its_table(fini
 
 
 def test_beams_touch_no_canvas(finished):
-    assert finished.planned(over={"autoregressive": {"max_new_tokens": 9}}).keys() == generated(AR_RUNS) | {
-        "table ar_reference",
-        "figure hero",
-        "comparison paper_comparison",
-        "all",
-    }
+    planned = finished.planned(over={"autoregressive": {"max_new_tokens": 9}}, last=True).keys()
+    assert planned == generated(AR_RUNS) | {"table ar_reference", "figure hero", "all"} | LAST
 
 
 @pytest.mark.parametrize(
@@ -378,7 +374,7 @@ def test_an_autoregressive_backbone_is_decoded_as_the_config_says_alone(finished
 
 
 def test_no_autoregressive_backbone_no_table_of_it(finished):
-    others = {"figure hero", "comparison paper_comparison", "all"}
+    others = {"figure hero", "table hyperparams", "table prompts", "all"}
     assert finished.planned(over={"autoregressive": {"backbones": []}}).keys() == PAIRS | others
 
 
@@ -393,7 +389,6 @@ def test_variants_share_a_checkpoint(finished):
     runs = {"en-zh.flat.1", "en-zh.bare.1"}
     assert finished.planned(over=over).keys() == {"train en-zh.flat.1"} | jobs(runs, COMPARED) | {
         "table dream_instruct",
-        "comparison paper_comparison",
         "all",
     }
 

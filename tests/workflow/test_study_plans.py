@@ -147,6 +147,5 @@ def test_studies_of_orders(finished):
         "comet en-zh.grammar-challenge",
         "table order_sweep_summary",
         "table negative_order",
-        "comparison paper_comparison",
         "all",
     }

@@ -28,7 +28,7 @@ def main() -> None:
         denoising = Denoising.of(job.spec)
         head = needed_head(spec["method"], method, options.length_head)
         reader = LengthHead.read(head, job.backbone.device) if head else None
-        measured = measure(job, method, denoising, spec["repeats"], reader)
+        measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), reader)
         made_by = {**signature(job, denoising), "data_digest": files.file_digest(options.testset)}
         files.write_json(options.out, {**measured, "signature": made_by})
     seconds = {name: measured[name]["seconds_per_sentence"] for name in ("single", "batched")}

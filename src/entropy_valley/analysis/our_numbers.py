@@ -1,14 +1,15 @@
 """Where our tables have a number that the paper prints: ``paper/places.csv``.
 
-A row is a place for some numbers of the paper. ``label`` (several, with spaces between them), ``metric``, ``system``
-and ``setting`` say for which; what is empty fits all. The first row that fits counts. ``table`` is a CSV file of ours,
+A row is a place for some numbers of the paper. ``label`` and ``metric`` (several, with spaces between them), ``system``
+and ``setting`` (empty: all) say for which. The first row that fits counts. ``table`` is a CSV file of ours,
 ``where`` conditions on its rows, ``ours`` and ``spread`` expressions (:mod:`analysis.expressions`). An expression with
 a number for each run stands for their mean and sample deviation. ``order`` is yes where systems can be put in an order.
 
-In conditions and expressions, ``$direction``, ``$backbone``, ``$system`` and ``$setting`` are those of the number,
-``$first`` and ``$second`` the parts of ``ev-ratio``, ``$method`` and ``$T`` those of ``ratio@37`` or the T of the
-setting ``T=64``, ``$seed`` our seed for the setting ``run A``, and ``$main`` is our main metric. Test sets and
-backbones have the names that the paper's config gives them.
+In conditions and expressions, ``$direction``, ``$backbone``, ``$system``, ``$setting`` and ``$metric`` are those of the
+number, ``$first`` and ``$second`` the parts of ``ev-ratio``, ``$method`` and ``$T`` those of ``ratio@37`` or the T of
+the setting ``T=64``, ``$testset`` and ``$pool`` the words of the setting ``flores-devtest 50k``, ``$seed`` our seed for
+the setting ``run A``, and ``$main`` is our main metric. Test sets, pools and backbones have the names that the paper's
+config gives them.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Place:
 
     def fits(self, number: Published) -> bool:
         """Whether it is a place for this number."""
-        pairs = ((self.metric, number.metric), (self.system, number.system), (self.setting, number.setting))
-        return number.label in self.label.split() and all(mine in ("", its) for mine, its in pairs)
+        listed = number.label in self.label.split() and number.metric in self.metric.split()
+        return listed and self.system in ("", number.system) and self.setting in ("", number.setting)
 
 
 class Ours(NamedTuple):
@@ -70,11 +71,13 @@ class Setting:
         first, _, second = number.system.partition("-")
         method, _, other_steps = number.system.partition("@")
         steps = other_steps or (number.setting[2:] if number.setting.startswith("T=") else str(self.steps))
+        testset, _, pool = number.setting.partition(" ")
         run = re.fullmatch("run ([A-Z])", number.setting)
         place = ord(run[1]) - ord("A") if run else 0
         return {
-            **{name: getattr(number, name) for name in ("direction", "backbone", "system", "setting")},
-            **{"first": first, "second": second, "method": method, "T": steps, "main": self.metric},
+            **{name: getattr(number, name) for name in ("direction", "backbone", "system", "setting", "metric")},
+            **{"testset": testset, "pool": pool, "first": first, "second": second, "method": method},
+            **{"T": steps, "main": self.metric},
             "seed": str(self.seeds[place]) if place < len(self.seeds) else "none",
         }
 

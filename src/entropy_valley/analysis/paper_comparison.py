@@ -110,8 +110,9 @@ def _verdict(pair: Pair) -> str:
     if pair.ours is None:
         return pair.state
     if number.relation in ("<", "≤"):
-        value = number.scale * pair.ours.value
-        return "holds" if value < number.value or (value == number.value and number.relation == "≤") else "fails"
+        value, bound = number.scale * pair.ours.value, number.value
+        holds = value < bound if number.relation == "<" else value <= bound + number.rounding
+        return "holds" if holds else "fails"
     beyond = abs(pair.difference) - number.rounding * (1 + 1e-9)
     if beyond <= 0:
         return "equal"

@@ -31,14 +31,22 @@ if TYPE_CHECKING:
 
 
 def measure(
-    job: Job, method: LengthMethod, denoising: Denoising, repeats: int, head: LengthHead | None = None
+    job: Job,
+    method: LengthMethod,
+    denoising: Denoising,
+    repeats: int,
+    batch: int | None = None,
+    head: LengthHead | None = None,
 ) -> dict[str, Any]:
-    """The :func:`timing` of the job's rows one at a time (``single``) and all at once (``batched``)."""
+    """The :func:`timing` of the job's rows one at a time (``single``), and so many at once (``batched``; None: all)."""
     places = range(len(job.rows))
+    size = batch or len(places)
+    groups = [list(places[start : start + size]) for start in range(0, len(places), size)]
     return {
         "single": timing(job, method, denoising, [[place] for place in places], repeats, head),
-        "batched": timing(job, method, denoising, [list(places)], repeats, head),
+        "batched": timing(job, method, denoising, groups, repeats, head),
         "sentences": len(job.rows),
+        "batch": size,
         **conditions(job),
     }
 

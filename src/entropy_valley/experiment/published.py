@@ -18,5 +18,6 @@ class PaperComparison(Section):
         "compared; null: no such table",
     )
     names: dict[Name, Name] = Field(
-        {}, description="what stands here for backbones and sources of the paper's config: {llada-8b: llada-tiny}"
+        {},
+        description="what stands here for backbones, sources and pools of the paper's config: {llada-8b: llada-tiny}",
     )

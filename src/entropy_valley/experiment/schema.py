@@ -143,6 +143,7 @@ class Latency(Section):
 
     sentences: PositiveInt = Field(32, description="drawn by the keyed hash, the same for all methods")
     repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
+    batch: PositiveInt | None = Field(None, description="sentences of a batch in the batched timing; null: all of them")
 
 
 class Valley(Section):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from entropy_valley import files
 from entropy_valley.analysis import signatures
 from entropy_valley.analysis.params import Params
@@ -42,15 +45,26 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
 
 
 def timing(params: Params) -> tuple[Note, ...]:
+    """Those of :func:`timing_of` of the cells."""
+    return timing_of([files.read_json(cell.latency) for cell in params.cells])
+
+
+def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
-    measured = [files.read_json(cell.latency) for cell in params.cells]
     lines = dict.fromkeys(
-        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences; {one['device']}, "
+        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences{_batch(one)}; "
+        f"{one['device']}, "
         f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
         f"at most {one['token_budget']} tokens a pass; {one['date']}."
         for one in measured
     )
     return tuple(map(Note, lines))
+
+
+def _batch(measured: Mapping[str, Any]) -> str:
+    """The size of a batch, if not all sentences were together; older files do not say it."""
+    size = measured.get("batch", measured["sentences"])
+    return f", batches of {size}" if size < measured["sentences"] else ""
 
 
 def sentences(params: Params) -> Note:

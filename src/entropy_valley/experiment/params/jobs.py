@@ -26,7 +26,7 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
         seed=section.pretraining.seed,
         pretraining=settings,
         prompts={
-            direction: _prompt(experiment, backbone, direction)
+            direction: prompt(experiment, backbone, direction)
             for direction in pretraining_directions(experiment, backbone)
         },
     )
@@ -200,11 +200,11 @@ def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
         "bos": section.bos,
         "shifted": shifted(experiment, run.backbone),
         "direction": run.direction,
-        "prompt": _prompt(experiment, run.backbone, run.direction),
+        "prompt": prompt(experiment, run.backbone, run.direction),
     }
 
 
-def _prompt(experiment: Experiment, backbone: str, direction: str) -> str:
+def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
     """The template of a direction as a backbone gets it: in the chat template where it wants one."""
     section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
     return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
@@ -232,7 +232,7 @@ def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -
     adapter = other(merge_adapter=(settings.merge_adapter, True))
     model, direction = _model(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
     if direction:
-        model["prompt"] = _prompt(experiment, run.backbone, direction)
+        model["prompt"] = prompt(experiment, run.backbone, direction)
     return {**model, "revision": revision, "precision": settings.precision, **adapter}
 
 

@@ -21,7 +21,9 @@ from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.cases import Cases, CasesFigure
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.checks import Checks, SelectorChecksFigure
+from entropy_valley.reporting.reports.config_tables import Hyperparams, Prompts
 from entropy_valley.reporting.reports.corpus import Corpus
+from entropy_valley.reporting.reports.cost import Cost
 from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.reporting.reports.dissociation import Dissociation, DissociationFigure
@@ -61,6 +63,9 @@ REPORTS: dict[str, type[Report]] = {
     "tables/coverage": Coverage,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
+    "tables/hyperparams": Hyperparams,
+    "tables/prompts": Prompts,
+    "tables/cost": Cost,
     "tables/paper_comparison": PaperComparison,
     "tables/corpus": Corpus,
     "figures/hero": Hero,

@@ -42,7 +42,7 @@ NOTES = {
     "passes": "Passes: those really needed, a sentence.",
     "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
     "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
-    "latency_batched": "Batched: the same with all sentences of the benchmark together.",
+    "latency_batched": "Batched: the same with many sentences together.",
 }
 
 

@@ -1,0 +1,166 @@
+"""What the config's runs were trained with, and by which prompts: tables of settings, not of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from entropy_valley import files, revisions, run
+from entropy_valley.analysis.published import means
+from entropy_valley.analysis.trainings import trainings
+from entropy_valley.backbone import adapters
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params.jobs import prompt
+from entropy_valley.late import pandas as pd
+from entropy_valley.reporting import formats, labels
+from entropy_valley.reporting.report import TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+ROWS = {
+    "betas_1": "AdamW β₁",
+    "betas_2": "AdamW β₂",
+    "weight_decay": "Weight decay",
+    "clip": "Largest gradient norm",
+    "learning_rate": "Peak learning rate",
+    "warmup": "Warm-up, share of the steps",
+    "epochs": "Epochs",
+    "max_steps": "Step budget",
+    "steps": "Optimiser steps",
+    "pairs": "Training pairs",
+    "global_batch": "Global batch, sequences",
+    "processes": "Processes (GPUs)",
+    "micro_tokens": "Tokens of a pass, at most",
+    "precision": "Precision",
+    "max_tokens": "Longest prompt + target, tokens",
+    "lora_rank": "LoRA rank",
+    "lora_alpha": "LoRA alpha",
+    "lora_dropout": "LoRA dropout",
+    "trainable_parameters": "Trainable parameters",
+    "loss_weight": "Loss: weight of a slot",
+    "loss_normaliser": "Loss: divided by",
+    "loss_time": "Loss: one masking rate for each",
+    "loss_eps": "Loss: smallest masking rate",
+    "loss_eos_padding": "Loss: EOS targets after the first",
+}
+"""The printed names of settings, in the table's order; others go by their own, behind these."""
+HYPERPARAMS = (
+    Note("Of the files beside the adapters; values of several runs in the order of the config. –: it has none."),
+    Note("AdamW; after the warm-up the rate falls as a half cosine."),
+    Note("Paper: its table of hyperparameters, of all backbones. A batch is of 8 GPUs, 4 sequences, 4 accumulations."),
+)
+PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
+
+
+@dataclass(frozen=True)
+class ConfigParams:
+    """Names and labels of backbones, and what the table is of: ``adapters`` of runs, or ``prompts``."""
+
+    backbones: Sequence[tuple[str, str]]
+    adapters: Sequence[Mapping[str, Any]] = ()
+    prompts: Sequence[Mapping[str, str]] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read params from a JSON file, or from JSON text."""
+        value = run.params(text)
+        return cls(**{name: value[name] for name in cls.__dataclass_fields__ if name in value})
+
+
+class ConfigTable(TableReport):
+    """A table of the runs that the main tables and the autoregressive ones are of; it has no provenance of scores."""
+
+    parsed = ConfigParams  # type: ignore[assignment]
+    read = ()
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return [*matrix.table_cells(experiment), *matrix.autoregressive_cells(experiment)]
+
+    def runs(self, experiment: Experiment) -> list[matrix.Run]:
+        return list(dict.fromkeys(cell.run for cell in self.cells(experiment)))
+
+    def params(self, experiment: Experiment) -> str:
+        names = dict.fromkeys(run.backbone for run in self.runs(experiment))
+        printed = [(name, experiment.backbones[name].label) for name in names]
+        return files.canonical({"revision": revisions.REPORTING, "backbones": printed, **self.facts(experiment)})
+
+    def facts(self, experiment: Experiment) -> dict[str, Any]:
+        """What the table is of, as params."""
+        raise NotImplementedError
+
+    def made(self, params: ConfigParams) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
+        numbers = self.numbers(params)
+        return self.table(params, numbers), numbers
+
+
+class Hyperparams(ConfigTable):
+    """A row for each setting, a column for each backbone, and the paper's."""
+
+    caption = "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters."
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [adapter["path"] for adapter in self.facts(experiment)["adapters"]]
+
+    def facts(self, experiment: Experiment) -> dict[str, Any]:
+        trained = [run for run in self.runs(experiment) if not experiment.backbones[run.backbone].zero_shot]
+        paths = (f"{run.folder(experiment.results)}/adapter/{adapters.FACTS}" for run in trained)
+        return {"adapters": [{"path": path, **asdict(run)} for path, run in zip(paths, trained, strict=True)]}
+
+    def numbers(self, params: ConfigParams) -> pd.DataFrame:
+        return trainings(params.adapters)
+
+    def table(self, params: ConfigParams, numbers: pd.DataFrame) -> Table:
+        values: dict[tuple[str, str], dict[str, None]] = {}
+        for row in numbers.itertuples(index=False):
+            values.setdefault((row.key, row.backbone), {})[str(row.value)] = None
+        known = list(ROWS)
+        keys = sorted(numbers["key"].unique(), key=lambda key: known.index(key) if key in ROWS else len(known))
+        paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
+        groups = []
+        for key in keys:
+            texts = ["; ".join(values.get((key, name), {})) for name, _ in params.backbones]
+            row = Row(tuple(Cell(text or formats.NONE) for text in (*texts, paper.get(key, ""))))
+            groups.append(Group(ROWS.get(key, key.replace("_", " ")), (row,)))
+        titles = (*(label for _, label in params.backbones), "Paper")
+        columns = (Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles))
+        return Table(columns, (Section(tuple(groups)),), HYPERPARAMS)
+
+
+class Prompts(ConfigTable):
+    """A row for each direction and prompt, with the backbones that get it."""
+
+    caption = "The prompts of each direction, in training and in decoding."
+
+    def facts(self, experiment: Experiment) -> dict[str, Any]:
+        runs = dict.fromkeys((run.direction, run.backbone) for run in self.runs(experiment))
+        found = []
+        for direction, backbone in runs:
+            decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
+            text = prompt(experiment, backbone, direction)
+            found.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
+        return {"prompts": found}
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return []
+
+    def numbers(self, params: ConfigParams) -> pd.DataFrame:
+        return pd.DataFrame(params.prompts)
+
+    def table(self, params: ConfigParams, numbers: pd.DataFrame) -> Table:
+        groups, names = [], dict(params.backbones)
+        for direction, rows in numbers.groupby("direction", sort=False):
+            shared: dict[tuple[str, str], list[str]] = {}
+            for row in rows.itertuples(index=False):
+                shared.setdefault((row.prompt, row.decoded_as), []).append(names[row.backbone])
+            lines = (
+                Row((Cell("all" if len(shared) == 1 else ", ".join(listed)), *_texts(text, decoded_as, str(direction))))
+                for (text, decoded_as), listed in shared.items()
+            )
+            groups.append(Group(labels.direction(str(direction)), tuple(lines)))
+        titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
+        return Table(tuple(Column(title, align="l") for title in titles), (Section(tuple(groups)),), PROMPTS)
+
+
+def _texts(prompt: str, decoded_as: str, direction: str) -> list[Cell]:
+    other = "the same" if decoded_as == direction else f"that of {labels.direction(decoded_as)}"
+    return [Cell(prompt.replace("\n", r"\n")), Cell(other)]

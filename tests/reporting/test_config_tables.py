@@ -1,0 +1,79 @@
+"""The tables of hyperparameters and prompts: what the files beside the adapters say, and what the config gives."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from making import made
+
+from entropy_valley import files
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.reporting import reports
+from entropy_valley.reporting.reports.config_tables import Hyperparams, Prompts
+
+
+def write_adapters(root):
+    """Params of two trained runs of a backbone and an adopted one of another."""
+    runs = []
+    for backbone, direction, seed, rate in (
+        ("tiny", "en-zh", 1, 0.001),
+        ("tiny", "en-de", 1, 0.002),
+        ("given", "en-zh", 1, None),
+    ):
+        path = root / f"{direction}.{backbone}.json"
+        training = {"betas": [0.9, 0.95], "learning_rate": rate, "epochs": None, "lora": {"rank": 8}}
+        spec = {"training": training, "processes": 1, "precision": "float32"} if rate else {}
+        files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
+        runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})
+    return {"adapters": runs, "backbones": [("tiny", "Tiny"), ("given", "Given")]}
+
+
+def test_each_setting_stands_beside_the_papers(tmp_path):
+    table, numbers = made(Hyperparams, write_adapters(tmp_path))
+    (section,) = table.sections
+    rows = {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups}
+    assert [column.title for column in table.columns] == ["Hyperparameter", "Tiny", "Given", "Paper"]
+    assert rows["AdamW β₂"] == ["0.95", "–", "0.95"]
+    assert rows["Peak learning rate"] == ["0.001; 0.002", "–", "2e-4"]  # they differ by direction
+    assert rows["LoRA rank"] == ["8", "–", "64"]
+    assert rows["Optimiser steps"] == ["60", "60", "–"]
+    assert "Epochs" not in rows  # null
+    rate = numbers[(numbers["key"] == "learning_rate") & (numbers["direction"] == "en-de")]
+    assert list(rate["value"]) == [0.002]
+
+
+def test_hyperparams_are_those_of_all_runs_of_the_tables():
+    experiment = load_files(base_files())
+    report = reports.configured(experiment)["tables/hyperparams"]
+    assert len(report.inputs(experiment)) == 27 + 9
+    assert "results/en-zh/llama3-8b/seed1/adapter/adapter.json" in report.inputs(experiment)
+
+
+@pytest.fixture
+def prompts():
+    def table(*names):
+        experiment = load_files([*base_files(), *names])
+        params = json.loads(reports.configured(experiment)["tables/prompts"].params(experiment))
+        made_table, numbers = made(Prompts, params)
+        return [
+            (group.label, [cell.text for cell in row.cells])
+            for group in made_table.sections[0].groups
+            for row in group.rows
+        ], numbers
+
+    return table
+
+
+def test_prompts_are_printed_with_their_line_breaks(prompts):
+    rows, _ = prompts()
+    prompt = r"Translate English to Chinese.\n\nEnglish: {src}\nChinese: "
+    assert rows[0] == ("En→Zh", ["all", prompt, "the same"]) and len(rows) == 3
+
+
+def test_a_backbone_that_decodes_behind_another_prompt_has_its_own_row(prompts):
+    rows, numbers = prompts("config/authors.yaml")
+    german = [texts for label, texts in rows if label == "En→De"]
+    assert german[0][2] == "the same" and len(german) > 1
+    assert any(texts[2] == "that of En→Zh" for texts in german)
+    assert set(numbers) == {"direction", "backbone", "prompt", "decoded_as"}
