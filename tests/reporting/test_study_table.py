@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fake_results
 import pytest
+from scipy import stats
 from test_notes import MEASURED
 
 from entropy_valley import files
@@ -55,6 +56,12 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
     assert math.isclose(frame.lead["ratio"], frame.comet["ev"] - frame.comet["ratio"], abs_tol=1e-12)
     assert frame.ci_low["ratio"] < frame.lead["ratio"] < frame.ci_high["ratio"]
     assert math.isnan(frame.lead["ev"])
+    scores = [
+        [row["comet22"] for row in files.read_jsonl(cell.segments)]
+        for cell in params.cells
+        if cell.method in ("ev", "ratio")
+    ]
+    assert frame.wilcoxon_p["ratio"] == pytest.approx(stats.wilcoxon(*scores, zero_method="pratt").pvalue)
 
 
 def test_runs_are_averaged_and_never_pooled(given):

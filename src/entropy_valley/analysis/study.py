@@ -24,7 +24,7 @@ COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
 BEST = "closure_best"  # over the best of the run's fixed ratios
-TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
+TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
 
 @dataclass(frozen=True)
