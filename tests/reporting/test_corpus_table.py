@@ -7,7 +7,6 @@ from making import made
 from test_registry import experiment
 
 from entropy_valley.reporting import reports
-from entropy_valley.reporting.latex_tables import to_latex
 from entropy_valley.reporting.reports.corpus import Corpus
 
 
@@ -43,7 +42,7 @@ def test_notes_say_filters_and_digests(tmp_path):
     table, _ = made(Corpus, params | {"paper": {}})
     notes = {note.text: note.signature for note in table.notes}
     assert "Length filters, both ends included: En 5–200 words, Zh 2–600 characters." in notes
-    assert notes["Training pairs of En→Zh:"] == "digest of en-zh"
+    assert notes["Training pairs of En→Zh, N = 20,000:"] == "digest of en-zh"
     assert "LLaDA-8B-Base, in the paper" not in rows(table)
 
 
@@ -72,8 +71,3 @@ def test_given_adapters_draw_no_pairs():
     small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": []}, "released": given}
     alone = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}
     assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
-
-
-def test_latex(tmp_path, pdflatex):
-    table, _ = made(Corpus, fake_corpora.write(tmp_path))
-    assert "Overfull" not in pdflatex(to_latex(table))

@@ -44,9 +44,12 @@ class Corpus(TableReport):
     parsed = CorpusParams  # type: ignore[assignment]
     read = ()
 
+    def wanted(self, experiment: Experiment) -> bool:
+        """Given adapters were trained on pairs that are not drawn here."""
+        return experiment.adapters == "trained"
+
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        """All whose backbones are trained here; given adapters were trained on pairs that are not drawn here."""
-        return matrix.all_cells(experiment) if experiment.adapters == "trained" else []
+        return []
 
     def inputs(self, experiment: Experiment) -> list[str]:
         return [path for one in self._directions(experiment) for path in (one["report"], one["ratios"])]
@@ -67,7 +70,7 @@ class Corpus(TableReport):
                 "report": f"{experiment.results}/corpus/{name}/corpus.json",
                 "ratios": f"{experiment.results}/corpus/{name}/length_ratios.json",
             }
-            for name in dict.fromkeys(cell.run.direction for cell in self.cells(experiment))
+            for name in dict.fromkeys(cell.run.direction for cell in matrix.all_cells(experiment))
         ]
 
     def numbers(self, params: CorpusParams) -> pd.DataFrame:
@@ -132,4 +135,9 @@ def _notes(params: CorpusParams, numbers: pd.DataFrame) -> Iterator[Note]:
     if numbers["value"].isna().any():
         yield UNCOUNTED
     for one in params.directions:
-        yield Note(f"Training pairs of {one.label}:", digest(one))
+        yield Note(f"Training pairs of {one.label}, N = {_drawn(one, numbers)}:", digest(one))
+
+
+def _drawn(one: Direction, numbers: pd.DataFrame) -> str:
+    found = numbers[(numbers["direction"] == one.direction) & (numbers["metric"] == "train")]
+    return _count(found["value"].item())
