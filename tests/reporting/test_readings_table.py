@@ -44,6 +44,7 @@ def test_a_row_has_all_systems_and_what_has_changed(params):
     assert [column.title for column in table.columns] == [
         "Readings", "Oracle", "Ratio", "EV", "EV", "Gap closure", "Changed",
     ]  # fmt: skip
+    assert not [note for note in table.notes if "Bold" in note.text]
     assert [row[-1] for row in texts] == ["–", "0.0%", "7.5%"]
     assert texts[0][:-1] == texts[1][:-1]
     changed = numbers[numbers["metric"] == "comet22"].set_index(["backbone", "method"])["changed"]

@@ -100,7 +100,8 @@ def _sections(params: OrderParams, key: Sequence[str | int], group: pd.DataFrame
     sections = [Section(tuple(_order(params, run, name) for name in (params.main, *guided)), run.heading)]
     if controls:
         sections.append(Section(tuple(_order(params, run, name) for name in controls), "Additional controls"))
-    return [*sections, Section(tuple(_spans(params.metric, systems["", ""], main)))]
+    spans = tuple(_spans(params.metric, systems["", ""], main))
+    return [*sections, Section(spans)] if spans else sections
 
 
 def _order(params: OrderParams, run: _Run, name: str) -> Group:
@@ -117,7 +118,8 @@ def _order(params: OrderParams, run: _Run, name: str) -> Group:
 
 def _spans(metric: Metric, found: Numbers, main: str) -> list[Group]:
     spans = {"Source-guided span (max − min)": "source_guided_span", f"The same with {main}": "main_and_guided_span"}
-    rows = [_row(label, (formats.number(found[name], metric.decimals),)) for label, name in spans.items()]
+    guided = not pd.isna(found["source_guided_span"])
+    rows = [_row(label, (formats.number(found[name], metric.decimals),)) for label, name in spans.items() if guided]
     for name in (FIXED, "ev"):
         if f"{name}_ratio" in found:
             over = found[f"{name}_ratio_over_span"]
@@ -134,10 +136,11 @@ def _row(label: str, texts: Sequence[str]) -> Group:
 
 def _notes(params: OrderParams) -> tuple[Note, ...]:
     main = order_label(params.main, params.orders[params.main])
+    guided = any(order.source_guided for order in params.orders.values())
     return (
         Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step."),
         DELTA,
-        Note(f"Span: over {main} and the schedules guided by the source (those with SIG)."),
+        *([Note(f"Span: over {main} and the schedules guided by the source (those with SIG).")] if guided else []),
         Note(
             "Calls and slots: forward passes a sentence as the paper counts them, and the canvas slots in these; a "
             "step that looks at the SIG is two. Passes: those really needed."

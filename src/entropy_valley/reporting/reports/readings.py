@@ -14,6 +14,7 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, method
 from entropy_valley.reporting.report import OfStudy, TableReport
+from entropy_valley.reporting.reports.systems import NOTES
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -68,7 +69,8 @@ class Readings(OfStudy, TableReport):
             "backbone, mean over runs.",
         )
         whole = tuple(Section(tuple(groups), heading) for heading, groups in sections.items())
-        return Table(columns, whole, (*map(Note, said), *notes.reading(numbers)))
+        closures = [NOTES[name] for name, _ in zip(("closure", "closure_eos"), results.baselines, strict=False)]
+        return Table(columns, whole, (*map(Note, [*said, *closures]), *notes.spread(numbers)))
 
 
 def _group(params: ReadingsParams, results: Results, place: Place) -> Group:
