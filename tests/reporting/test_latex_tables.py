@@ -23,7 +23,7 @@ SMALLEST = 6.4 / 8  # of \footnotesize
 def every_table(tmp_path_factory):
     """Each table of made-up results, and whether it has scored cells."""
     params = {key: MADE_UP[key](tmp_path_factory.mktemp("made_up")) for key in KEYS}
-    return {key: (made(reports.find(key), params[key])[0], bool(params[key]["cells"])) for key in KEYS}
+    return {key: (made(reports.find(key), params[key])[0], bool(params[key].get("cells"))) for key in KEYS}
 
 
 @pytest.fixture(scope="session")
