@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
+
+# The folders of the repository: nothing that is computed goes there.
+PROJECT = (
+    ".git",
+    ".snakemake",
+    "benchmarks",
+    "config",
+    "demo",
+    "docs",
+    "envs",
+    "profiles",
+    "slurm",
+    "src",
+    "tests",
+    "workflow",
+)
 
 
 class Section(BaseModel):
@@ -40,9 +58,24 @@ def _template(text: str) -> str:
     return text
 
 
+def _folder(path: str) -> str:
+    """A folder that Snakemake can write into: rules have its name as a pattern, commands as an argument."""
+    if not path.isprintable() or path.strip() != path or {*path} & {*"{}"}:
+        raise ValueError("no braces, control characters, or spaces at its ends can be in this folder's name")
+    if path.startswith(("-", "~")):
+        raise ValueError("this folder's name cannot begin with - or ~; write the path out")
+    parts = Path(os.path.relpath(path or ".")).parts
+    if {*parts} <= {".."} or parts[0] in PROJECT:
+        raise ValueError("is or holds a folder of this repository; give one of its own, such as results/mine")
+    return path
+
+
+Folder = Annotated[str, AfterValidator(_folder)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
+REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
+Repository = Annotated[str, Field(pattern=REPOSITORY)]  # of the hub, owner/name
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a branch would be another checkpoint tomorrow
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import load_files
 
+ROOT = Path(__file__).parents[2]
 EV = "length_methods.ev.ratios"
 
 
@@ -148,6 +151,26 @@ CASES = [
     ({"length_methods": {"ev": {"ratios": {"en-zh": [float("inf")]}}}}, f"{EV}.en-zh.0 = inf", "finite"),
     ({"corpus": {"filters": {"en": {"words": [9, 5]}}}}, "corpus.filters.en.words", "the first limit is the lower one"),
     ({"device": "gpu"}, "device = 'gpu'", "'cpu' or 'cuda'"),
+    *(
+        ({key: folder}, f"{key} = {folder!r}", problem)
+        for key in ("results", "models")
+        for folder, problem in {
+            "r{brace}": "no braces",
+            "two\nlines": "no braces, control characters",
+            "space ": "spaces at its ends",
+            "-x": "cannot begin with -",
+            "~/r": "cannot begin with - or ~",
+            "": "is or holds a folder of this repository",
+            "/": "is or holds a folder of this repository",
+            "./x/..": "is or holds a folder of this repository",
+            "../..": "is or holds a folder of this repository",
+            "src": "is or holds a folder of this repository",
+            str(ROOT / "config/mine"): "is or holds a folder of this repository",
+        }.items()
+    ),
+    ({"backbones": {"dream-7b": {"hub": {"repository": "a/b {c}"}}}}, "hub.repository = 'a/b {c}'", "pattern"),
+    ({"sources": {"wmt19-zh-en": {"dataset": "../x"}}}, "sources.wmt19-zh-en.dataset = '../x'", "pattern"),
+    ({"scoring": {"comet": {"checkpoint": "a {b}/c"}}}, "scoring.comet", "'a {b}/c' is neither owner/name on the hub"),
     ({"corpus": {"train": 0}}, "corpus.train = 0", "greater than 0"),
 ]
 

@@ -44,8 +44,8 @@ rule pretrain:
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/pretrain.py {params.spec:q} --corpus {params.train:q} --dev {params.dev:q}"
-        f" --out {{params.out:q}} --work {R}/work/pretrain/{{wildcards.backbone}}"
-        f" --logs {R}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
+        f" --out {{params.out:q}} --work {QUOTED}/work/pretrain/{{wildcards.backbone}}"
+        f" --logs {QUOTED}/logs/tensorboard/pretrain/{{wildcards.backbone}}"
         " {params.options} --threads {threads}"
 
 

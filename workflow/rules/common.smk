@@ -6,8 +6,10 @@ def one_of(names):
     return "|".join(names) or "none"
 
 
+# The folder of results as a command names it; Snakemake itself quotes what it fills in as `:q`.
+QUOTED = shlex.quote(R)
 # How a job's command is started: with its log, and with the GPUs that it takes. Models are downloaded before.
-_LAUNCH = f"python -m entropy_valley.launch --results {R} --log {{log:q}}"
+_LAUNCH = f"python -m entropy_valley.launch --results {QUOTED} --log {{log:q}}"
 LAUNCH = f"{_LAUNCH} --"
 ON_GPU = f"HF_HUB_OFFLINE=1 {_LAUNCH} --gpus {{resources.gpu}} --"
 # The folders of a run, of what belongs to one of its test sets, and of a method's translations.
@@ -24,9 +26,9 @@ MASKED = one_of(name for name in EXPERIMENT.backbones if name not in AUTOREGRESS
 DEVICE_OPTIONS = f"--device {EXPERIMENT.device}{'' if EXPERIMENT.store else ' --no-store'}"
 # What canvas and decode share: where the model is, where finished work is kept, how it is run.
 OF_RUN = "{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}"
-STORE = f"{R}/store/{OF_RUN}"
+STORE = f"{QUOTED}/store/{OF_RUN}"
 # A store of their own: no other job asks for canvases of training pairs, and each would read past them.
-STATISTICS_STORE = f"{R}/work/length_statistics/{OF_RUN}"
+STATISTICS_STORE = f"{QUOTED}/work/length_statistics/{OF_RUN}"
 MODEL_OPTIONS = (
     f"--backbone {{params.backbone:q}} {{params.adapter}} --store {STORE} {{params.options}} --threads {{threads}}"
 )

@@ -68,7 +68,7 @@ rule comet:
         f"{ON_GPU} "
         "python workflow/scripts/comet_scores.py {params.spec:q} --testset {input.testset:q}"
         " --hypotheses {params.hypotheses:q} --comet {params.comet:q}"
-        f" --store {R}/store/scoring/{{wildcards.direction}} --out {{output:q}} {{params.options}}"
+        f" --store {QUOTED}/store/scoring/{{wildcards.direction}} --out {{output:q}} {{params.options}}"
         " --threads {threads}"
 
 
@@ -98,5 +98,5 @@ rule score:
         "python workflow/scripts/score.py {params.spec:q} --testset {input.testset:q} --hypotheses {input.hypotheses:q}"
         " --segments {output.segments:q} --system {output.system:q}"
         " --comet {params.comet:q}"
-        f" --store {R}/store/scoring/{{wildcards.direction}} {{params.options}}"
+        f" --store {QUOTED}/store/scoring/{{wildcards.direction}} {{params.options}}"
         " --threads {threads}"

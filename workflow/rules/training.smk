@@ -29,6 +29,6 @@ rule train:
         f"{ON_GPU} "
         "python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {params.out:q}"
         " --backbone {params.backbone:q} {params.options}"
-        f" --work {R}/work/train/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
-        f" --logs {R}/logs/tensorboard/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
+        f" --work {QUOTED}/work/train/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
+        f" --logs {QUOTED}/logs/tensorboard/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
         " --threads {threads}"

@@ -82,7 +82,7 @@ def load(
 def _message(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; remove it or mend its spelling"
-    if item["type"] == "string_pattern_mismatch" and "{" in str(item["input"]):
+    if item["type"] == "string_pattern_mismatch" and "{" in str(item["input"]) and "methods" in item["loc"]:
         return "is no block of `length_methods` that lists values under `each`"
     if item["type"] == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         return "its name must be in lower case, with hyphens, like en-zh or my-llada"

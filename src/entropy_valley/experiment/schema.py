@@ -23,11 +23,13 @@ from entropy_valley.settings import (
     Commit,
     Direction,
     Directions,
+    Folder,
     Name,
     Names,
     Numbers,
     Plugin,
     Ratios,
+    Repository,
     Section,
     Share,
 )
@@ -51,7 +53,7 @@ class Matrix(Section):
 class Hub(Section):
     """A repository of the Hugging Face hub."""
 
-    repository: str = Field(description="owner/name")
+    repository: Repository = Field(description="owner/name")
     revision: Commit | None = Field(
         None, description="null: the family's pinned one, else the newest, written to the results"
     )
@@ -100,7 +102,7 @@ class Adapter(Section):
     """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
 
     folder: str | None = Field(None, description="has adapter_config.json and adapter_model.safetensors")
-    repository: str | None = Field(None, description="owner/name on the Hugging Face hub")
+    repository: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
     revision: Commit | None = Field(None, description="null is resolved once and written to the results")
     subfolder: str | None = Field(None, description="of the repository")
 
@@ -184,8 +186,8 @@ class Tables(Section):
 class Experiment(Section):
     """The whole config."""
 
-    results: str = Field("results", description="the folder of everything that is computed")
-    models: str = Field("models", description="the folder that released checkpoints are downloaded into")
+    results: Folder = Field("results", description="the folder of everything that is computed")
+    models: Folder = Field("models", description="the folder that released checkpoints are downloaded into")
     device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
     check: bool = Field(True, description="with cuda: check the GPUs (`entropy-valley check`) before the jobs on them")
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")

@@ -12,6 +12,7 @@ the file are the unit of caching.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +27,7 @@ from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.job import Job
 from entropy_valley.scoring.unpadded import NAMES, Segment, moved, unpadded_scores
-from entropy_valley.settings import Commit, Name, Section
+from entropy_valley.settings import REPOSITORY, Commit, Name, Section
 
 DECIMALS = 6
 
@@ -61,6 +62,12 @@ class Comet(Section):
     def on_hub(self) -> bool:
         """Whether the checkpoint is a repository: else it is a file of the user's own, or trained here."""
         return self.checkpoint is not None and not self.checkpoint.endswith(".ckpt")
+
+    @model_validator(mode="after")
+    def _on_the_hub_or_a_file(self) -> Self:
+        if self.on_hub and not re.fullmatch(REPOSITORY, self.checkpoint):
+            raise ValueError(f"`checkpoint` {self.checkpoint!r} is neither owner/name on the hub nor a .ckpt file")
+        return self
 
     @model_validator(mode="after")
     def _revision_of_a_repository(self) -> Self:

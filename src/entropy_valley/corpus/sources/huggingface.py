@@ -18,6 +18,7 @@ from entropy_valley import files
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
+from entropy_valley.settings import Repository
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -33,7 +34,7 @@ class HuggingFace(Source):
     reversible: ClassVar[bool] = True
 
     name: Literal["huggingface"] = Field(description="the kind of source")
-    dataset: str = Field(description="its name on the hub, like wmt/wmt19")
+    dataset: Repository = Field(description="its name on the hub, like wmt/wmt19")
     subset: str = Field(description="its configuration there, like zh-en")
     split: str = Field("train", description="its split there")
     rows: PositiveInt | None = Field(

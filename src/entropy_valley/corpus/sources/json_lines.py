@@ -13,7 +13,7 @@ from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source, reverse
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Commit, Direction, Section
+from entropy_valley.settings import Commit, Direction, Repository, Section
 
 
 class SplitFiles(Section):
@@ -42,7 +42,7 @@ class JsonLines(Source):
     given: ClassVar[bool] = True
 
     name: Literal["json_lines"] = Field(description="the kind of source")
-    dataset: str | None = Field(None, description="its name on the hub, owner/name")
+    dataset: Repository | None = Field(None, description="its name on the hub, owner/name")
     revision: Commit | None = Field(None, description="null: the newest, which is written to the results")
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
     files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
