@@ -49,6 +49,7 @@ METHODS = {
     "ev_line_4_unshifted": Method("EV along the length line, K = 4, prior on the line", "EV line 4, δ = 0"),
     "ev_line_7_unshifted": Method("EV along the length line, prior on the line", "EV line, δ = 0"),
     "neighbours": Method("Decode five neighbours", "Neighbours"),
+    "neighbours_reveal": Method("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
     "ev_rerank": Method("EV, two candidates reranked", "EV rerank"),
     "length_head": Method("Length head", "Length head"),
     "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
