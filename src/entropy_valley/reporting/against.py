@@ -13,6 +13,7 @@ from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.result import RULES, Result, collect
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.changes import counted, said, shown
+from entropy_valley.reporting.report import OfTables
 
 KEYS = 30  # most keys that are listed
 Key = tuple[str, ...]
@@ -60,10 +61,12 @@ def jobs(experiment: Experiment) -> dict[Key, Result]:
     chain, made = Chain(experiment), {}
     for cell in all_cells(experiment):
         collect(chain.scores(cell), made)
-    for path, report in reports.configured(experiment).items():
-        cells = [chain.scores(cell) for cell in report.cells(experiment)]
-        beside = [one for one in map(chain.at, report.inputs(experiment)) if one]
-        collect(_report(experiment, path, report, (*cells, *dict.fromkeys(beside))), made)
+    configured, tables = reports.configured(experiment), {}
+    for path, report in sorted(configured.items(), key=lambda item: isinstance(item[1], OfTables)):
+        needs = [chain.at(one) or tables.get(one) for one in report.inputs(experiment)]
+        job = _report(experiment, path, report, tuple(dict.fromkeys(filter(None, needs))))
+        tables[f"{experiment.results}/{path}.csv"] = job
+        collect(job, made)
     return {job.key: job for job in made}
 
 
@@ -73,7 +76,8 @@ def _report(experiment: Experiment, path: str, report: reports.Report, needs: tu
     rule = "figure" if folder == "figures" else "comparison" if "html" in report.endings else "table"
     root = experiment.results
     spec = json.loads(report.params(experiment).replace(f'"{root}/', '"'))
-    spec["cells"] = ["/".join(map(str, cell.key().values())) for cell in report.cells(experiment)]
+    if "cells" in spec:
+        spec["cells"] = ["/".join(map(str, cell.key().values())) for cell in report.cells(experiment)]
     files = tuple(f"{name}.{ending}" for ending in report.endings)
     log = f"{root}/logs/{rule}/{name}.log"
     return Result(rule, {rule: name}, f"{root}/{folder}", files, log, spec, needs)

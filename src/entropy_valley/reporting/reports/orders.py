@@ -140,7 +140,7 @@ def _notes(params: OrderParams) -> tuple[Note, ...]:
     return (
         Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step."),
         DELTA,
-        *([Note(f"Span: over {main} and the schedules guided by the source (those with SIG).")] if guided else []),
+        *([Note(f"Span: over the schedules by the source (those with SIG), and below with {main}.")] if guided else []),
         Note(
             "Calls and slots: forward passes a sentence as the paper counts them, and the canvas slots in these; a "
             "step that looks at the SIG is two. Passes: those really needed."

@@ -45,7 +45,7 @@ class Significance(TableReport):
             Section(_runs(params, rows), params.label("backbones", str(backbone)))
             for backbone, rows in numbers.groupby("backbone", sort=False)
         )
-        return Table(columns, sections, (*_notes(params, numbers), *_held(params, numbers)))
+        return Table(columns, sections, (*_notes(params), *_held(params, numbers)))
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -88,12 +88,11 @@ def _comparison(first: str, second: str) -> str:
     return f"{method(first).short} − {method(second).short}"
 
 
-def _notes(params: Params, tests: pd.DataFrame) -> tuple[Note, ...]:
+def _notes(params: Params) -> tuple[Note, ...]:
     """What is in the columns."""
-    sentences = ", ".join(f"{count:,}" for count in dict.fromkeys(tests["sentences"]))
     how = params.how
     return (
-        Note(f"{params.metric.label} of each sentence, in each run (training seed) by itself; N = {sentences}."),
+        Note(f"{params.metric.label} of each sentence, in each run (training seed) by itself."),
         Note(
             f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. One-sided p: share of "
             "resamples at or below 0; two-sided: twice the smaller share on either side of 0."
