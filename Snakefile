@@ -5,10 +5,11 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import errors, experiment as configuration, files
+from entropy_valley import errors, experiment as configuration, files, revisions
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.experiment import matrix, paths, scoring, session
-from entropy_valley.experiment.params import corpora, jobs, methods
+from entropy_valley.experiment.params import corpora, human_evaluation, jobs, methods
+from entropy_valley.human_evaluation import guidelines
 from entropy_valley.reporting import audit, document, reports
 
 
@@ -28,6 +29,7 @@ except errors.InputError as error:
 
 R = EXPERIMENT.results
 REPORTS = reports.configured(EXPERIMENT)
+READY = reports.ready(EXPERIMENT, REPORTS)  # of them, those that wait for nobody
 ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 
@@ -62,6 +64,7 @@ include: "workflow/rules/inference.smk"
 include: "workflow/rules/canvas.smk"
 include: "workflow/rules/decoding.smk"
 include: "workflow/rules/scoring.smk"
+include: "workflow/rules/human_evaluation.smk"
 include: "workflow/rules/reports.smk"
 
 
@@ -78,4 +81,4 @@ onsuccess:
 rule all:
     default_target: True
     input:
-        reports.targets(EXPERIMENT, REPORTS),
+        reports.targets(EXPERIMENT, READY),

@@ -21,13 +21,18 @@ class _Late:
 
 
 if TYPE_CHECKING:
+    import krippendorff
     import matplotlib
     import numpy
     import pandas
     import scipy
     from matplotlib import colors, figure, font_manager, ft2font, ticker
+    from statsmodels.stats import inter_rater, power
 else:
-    numpy, pandas, scipy, matplotlib = map(_Late, ("numpy", "pandas", "scipy", "matplotlib"))
+    numpy, pandas, scipy, matplotlib, krippendorff = map(
+        _Late, ("numpy", "pandas", "scipy", "matplotlib", "krippendorff")
+    )
     colors, figure, font_manager, ft2font, ticker = (
         _Late(f"matplotlib.{name}") for name in ("colors", "figure", "font_manager", "ft2font", "ticker")
     )
+    inter_rater, power = (_Late(f"statsmodels.stats.{name}") for name in ("inter_rater", "power"))

@@ -21,3 +21,4 @@ GENERATION = 1
 SCORING = 1
 SCORING_INTO = {"ja": 2, "ko": 2}  # target languages whose BLEU got another tokenizer
 REPORTING = 4
+HUMAN_EVALUATION = 1

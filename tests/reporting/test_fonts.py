@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.reporting.fonts import covering, plain, wrapped
+from entropy_valley.fonts import covering, plain, wrapped
 
 OWN = "DejaVu Sans"
 

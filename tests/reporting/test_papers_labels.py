@@ -15,12 +15,9 @@ TABLES = {
 }
 FIGURES = {"cases", "method", "hero", "crossbb", "dissociation", "pareto", "human_eval"}
 LABELS = {f"tables/{name}" for name in TABLES} | {f"figures/{name}" for name in FIGURES}
-NOT_YET = {  # to be removed with the report that makes it
-    *("tables/human_eval", "tables/human_eval_details", "figures/human_eval"),
-}
 
 
 @pytest.mark.parametrize("files", [[], ["config/demo.yaml", "config/demo-full.yaml"]], ids=["paper", "demo-full"])
 def test_each_label_of_the_paper_is_a_target(files):
     made = reports.configured(load_files([*base_files(), *files], reports.problems))
-    assert LABELS - made.keys() == NOT_YET
+    assert not LABELS - made.keys()

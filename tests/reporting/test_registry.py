@@ -29,7 +29,8 @@ def experiment(**over):
 
 def test_what_a_config_does_not_ask_for_is_not_made():
     whole = reports.configured(experiment())
-    asked = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}, "valley": {"backbones": []}}
+    asked = {name: {"backbones": []} for name in ("autoregressive", "instruct", "valley")}
+    asked["human_evaluation"] = {"directions": []}
     few = reports.configured(experiment(tables={"studies": []}, **asked))
     tables = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
     tables += ("coverage", "faithfulness_summary", "failure_buckets")

@@ -9,6 +9,7 @@ from pathlib import Path
 import fake_corpora
 import fake_coverage
 import fake_orders
+import fake_ratings
 import fake_results
 import pandas as pd
 import pytest
@@ -62,6 +63,9 @@ MADE_UP = {
         "prompts": [{**PROMPT, "backbone": "tiny", "decoded_as": "zh-en"}],
     },
     "tables/cost": lambda root: write_costs(root, root / "benchmarks"),
+    "tables/human_eval": fake_ratings.write,
+    "tables/human_eval_details": fake_ratings.write,
+    "figures/human_eval": fake_ratings.write,
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),

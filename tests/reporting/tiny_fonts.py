@@ -9,7 +9,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
-from entropy_valley.reporting import fonts
+from entropy_valley import fonts
 
 
 def write(path: Path, name: str, characters: str) -> Path:

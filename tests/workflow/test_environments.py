@@ -42,7 +42,8 @@ DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distributi
 # The rooms whose functions a stage runs. Of all others it reads names and settings: what their functions import is not
 # needed.
 RUN = {
-    "analysis": ("analysis", "reporting", "experiment"),
+    "analysis": ("analysis", "human_evaluation", "reporting", "experiment"),
+    "human_evaluation": ("demo", "human_evaluation", "analysis"),
     "checking": ("checking", "training", "scoring", "decoding", "canvas", "engine", "backbone", "experiment"),
 }
 SCRIPTS: dict[str, set[str]] = {}

@@ -35,14 +35,14 @@ leave_out_stamps()
 
 def everything():
     """All files that a report reads, and the scores of all cells."""
-    read = [path for report in REPORTS.values() for path in report.inputs(EXPERIMENT)]
+    read = [path for report in READY.values() for path in report.inputs(EXPERIMENT)]
     return [*read, *(cell.scores(R) for cell in ALL_CELLS)]
 
 
 def read_by(path):
     """The files that the report of a path reads, or all reports for the document; none if it is no report's."""
     name = re.sub(r"(\.float)?\.\w+$", "", os.path.relpath(path, R))
-    made = REPORTS.values() if name == document.NAME else [REPORTS[name]] if name in REPORTS else []
+    made = READY.values() if name == document.NAME else [REPORTS[name]] if name in REPORTS else []
     return [file for report in made for file in report.inputs(EXPERIMENT)]
 
 

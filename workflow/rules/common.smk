@@ -232,6 +232,11 @@ def score_gpu(wildcards, input):
     return 0 if input.stamps and not own else GPU
 
 
+def evaluated(wildcards):
+    """The two cells whose outputs annotators of a direction compare."""
+    return matrix.evaluated_cells(EXPERIMENT, wildcards.direction)
+
+
 def in_folder(folder, *endings):
     """The reports of a folder that have these endings, by file."""
     return {
@@ -244,4 +249,4 @@ def in_folder(folder, *endings):
 TABLES = in_folder("tables", "tex", "float.tex", "md", "csv")
 COMPARISONS = in_folder("tables", "html", "md", "csv")
 FIGURES = in_folder("figures", "pdf", "png", "csv")
-DOCUMENTED = [f"{R}/{name}" for name in document.read(REPORTS)]
+DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]

@@ -92,7 +92,7 @@ rule document:
     conda:
         "../../envs/analysis.yaml"
     params:
-        params=lambda w: params_file(files.canonical(document.items(EXPERIMENT, REPORTS))),
+        params=lambda w: params_file(files.canonical(document.items(EXPERIMENT, READY))),
     shell:
         f"{LAUNCH} python workflow/scripts/document.py {{params.params:q}} --tex {{output:q}}"
 

@@ -29,6 +29,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_unknown_prompts(merged),
         *_bad_variants(merged),
         *_outside_the_instruct_table(merged),
+        *_not_to_be_compared(merged),
     ]
 
 
@@ -169,3 +170,18 @@ def _section(merged: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _not_to_be_compared(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    """Systems and test sets of the human evaluation that are not defined, or one system twice."""
+    section = _section(merged, "human_evaluation")
+    shown = {key: _section(section, key) for key in ("first", "second")}
+    named = [((key, name), system.get(name)) for key, system in shown.items() for name in ("method", "backbone")]
+    for path, name in [*named, (("testset",), section.get("testset"))]:
+        defined = _section(
+            merged, {"method": "length_methods", "backbone": "backbones", "testset": "sources"}[path[-1]]
+        )
+        if isinstance(name, str) and name not in defined:
+            yield ("human_evaluation", *path), f"{name!r} is not defined; there are {', '.join(map(str, defined))}"
+    if shown["first"] and shown["first"] == shown["second"]:
+        yield ("human_evaluation", "second"), "is the first system; name another one"

@@ -203,14 +203,29 @@ def _seeds(study: Study, given: list[int]) -> list[int]:
     return given if study.seeds == "all" else study.seeds or given[:1]
 
 
+def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
+    """The two cells whose outputs annotators of a direction compare, the first one first."""
+    settings, tables, matrix = experiment.human_evaluation, experiment.tables, experiment.matrix
+    testset = settings.testset or experiment.directions[direction].tests[0]
+    found = []
+    for shown in (settings.first, settings.second):
+        backbone = shown.backbone or tables.backbone
+        run = Run(direction, backbone, shown.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
+        found.append(Cell(run, testset, shown.method, shown.order or tables.order, shown.steps or tables.steps))
+    return found
+
+
+def evaluated_directions(experiment: Experiment) -> list[str]:
+    """The directions that annotators evaluate, in the matrix's order."""
+    return [name for name in experiment.matrix.directions if name in experiment.human_evaluation.directions]
+
+
 def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
     studies = (study_cells(experiment, name) for name in experiment.tables.studies)
-    return list(
-        dict.fromkeys(
-            itertools.chain(cells(experiment), autoregressive_cells(experiment), instruct_cells(experiment), *studies)
-        )
-    )
+    evaluated = (evaluated_cells(experiment, direction) for direction in evaluated_directions(experiment))
+    further = itertools.chain(instruct_cells(experiment), *studies, *evaluated)
+    return list(dict.fromkeys([*cells(experiment), *autoregressive_cells(experiment), *further]))
 
 
 def methods(experiment: Experiment) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.data import Analysis, Corpus, Coverage
 from entropy_valley.experiment.decoding import Decoding, OwnDecoding
 from entropy_valley.experiment.directions import DirectionSection
+from entropy_valley.experiment.human_evaluation import HumanEvaluation
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
 from entropy_valley.experiment.published import PaperComparison
@@ -223,6 +224,7 @@ class Experiment(Section):
     paper_comparison: PaperComparison = PaperComparison()
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
+    human_evaluation: HumanEvaluation = HumanEvaluation()
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""

@@ -51,6 +51,10 @@ class Report:
         """Whether the config asks for it; unless said otherwise, whether it has cells."""
         return bool(self.cells(experiment))
 
+    def ready(self, experiment: Experiment) -> bool:
+        """Whether ``rule all`` and the document have it: not while it waits for people's work."""
+        return True
+
     def extra(self, experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
         """Params beside those that every report has, as plain values."""
         return {}

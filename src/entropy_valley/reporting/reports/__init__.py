@@ -31,6 +31,8 @@ from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley
 from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
 from entropy_valley.reporting.reports.hero import Hero
+from entropy_valley.reporting.reports.human_eval import HumanEval, HumanEvalDetails
+from entropy_valley.reporting.reports.human_eval_figure import HumanEvalFigure
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.reports.matrix import Matrix
 from entropy_valley.reporting.reports.method import Method
@@ -68,6 +70,9 @@ REPORTS: dict[str, type[Report]] = {
     "tables/cost": Cost,
     "tables/paper_comparison": PaperComparison,
     "tables/corpus": Corpus,
+    "tables/human_eval": HumanEval,
+    "tables/human_eval_details": HumanEvalDetails,
+    "figures/human_eval": HumanEvalFigure,
     "figures/hero": Hero,
     "figures/method": Method,
     "figures/crossbb": CrossBackboneFigure,
@@ -105,6 +110,11 @@ def configured(experiment: Experiment) -> dict[str, Report]:
         if isinstance(report, OfTables):
             report.made = tuple(found)
     return found
+
+
+def ready(experiment: Experiment, configured: Mapping[str, Report]) -> dict[str, Report]:
+    """Those that wait for no people's work."""
+    return {path: report for path, report in configured.items() if report.ready(experiment)}
 
 
 def targets(experiment: Experiment, configured: Mapping[str, Report]) -> list[str]:

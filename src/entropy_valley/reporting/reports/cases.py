@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from entropy_valley.analysis.cases import BEYOND, KEPT, METHODS, RULES, WIN, CaseParams, cases, curve
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.fonts import Fonts, covering, wrapped
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import ticker
 from entropy_valley.reporting import formats
-from entropy_valley.reporting.fonts import Fonts, covering, wrapped
 from entropy_valley.reporting.report import FigureReport, Report, TableReport, canvas_files, testset_file
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table

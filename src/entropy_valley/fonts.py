@@ -1,4 +1,4 @@
-"""Fonts that have all characters of a text, so that a figure prints no empty boxes in their place.
+"""Fonts that have all characters of a text, so that a figure or page prints no empty boxes in their place.
 
 The figures' own font has Latin, Greek and Cyrillic letters. For others, such as Chinese, an installed font is found by
 the characters that it has. What no font has, the figure says in words.
@@ -27,9 +27,10 @@ _SIMPLIFIED = re.compile(r"\b(SC|CN|GB)\b")  # in the names of fonts that come i
 
 @dataclass(frozen=True)
 class Fonts:
-    """``families``, for the ``fontfamily`` of texts, and the characters that none of them has."""
+    """``families``, for the ``fontfamily`` of texts, their files with the face there, and what none of them has."""
 
     families: list[str]
+    files: list[tuple[str, int]]
     lacking: frozenset[str]
 
     def printable(self, text: str) -> str:
@@ -45,8 +46,8 @@ def covering(text: str, own: str) -> Fonts:
     Of several that have equally many characters, the first is one for simplified Chinese, of regular weight and
     without serifs. If characters are left over, a line on stderr says what to install.
     """
-    families = [own]
-    missing = _lacking(font_manager.findfont(own), 0, set(plain(text)))
+    families, files = [own], [(font_manager.findfont(own), 0)]
+    missing = _lacking(*files[0], set(plain(text)))
     faces = _installed() if missing else []
     while faces and missing:
         best = min(faces, key=lambda face: (len(_lacking(face.fname, face.index, missing)), *_preference(face)))
@@ -54,11 +55,12 @@ def covering(text: str, own: str) -> Fonts:
         if left == missing:
             break
         families.append(best.name)
+        files.append((best.fname, best.index))
         missing = left
     if missing:
         some = " ".join(sorted(missing)[:10]) + (" …" if len(missing) > 10 else "")
         print(f"warning: no installed font has {some} ({len(missing)} characters). {INSTALL}", file=sys.stderr)
-    return Fonts(families, frozenset(missing))
+    return Fonts(families, files, frozenset(missing))
 
 
 def plain(text: str) -> str:

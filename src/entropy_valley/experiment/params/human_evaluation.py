@@ -1,0 +1,53 @@
+"""The params of the human evaluation's rules, and the files of its forms."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from entropy_valley import files, revisions
+from entropy_valley.experiment import matrix
+from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.scoring import metrics_of
+
+
+def folder(experiment: Experiment, direction: str) -> str:
+    """Where the pack of a direction is."""
+    return f"{experiment.results}/human_evaluation/{direction}"
+
+
+def pack(experiment: Experiment, direction: str) -> str:
+    """What a pack depends on: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
+    settings, root = experiment.human_evaluation, experiment.results
+    cells = matrix.evaluated_cells(experiment, direction)
+    return files.canonical(
+        {
+            "revision": revisions.HUMAN_EVALUATION,
+            "cells": [{**cell.key(), "path": cell.scores(root)} for cell in cells],
+            "metrics": [dataclasses.asdict(metrics_of(experiment.scoring)[0])],
+            "sentences": settings.sentences.model_dump(),
+            "pack_seed": settings.seed,
+        }
+    )
+
+
+def ratings(experiment: Experiment) -> str:
+    """What ratings depend on beside the forms: the annotators."""
+    return files.canonical(
+        {"revision": revisions.HUMAN_EVALUATION, "annotators": experiment.human_evaluation.annotators}
+    )
+
+
+def simulation(experiment: Experiment) -> str:
+    """What a simulated form depends on."""
+    return files.canonical({"revision": revisions.HUMAN_EVALUATION, "seed": experiment.human_evaluation.seed})
+
+
+def forms(experiment: Experiment, direction: str) -> list[str]:
+    """The filled forms of a direction: the files that are there now, or those of simulated annotators."""
+    settings = experiment.human_evaluation
+    if settings.simulated:
+        place = f"{folder(experiment, direction)}/simulated"
+        return [f"{place}/{direction}.{annotator}.csv" for annotator in settings.annotators]
+    found = Path(settings.forms).glob(f"{direction}.*")
+    return sorted(str(path) for path in found if path.suffix.lower() in (".csv", ".xlsx"))

@@ -1,0 +1,149 @@
+"""The form that annotators fill in: its columns, as CSV and as a spreadsheet.
+
+Columns, scales and choices are those of the paper's appendix, "Form schema". Both files hold the same texts; nothing in
+them depends on which system an output is of, nor on when they were made.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from openpyxl import Workbook
+from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.worksheet import Worksheet
+
+from entropy_valley import files
+from entropy_valley.human_evaluation.pack import Pack, Row
+
+TEXTS = ("ID", "Source", "Reference", "System A", "System B")
+RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
+PREFERENCE, NOTES = "Preference (A/B/Tie)", "Notes"
+COLUMNS = (*TEXTS, *RATINGS, PREFERENCE, NOTES)
+GRADES, CHOICES = ("1", "2", "3", "4", "5"), ("A", "B", "Tie")
+SHEET = "Ratings"
+_WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
+_LINE = 15.0  # points of a line of text
+_RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
+_FORMULA = re.compile(r"^'*[=+\-@\t\r]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
+_ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
+
+
+def texts(row: Row) -> tuple[str, ...]:
+    """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
+    return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
+
+
+def guarded(text: str) -> str:
+    """A text for a CSV file: an apostrophe is put before one that a spreadsheet would read as a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The inverse of :func:`guarded`."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
+
+
+def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
+    """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
+    filled = ratings or {}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in pack.rows:
+        writer.writerow([*map(guarded, texts(row)), *map(guarded, filled.get(row.id, [""] * (len(COLUMNS) - 5)))])
+    files.write_text(path, "\ufeff" + out.getvalue())
+
+
+def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
+    """The form as a spreadsheet: texts are locked, ratings chosen from lists, the header stays in view.
+
+    A second sheet names the pack and the annotator.
+    """
+    book = Workbook()
+    sheet = book.active
+    sheet.title = SHEET
+    _fill(sheet, map(texts, pack.rows), pack.direction.split("-"))
+    _choices(sheet, len(pack.rows))
+    about = book.create_sheet("Pack")
+    for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
+        about.append(line)
+    about.protection.enable()
+    book.properties.creator = ""
+    saved = io.BytesIO()
+    book.save(saved)
+    with files.atomic(path) as temporary:
+        temporary.write_bytes(_without_times(saved.getvalue()))
+
+
+def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[str]) -> None:
+    sheet.append(COLUMNS)
+    for cell in sheet[1]:
+        cell.font, cell.fill = Font(bold=True), PatternFill("solid", fgColor="DDE6EF")
+        cell.alignment = Alignment(wrap_text=True, vertical="center")
+        sheet.column_dimensions[cell.column_letter].width = _WIDTHS[cell.value]
+    thin = Side(style="thin", color="C0C0C0")
+    for number, row in enumerate(rows, 2):
+        sheet.row_dimensions[number].height = _LINE * max(map(_lines, row, TEXTS))
+        for place, name in enumerate(COLUMNS, 1):
+            cell = sheet.cell(number, place)
+            cell.border, cell.protection = Border(bottom=thin), Protection(locked=name in TEXTS)
+            cell.alignment = _alignment(name, languages)
+            if name in TEXTS:
+                cell.value, cell.data_type = row[place - 1], "s"  # a text stays one, whatever it begins with
+    sheet.freeze_panes = "B2"
+    sheet.protection.enable()
+    sheet.protection.formatColumns = sheet.protection.formatRows = False  # columns may be made wider
+
+
+def _alignment(name: str, languages: Sequence[str]) -> Alignment:
+    source, target = languages
+    language = source if name == "Source" else target if name in TEXTS[2:] else ""
+    order = 2 if language in _RIGHT_TO_LEFT else 0
+    centred = "center" if name in (*RATINGS, PREFERENCE) else None
+    return Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
+
+
+def _choices(sheet: Worksheet, rows: int) -> None:
+    """Lists of the values that ratings may have."""
+    for name in (*RATINGS, PREFERENCE):
+        values = CHOICES if name == PREFERENCE else GRADES
+        letter = get_column_letter(COLUMNS.index(name) + 1)
+        rule = DataValidation("list", formula1=f'"{",".join(values)}"', allow_blank=True, showErrorMessage=True)
+        rule.errorTitle, rule.error = name, f"Choose one of {', '.join(values)}."
+        rule.add(f"{letter}2:{letter}{rows + 1}")
+        sheet.add_data_validation(rule)
+
+
+def _lines(text: str, column: str) -> int:
+    """How many lines a text takes in its column; wide characters take the width of two."""
+    width = _WIDTHS[column] - 2
+    parts = text.splitlines() or [""]
+    return sum(max(1, math.ceil(sum(map(_columns, part)) / width)) for part in parts)
+
+
+def _columns(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _without_times(content: bytes) -> bytes:
+    """The same zip file with one fixed time: the same pack gives the same bytes."""
+    out = io.BytesIO()
+    stamp = rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*"
+    with zipfile.ZipFile(io.BytesIO(content)) as given, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in given.namelist():
+            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), given.read(name))
+            entry = zipfile.ZipInfo(name, _ONCE.timetuple()[:6])
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            made.writestr(entry, part)
+    return out.getvalue()

@@ -1,0 +1,162 @@
+"""What the ratings of a pack say: differences, preferences, tests, agreement of annotators, the metric beside them.
+
+Everything is of the first system minus the second. A sentence is the unit of each test: ratings of several annotators
+are averaged first, never pooled as if they were different sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from entropy_valley.analysis.significance import Statistics, paired_test, wilcoxon_p
+from entropy_valley.human_evaluation.pack import SYSTEMS
+from entropy_valley.late import inter_rater, krippendorff, power, scipy
+from entropy_valley.late import numpy as np
+from entropy_valley.late import pandas as pd
+
+SCALES = ("adequacy", "fluency")
+PREFERENCES = (*SYSTEMS, "tie")
+POOLED = "all"  # in the place of an annotator
+LEVEL, POWER = 0.05, 0.8
+EFFICIENCY = 3 / math.pi  # of Wilcoxon's test against the t test, for normal differences (Hodges and Lehmann, 1956)
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of ``ratings.jsonl``, a column for each score: ``first_adequacy``, …, and each difference."""
+    flat = [
+        {**row, **{f"{system}_{scale}": row[system][scale] for system in SYSTEMS for scale in SCALES}} for row in rows
+    ]
+    found = pd.DataFrame(flat).drop(columns=list(SYSTEMS))
+    for scale in SCALES:
+        found[scale] = found[f"first_{scale}"] - found[f"second_{scale}"]
+    return found
+
+
+def of_annotator(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
+    """Mean differences, Wilcoxon's p of each scale, and preferences of the rows of one annotator."""
+    found = {"sentences": len(ratings)}
+    for scale in SCALES:
+        found[scale] = float(ratings[scale].mean())
+        found[f"{scale}_p"] = wilcoxon_p(ratings[scale].to_numpy(), how.wilcoxon_zeros)
+    return found | _counts(ratings["preference"])
+
+
+def of_all(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
+    """The same of the mean over annotators of each sentence, and of their majority; and what only all together have.
+
+    ``…_low`` and ``…_high`` are the percentile bootstrap's limits of a difference, ``sign_p`` is the two-sided sign
+    test of majorities without ties, ``…_needed`` see :func:`needed`.
+    """
+    means = ratings.groupby("id")[[*SCALES, "difference"]].mean()
+    choices = ratings.groupby("id")["preference"].agg(lambda given: majority(given.tolist()))
+    found: dict[str, float] = {"sentences": len(means), **_counts(choices)}
+    for scale in SCALES:
+        test = paired_test(means[scale].to_numpy(), np.zeros(len(means)), how)
+        found |= {scale: test.delta, f"{scale}_low": test.ci_low, f"{scale}_high": test.ci_high}
+        found |= {f"{scale}_p": test.wilcoxon_p, f"{scale}_needed": needed(means[scale].to_numpy())}
+    return found | {"sign_p": sign_p(found["first"], found["second"])} | correlations(means)
+
+
+def majority(choices: Sequence[str]) -> str:
+    """What more than half of the annotators chose; where nobody has that, as in a three-way split, it is a tie."""
+    choice, count = Counter(choices).most_common(1)[0]
+    return choice if 2 * count > len(choices) else "tie"
+
+
+def sign_p(first: float, second: float) -> float:
+    """Two-sided p of the sign test: sentences won by the first and by the second system, ties left out."""
+    wins, losses = int(first), int(second)
+    return float(scipy.stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+
+
+def correlations(means: pd.DataFrame) -> dict[str, float]:
+    """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant."""
+    found = {}
+    for scale in SCALES:
+        varied = means["difference"].nunique() > 1 and means[scale].nunique() > 1
+        test = scipy.stats.spearmanr(means["difference"], means[scale]) if varied else None
+        found[f"{scale}_rho"] = float(test.statistic) if test else math.nan
+        found[f"{scale}_rho_p"] = float(test.pvalue) if test else math.nan
+    return found
+
+
+def agreement(ratings: pd.DataFrame) -> dict[str, float]:
+    """Agreement between annotators on the sentences that all of them rated; NaN for a single annotator.
+
+    ``kappa``: Fleiss' κ of preferences. ``w_low`` and ``w_high``: the range of Kendall's W, with ties, of the ranks of
+    sentences in each of the four scores. ``…_alpha``: Krippendorff's α, ordinal for scores and nominal for preferences.
+    """
+    annotators = ratings["annotator"].nunique()
+    complete = ratings.groupby("id")["annotator"].transform("nunique") == annotators
+    shared = ratings[complete]
+    if annotators < 2 or shared["id"].nunique() < 2:
+        return dict.fromkeys(
+            ("kappa", "w_low", "w_high", "adequacy_alpha", "fluency_alpha", "preference_alpha"), math.nan
+        )
+    scores = {
+        (system, scale): shared.pivot(index="id", columns="annotator", values=f"{system}_{scale}").to_numpy()
+        for system in SYSTEMS
+        for scale in SCALES
+    }
+    chosen = shared.assign(choice=shared["preference"].map(PREFERENCES.index))
+    choices = chosen.pivot(index="id", columns="annotator", values="choice").to_numpy()
+    concordances = [kendall_w(table) for table in scores.values()]
+    return {
+        "kappa": fleiss_kappa(choices),
+        "w_low": min(concordances),
+        "w_high": max(concordances),
+        **{
+            f"{scale}_alpha": alpha(np.vstack([scores[system, scale] for system in SYSTEMS]), "ordinal")
+            for scale in SCALES
+        },
+        "preference_alpha": alpha(choices, "nominal"),
+    }
+
+
+def fleiss_kappa(choices: np.ndarray) -> float:
+    """Fleiss' κ (1971) of (sentences, annotators) categories, by statsmodels; 1 where there is one category only."""
+    if len(np.unique(choices)) == 1:
+        return 1.0
+    return float(inter_rater.fleiss_kappa(inter_rater.aggregate_raters(choices)[0]))
+
+
+def kendall_w(scores: np.ndarray) -> float:
+    """Kendall's coefficient of concordance of (sentences, annotators) scores, corrected for ties.
+
+    Friedman's χ², which scipy corrects for ties, is W · annotators · (sentences - 1). NaN for fewer than three
+    sentences, or where each annotator gave one score to all.
+    """
+    sentences, annotators = scores.shape
+    if sentences < 3 or all(len(set(column)) == 1 for column in scores.T):
+        return math.nan
+    return float(scipy.stats.friedmanchisquare(*scores).statistic / (annotators * (sentences - 1)))
+
+
+def alpha(values: np.ndarray, level: str) -> float:
+    """Krippendorff's α of (units, annotators) values; 1 where there is one value only."""
+    if len(np.unique(values)) == 1:
+        return 1.0
+    return float(krippendorff.alpha(reliability_data=values.T, level_of_measurement=level))
+
+
+def needed(differences: np.ndarray) -> float:
+    """Sentences that a two-sided Wilcoxon test at 5 % needs to find the observed effect with 80 % power.
+
+    That of the paired t test for the observed Cohen's d, divided by the tests' relative efficiency for normal
+    differences. It takes the observed effect for the true one. Infinite without an effect, NaN without a deviation.
+    """
+    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
+    if not deviation:
+        return math.nan
+    effect = abs(differences.mean()) / deviation
+    if not effect:
+        return math.inf
+    found = power.TTestPower().solve_power(effect_size=effect, alpha=LEVEL, power=POWER)
+    return float(math.ceil(np.max(found) / EFFICIENCY))
+
+
+def _counts(choices: pd.Series) -> dict[str, float]:
+    return {name: int((choices == name).sum()) for name in PREFERENCES}

@@ -1,0 +1,227 @@
+"""What annotators say of two systems: a table, and a table of details."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.params import human_evaluation
+from entropy_valley.human_evaluation import statistics
+from entropy_valley.human_evaluation.params import HumanParams
+from entropy_valley.human_evaluation.sampling import BUCKETS
+from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
+from entropy_valley.late import pandas as pd
+from entropy_valley.reporting import formats
+from entropy_valley.reporting.labels import method
+from entropy_valley.reporting.report import Report, TableReport
+from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+SIMULATED = Note("The annotators are simulated, by rules: these numbers say nothing of people's judgements.")
+MAJORITY = Note(
+    "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
+    "three-way split, it is a tie."
+)
+TESTS = Note(
+    "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
+    "majorities without ties. N needed: sentences for 80 % power at 5 %, were the observed difference the true one."
+)
+AGREEMENT = Note(
+    "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
+    "of the four scores. Krippendorff's α: ordinal of scores, nominal of preferences. ρ is Spearman's; of both: of "
+    "adequacy and of fluency."
+)
+
+
+class OfRatings(Report):
+    """What tables and figure share: both systems of each direction, and its ratings."""
+
+    parsed = HumanParams
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        pairs = (matrix.evaluated_cells(experiment, name) for name in matrix.evaluated_directions(experiment))
+        return [cell for pair in pairs for cell in pair]
+
+    def ready(self, experiment: Experiment) -> bool:
+        """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
+        directions = matrix.evaluated_directions(experiment)
+        return all(human_evaluation.forms(experiment, direction) for direction in directions)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [*super().inputs(experiment), *self._ratings(experiment).values()]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        settings = experiment.human_evaluation
+        return {
+            "ratings": self._ratings(experiment),
+            "annotators": settings.annotators,
+            "pack": sum(settings.sentences.model_dump().values()),
+            "simulated": settings.simulated,
+        }
+
+    def numbers(self, params: HumanParams) -> pd.DataFrame:
+        """A row for each direction, annotator (``all``: together), bucket and statistic."""
+        return pd.DataFrame([row for direction in params.directions for row in _statistics(params, direction)])
+
+    def _ratings(self, experiment: Experiment) -> dict[str, str]:
+        names = matrix.evaluated_directions(experiment)
+        return {name: f"{human_evaluation.folder(experiment, name)}/ratings.jsonl" for name in names}
+
+
+class HumanEval(OfRatings, TableReport):
+    """Mean differences and majority preferences, a row for each direction."""
+
+    caption = "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer."
+
+    def table(self, params: HumanParams, numbers: pd.DataFrame) -> Table:
+        found = _found(numbers)
+        columns = (
+            Column("Direction", align="l"),
+            Column("Systems"),
+            *(Column(f"Δ{scale.capitalize()}") for scale in SCALES),
+            Column("Preference"),
+            Column("N", align="r"),
+        )
+        groups = []
+        for name in params.directions:
+            of_all = found[name, POOLED]
+            first, second = system_names(params, name)
+            shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
+            texts = (f"{first} − {second}", *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
+            groups.append(Group(params.label("directions", name), (Row(tuple(map(Cell, texts))),)))
+        return Table(columns, (Section(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, found)))
+
+
+PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
+
+
+class HumanEvalDetails(OfRatings, TableReport):
+    """Each annotator, all together, their agreement, and the metric beside them."""
+
+    caption = (
+        "The human evaluation annotator by annotator: differences, preferences and tests; agreement of annotators, "
+        "and Spearman's correlation of the differences in {metric} and in their scores, also by bucket."
+    )
+
+    def table(self, params: HumanParams, numbers: pd.DataFrame) -> Table:
+        found = _found(numbers)
+        columns = (Column("", align="l"), *map(Column, params.annotators), Column("All"))
+        sections = [Section(tuple(_panel(params, found, name)), _heading(params, name)) for name in params.directions]
+        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, found)))
+
+
+def _statistics(params: HumanParams, direction: str) -> list[dict[str, Any]]:
+    ratings = params.read(direction)
+    found = [
+        (name, "", statistics.of_annotator(rows, params.how)) for name, rows in ratings.groupby("annotator", sort=False)
+    ]
+    found.append((POOLED, "", statistics.of_all(ratings, params.how) | statistics.agreement(ratings)))
+    for bucket in BUCKETS:
+        means = ratings[ratings["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
+        found.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
+    return [
+        {"direction": direction, "annotator": name, "bucket": bucket, "statistic": statistic, "value": value}
+        for name, bucket, values in found
+        for statistic, value in values.items()
+    ]
+
+
+def _found(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
+    """The statistics by direction and annotator, and by direction and bucket."""
+    found: dict[Any, dict[str, float]] = {}
+    for row in numbers.itertuples(index=False):
+        found.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
+    return found
+
+
+def _panel(params: HumanParams, found: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
+    """The rows of a direction."""
+    people = [found.get((direction, name)) for name in params.annotators]
+    everyone = found[direction, POOLED]
+
+    def row(label: str, text: Callable[[Mapping[str, float]], str], all_too: bool = True) -> Group:
+        texts = [text(one) if one else formats.NONE for one in people]
+        return _row(label, [*texts, text(everyone) if all_too else formats.NONE])
+
+    rows = []
+    for scale in SCALES:
+        rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
+        rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.small_p(one[f"{scale}_p"])))
+    rows.append(row("Preference", _preferences))
+    alone = len(params.annotators) * [formats.NONE]
+    rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
+    for bucket in BUCKETS:
+        rows.append(
+            _row(f"ρ of both, {_bucket(params, direction, bucket)}", [*alone, _correlation(found[direction, bucket])])
+        )
+    return rows
+
+
+def _of_all(params: HumanParams, found: Mapping[str, float]) -> list[tuple[str, str]]:
+    """The lines that only all annotators together have."""
+    number, label = formats.number, params.metric.label
+    intervals = [
+        (
+            f"Δ {scale.capitalize()}, 95 % CI",
+            formats.interval(found[scale], found[f"{scale}_low"], found[f"{scale}_high"], 2),
+        )
+        for scale in SCALES
+    ]
+    return [
+        *intervals,
+        ("Sign test of majorities, p", formats.small_p(found["sign_p"])),
+        *((f"N needed, {scale}", _count(found[f"{scale}_needed"])) for scale in SCALES),
+        ("Fleiss' κ of preferences", number(found["kappa"], 3)),
+        ("Kendall's W", f"{number(found['w_low'], 2)} to {number(found['w_high'], 2)}"),
+        *((f"Krippendorff's α, {name}", number(found[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
+        *((f"ρ of Δ{label} and Δ{scale}", _rho(found, scale)) for scale in SCALES),
+    ]
+
+
+def _row(label: str, texts: Sequence[str]) -> Group:
+    return Group(label, (Row(tuple(map(Cell, texts))),))
+
+
+def _preferences(found: Mapping[str, float]) -> str:
+    return " / ".join(f"{found[name]:.0f}" for name in PREFERENCES)
+
+
+def _count(value: float) -> str:
+    return "∞" if math.isinf(value) else formats.number(value, 0)
+
+
+def _rho(found: Mapping[str, float], scale: str) -> str:
+    rho, p = found[f"{scale}_rho"], found[f"{scale}_rho_p"]
+    return formats.NOT_AVAILABLE if math.isnan(rho) else f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
+
+
+def _correlation(found: Mapping[str, float]) -> str:
+    """Adequacy and fluency of a bucket."""
+    return " / ".join(formats.signed(found[f"{scale}_rho"], 2) for scale in SCALES)
+
+
+def system_names(params: HumanParams, direction: str) -> list[str]:
+    """The two systems as tables print them."""
+    return [method(cell.method).short for cell in params.pair(direction)]
+
+
+def _bucket(params: HumanParams, direction: str, bucket: str) -> str:
+    first, second = system_names(params, direction)
+    return {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}[bucket]
+
+
+def _heading(params: HumanParams, direction: str) -> str:
+    return f"{params.label('directions', direction)}, {' − '.join(system_names(params, direction))}"
+
+
+def _rated(params: HumanParams, found: Mapping[Any, dict[str, float]]) -> list[Note]:
+    """How many sentences each annotator rated, where not all; and whether they are people."""
+    notes = [SIMULATED] if params.simulated else []
+    for direction in params.directions:
+        counts = {name: int(found.get((direction, name), {"sentences": 0})["sentences"]) for name in params.annotators}
+        if set(counts.values()) != {params.pack}:
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            place = params.label("directions", direction)
+            notes.append(Note(f"Partial: of the {params.pack} sentences of {place} were rated by {listed}."))
+    return notes

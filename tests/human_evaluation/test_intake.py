@@ -1,0 +1,156 @@
+"""Filled forms: what is accepted, and that every problem is listed with its cell."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import openpyxl
+import pytest
+from human_evaluation.conftest import SIZES, sentences
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entropy_valley.errors import InputError
+from entropy_valley.human_evaluation import forms, pack
+from entropy_valley.human_evaluation.intake import read_forms
+from entropy_valley.human_evaluation.ratings import unblinded
+
+NAMES = ["A", "B"]
+
+
+@pytest.fixture
+def form(made, filled, tmp_path):
+    """A filled form as CSV, whose lines a test changes."""
+    path = tmp_path / "en-zh.A.csv"
+    forms.write_csv(path, made[0], filled)
+    return path
+
+
+def rated(path, made):
+    return {rating.id: rating for rating in read_forms([path], made[0], NAMES)["A"]}
+
+
+def problems(path, made):
+    with pytest.raises(InputError) as found:
+        read_forms([path] if not isinstance(path, list) else path, made[0], NAMES)
+    return str(found.value)
+
+
+def edited(path, name="Ratings"):
+    book = openpyxl.load_workbook(path)
+    return book, book[name]
+
+
+@pytest.fixture
+def sheet(made, filled, tmp_path):
+    """A filled form as a spreadsheet: where it is, and a function that changes cells."""
+    path = tmp_path / "en-zh.A.xlsx"
+    forms.write_xlsx(path, made[0], "A")
+
+    def change(**cells):
+        book, ratings = edited(path)
+        for number, row in enumerate(made[0].rows, 2):
+            for place, value in enumerate(filled.get(row.id, ()), 6):
+                ratings.cell(number, place, int(value) if value.isdigit() and place < 10 else value or None)
+        for cell, value in cells.items():
+            ratings[cell] = value
+        book.save(path)
+        return path
+
+    return change
+
+
+def test_both_forms_say_the_same_and_an_open_row_is_left_out(made, filled, form, sheet):
+    from_csv, from_sheet = rated(form, made), rated(sheet(), made)
+    assert from_csv.keys() == from_sheet.keys() == filled.keys()
+    for name, one in from_csv.items():
+        assert (one.adequacy, one.fluency, one.preference) == (
+            {"a": int(filled[name][0]), "b": int(filled[name][2])},
+            {"a": int(filled[name][1]), "b": int(filled[name][3])},
+            filled[name][4].lower(),
+        )
+        assert dataclasses.replace(one, notes="") == dataclasses.replace(from_sheet[name], notes="")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_encodings_and_separators_of_programs(made, filled, form, encoding, separator):
+    rows = list(csv.reader(io.StringIO(form.read_text("utf-8-sig"), newline="")))
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(rows)
+    form.write_bytes(out.getvalue().encode(encoding))
+    assert rated(form, made).keys() == filled.keys()
+
+
+def test_full_width_digits_decimals_and_case(made, sheet):
+    path = sheet(F2="４", G2=3.0, H2="2.0", J2="ｔｉｅ")
+    one = rated(path, made)[made[0].rows[0].id]
+    assert (one.adequacy["a"], one.fluency["a"], one.adequacy["b"], one.preference) == (4, 3, 2, "tie")
+
+
+def test_every_problem_is_listed_with_its_cell(made, sheet):
+    last = len(made[0].rows) + 1
+    path = sheet(F2=6, G2=None, J3="C", B4="another source", A5=made[0].rows[0].id, **{f"F{last}": 3})
+    found = problems(path, made)
+    name = path.name
+    for cell, text in {
+        "F2": "is '6'; 1, 2, 3, 4, 5 are possible",
+        "G2": "is empty, and the row is rated",
+        "J3": "is 'C'; A, B, Tie are possible",
+        "B4": "was changed",
+        "A5": "comes twice",
+        f"G{last}": "is empty, and the row is rated",
+    }.items():
+        assert f"{name}:{cell}: " in found and text in found
+    assert f"has no row {made[0].rows[3].id}" in found
+    assert "10 problems" in found
+
+
+def test_the_form_of_another_pack(made, filled, tmp_path):
+    other, _ = pack.make(sentences(seed=5), "en-zh", SIZES, seed=1)
+    forms.write_csv(tmp_path / "en-zh.A.csv", other)
+    assert f"is of pack {other.code}, not of {made[0].code}" in problems(tmp_path / "en-zh.A.csv", made)
+
+
+def test_files_of_nobody_of_two_and_under_another_name(made, form, sheet):
+    path = sheet()
+    nobody = path.with_name("en-zh.Zoe.xlsx")
+    nobody.write_bytes(path.read_bytes())
+    renamed = path.with_name("en-zh.B.xlsx")
+    renamed.write_bytes(path.read_bytes())
+    found = problems([form, path, nobody, renamed], made)
+    assert "en-zh.A.xlsx: is a second form of A, beside en-zh.A.csv" in found
+    assert "en-zh.Zoe.xlsx: is named after no annotator; there are A, B" in found
+    assert "en-zh.B.xlsx: is the form of A, by its sheet Pack" in found
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"hello"])
+@pytest.mark.parametrize("name", ["en-zh.A.xlsx", "en-zh.A.csv"])
+def test_files_that_are_no_forms(made, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    found = problems(tmp_path / name, made)
+    assert name in found and ("no spreadsheet" in found or "does not begin with a column ID" in found)
+
+
+def test_a_missing_column(made, form):
+    form.write_text(form.read_text("utf-8-sig").replace("Fluency B (1-5)", "Fluency"), encoding="utf-8")
+    assert "has no column Fluency B (1-5)" in problems(form, made)
+
+
+@given(seed=st.integers(0, 1000), flips=st.integers(0, 1000))
+@settings(max_examples=25, deadline=None)
+def test_unblinding_is_exact_under_every_flip(tmp_path_factory, seed, flips):
+    """Scores that are given by the text of an output come back as scores of its system."""
+    made, behind = pack.make(sentences(seed=seed), "en-zh", SIZES, seed=flips)
+    scores = {"first": ("5", "4"), "second": ("2", "1")}
+    ratings = {}
+    for row in made.rows:
+        a, b = (row.a.split()[0], row.b.split()[0])
+        ratings[row.id] = (*scores[a], *scores[b], "A" if a == "first" else "B", "")
+    path = tmp_path_factory.mktemp("form") / "en-zh.A.csv"
+    forms.write_csv(path, made, ratings)
+    for row in unblinded(read_forms([path], made, ["A"])["A"], {one.id: one for one in behind}):
+        assert row["first"] == {"adequacy": 5, "fluency": 4} and row["second"] == {"adequacy": 2, "fluency": 1}
+        assert row["preference"] == "first"

@@ -1,0 +1,157 @@
+"""Packs: which sentences, which slots, and that forms tell nothing of systems."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import re
+import zipfile
+
+import openpyxl
+import pytest
+from human_evaluation.conftest import SIZES, TEXTS, sentences
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from entropy_valley import fonts
+from entropy_valley.errors import InputError
+from entropy_valley.human_evaluation import forms, guidelines, pack, pdf
+from entropy_valley.human_evaluation.sampling import BUCKETS, choose
+
+
+def test_buckets_are_what_they_say():
+    given = sentences()
+    chosen = choose(given, SIZES, seed=1)
+    of = {bucket: [one.difference for one, name in chosen if name == bucket] for bucket in BUCKETS}
+    differences = sorted(one.difference for one in given)
+    assert len({one.id for one, _ in chosen}) == len(chosen) == 16
+    assert sorted(of["first_best"]) == differences[-4:] and sorted(of["second_best"]) == differences[:4]
+    rest = sorted(abs(value) for value in differences[4:-4] if value)
+    assert sorted(map(abs, of["tied"])) == rest[:4]
+    assert 0.0 in {one.difference for seed in range(5) for one, name in choose(given, SIZES, seed) if name == "random"}
+
+
+def test_a_bucket_without_enough_sentences_names_its_key():
+    none = [dataclasses.replace(one, difference=abs(one.difference)) for one in sentences()]
+    with pytest.raises(
+        InputError, match=r"human_evaluation.sentences.second_best: 4 sentences are asked for, but .* has 0"
+    ):
+        choose(none, SIZES, seed=1)
+
+
+def test_the_slot_is_a_fair_coin_and_rows_are_shuffled():
+    large = {bucket: 400 for bucket in BUCKETS}
+    made, behind = pack.make(sentences(4000), "en-zh", large, seed=2)
+    firsts = sum(row.a == "first" for row in behind)
+    assert binomtest(firsts, len(behind)).pvalue > 0.01
+    half = [row.bucket for row in behind[:800]]
+    assert all(binomtest(half.count(bucket), 800, 0.25).pvalue > 0.001 for bucket in BUCKETS)
+    assert [row.id for row in made.rows] == [row.id for row in behind]
+
+
+def test_another_seed_gives_other_slots_and_another_pack():
+    one, other = (pack.make(sentences(), "en-zh", SIZES, seed=seed) for seed in (1, 2))
+    assert one[0].code != other[0].code
+    assert pack.make(sentences(), "en-zh", SIZES, seed=1) == one
+
+
+@given(st.integers(0, 10_000), st.permutations(range(60)))
+@settings(max_examples=30, deadline=None)
+def test_what_is_behind_a_slot_is_its_system(seed, order):
+    """Under every flip: the output in a slot is that of the system which the mapping names."""
+    given = sentences()
+    made, behind = pack.make([given[place] for place in order], "en-zh", SIZES, seed)
+    by_id = {one.id: one for one in given}
+    for row, hidden in zip(made.rows, behind, strict=True):
+        sentence = by_id[hidden.testset_id]
+        assert {hidden.a, hidden.b} == {"first", "second"}
+        assert (row.a, row.b) == (getattr(sentence, hidden.a), getattr(sentence, hidden.b))
+        assert (row.source, row.reference) == (sentence.source, sentence.reference)
+
+
+def test_pack_and_mapping_are_read_as_written(made, tmp_path):
+    made[0].write(tmp_path / "pack.json")
+    pack.write_mapping(tmp_path / "mapping.json", made[0], "comet", made[1])
+    read = pack.Pack.read(tmp_path / "pack.json")
+    assert read == made[0]
+    assert list(pack.read_mapping(tmp_path / "mapping.json", read).values()) == made[1]
+    with pytest.raises(InputError, match=r"is of pack .*, not of 000000"):
+        pack.read_mapping(tmp_path / "mapping.json", dataclasses.replace(read, code="000000"))
+
+
+class TestForms:
+    def test_both_hold_the_same_texts_and_no_formula(self, made, tmp_path):
+        forms.write_xlsx(tmp_path / "form.xlsx", made[0], "A")
+        forms.write_csv(tmp_path / "form.csv", made[0])
+        sheet = openpyxl.load_workbook(tmp_path / "form.xlsx")[forms.SHEET]
+        cells = [[cell.value or "" for cell in row] for row in sheet.iter_rows()]
+        assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+        text = (tmp_path / "form.csv").read_bytes().decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert rows[0] == cells[0] == list(forms.COLUMNS)
+        assert [[forms.unguarded(cell) for cell in row] for row in rows[1:]] == [
+            row + [""] * (11 - len(row)) for row in cells[1:]
+        ]
+        assert not any(cell[:1] in "=+-@\t" for row in rows[1:] for cell in row if cell)
+
+    def test_only_ratings_can_be_changed_and_only_to_values_of_the_scales(self, made, tmp_path):
+        forms.write_xlsx(tmp_path / "form.xlsx", made[0], "A")
+        sheet = openpyxl.load_workbook(tmp_path / "form.xlsx")[forms.SHEET]
+        assert sheet.protection.sheet and sheet.freeze_panes == "B2"
+        assert [cell.protection.locked for cell in sheet[2]] == [True] * 5 + [False] * 6
+        lists = {str(rule.sqref): rule.formula1 for rule in sheet.data_validations.dataValidation}
+        assert lists["F2:F17"] == '"1,2,3,4,5"' and lists["J2:J17"] == '"A,B,Tie"' and len(lists) == 5
+
+    def test_nothing_tells_when_or_of_what_it_was_made(self, made, tmp_path):
+        """One time for every part of the file, and neither sentences nor buckets by their names."""
+        forms.write_xlsx(tmp_path / "form.xlsx", made[0], "A")
+        with zipfile.ZipFile(tmp_path / "form.xlsx") as parts:
+            assert {part.date_time for part in parts.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+            assert set(re.findall(rb"\d{4}-\d\d-\d\dT[\d:]+", parts.read("docProps/core.xml"))) == {
+                b"1980-01-01T00:00:00"
+            }
+            content = b"".join(map(parts.read, parts.namelist()))
+        hidden = (*BUCKETS[:2], "difference", *(row.testset_id for row in made[1]))
+        assert not [name for name in hidden if name.encode() in content]
+
+    def test_right_to_left_texts_are_read_from_the_right(self, made, tmp_path):
+        forms.write_xlsx(tmp_path / "form.xlsx", dataclasses.replace(made[0], direction="en-ar"), "A")
+        sheet = openpyxl.load_workbook(tmp_path / "form.xlsx")[forms.SHEET]
+        assert [cell.alignment.readingOrder for cell in sheet[2]][:5] == [0, 0, 2, 2, 2]
+
+    def test_characters_that_no_spreadsheet_holds(self, made, tmp_path):
+        row = dataclasses.replace(made[0].rows[0], source="a\x00b\x0bc\ud800")
+        forms.write_xlsx(tmp_path / "form.xlsx", dataclasses.replace(made[0], rows=(row,)), "A")
+        sheet = openpyxl.load_workbook(tmp_path / "form.xlsx")[forms.SHEET]
+        assert sheet["B2"].value == "a\ufffdb\ufffdc\ufffd"
+
+
+@given(st.text(alphabet="=+-@\t\r'ab", max_size=6) | st.sampled_from(TEXTS))
+def test_guarding_is_undone(text):
+    assert forms.unguarded(forms.guarded(text)) == text
+    assert forms.guarded(text)[:1] not in ("=", "+", "-", "@", "\t", "\r")
+
+
+@pytest.mark.parametrize("language", guidelines.LANGUAGES)
+@pytest.mark.parametrize("direction", ["en-zh", "zh-en", "de-fr", "en-xx"])
+def test_guidelines_are_whole(made, direction, language):
+    text = guidelines.text(dataclasses.replace(made[0], direction=direction), language)
+    assert "{" not in text and "16" in text and f"{direction}." in text
+    assert "的" in text if language == "zh" or direction == "en-zh" else "measure word" not in text
+
+
+def test_guidelines_as_pdf(made, tmp_path):
+    """English without Chinese letters: fonts of matplotlib have all characters."""
+    text = guidelines.text(dataclasses.replace(made[0], direction="zh-en"), "en")
+    for name in ("one", "two"):
+        pdf.write(tmp_path / f"{name}.pdf", text)
+    content = (tmp_path / "one.pdf").read_bytes()
+    assert content.startswith(b"%PDF") and content == (tmp_path / "two.pdf").read_bytes()
+
+
+def test_a_missing_font_says_what_to_install(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(fonts, "_installed", list)
+    with pytest.raises(InputError, match=r"no font of this machine has .*fonts-noto-cjk"):
+        pdf.write(tmp_path / "x.pdf", "汉语 of this test alone")

@@ -1,0 +1,153 @@
+"""Statistics of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from entropy_valley.analysis.significance import Statistics
+from entropy_valley.human_evaluation import statistics
+
+HOW = Statistics(resamples=500, seed=1)
+
+
+def rows(scores, preferences=None, annotators="ABC", difference=None):
+    """Rows of ``ratings.jsonl``: ``scores[annotator][sentence]`` is (first, second), for both scales."""
+    return [
+        {
+            "annotator": name,
+            "id": f"p-{number}",
+            "testset_id": f"t-{number}",
+            "bucket": "random",
+            "difference": number / 10 if difference is None else difference[number],
+            "first": {"adequacy": first, "fluency": first},
+            "second": {"adequacy": second, "fluency": second},
+            "preference": preferences[place][number] if preferences else "tie",
+            "notes": "",
+        }
+        for place, name in enumerate(annotators)
+        for number, (first, second) in enumerate(scores[place])
+    ]
+
+
+def random_scores(seed, annotators=3, sentences=200):
+    return np.random.default_rng(seed).integers(1, 6, size=(annotators, sentences, 2)).tolist()
+
+
+class TestAgreement:
+    def test_of_annotators_who_always_agree(self):
+        scores = [random_scores(0)[0]] * 3
+        preferences = [["first", "second", "tie", "first"] * 50] * 3
+        found = statistics.agreement(statistics.frame(rows(scores, preferences)))
+        assert found == {name: pytest.approx(1) for name in found}
+
+    def test_of_annotators_who_choose_by_chance(self):
+        chance = np.random.default_rng(1)
+        preferences = chance.choice(statistics.PREFERENCES, size=(3, 200)).tolist()
+        found = statistics.agreement(statistics.frame(rows(random_scores(2), preferences)))
+        assert abs(found["kappa"]) < 0.1 and abs(found["preference_alpha"]) < 0.1
+        assert abs(found["adequacy_alpha"]) < 0.1
+        assert 0.25 < found["w_low"] <= found["w_high"] < 0.45  # 1 / annotators is expected
+
+    def test_one_annotator_agrees_with_nobody(self):
+        found = statistics.agreement(statistics.frame(rows(random_scores(3, 1), annotators="A")))
+        assert all(map(math.isnan, found.values()))
+
+    def test_only_sentences_that_all_rated_count(self):
+        scores = random_scores(4)
+        whole = statistics.frame(rows(scores))
+        partial = whole[~((whole["annotator"] == "B") & whole["id"].isin(["p-0", "p-1"]))]
+        without = whole[~whole["id"].isin(["p-0", "p-1"])]
+        assert statistics.agreement(partial) == pytest.approx(statistics.agreement(without))
+
+    def test_fleiss_kappa_of_his_kind_of_table(self):
+        """Fleiss (1971) as worked through in textbooks: 10 subjects, 14 raters, 5 categories, κ = 0.210."""
+        counts = [
+            (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+            (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+        ]  # fmt: skip
+        choices = np.array([np.repeat(range(5), row) for row in counts])
+        assert statistics.fleiss_kappa(choices) == pytest.approx(0.210, abs=5e-4)
+
+    def test_kendall_w_by_its_formula(self):
+        """W = 12 S / (m² (n³ - n) - m ΣT), Kendall and Gibbons (1990); T = Σ(t³ - t) of each annotator's ties."""
+        scores = np.random.default_rng(5).integers(1, 6, size=(30, 3))
+        ranks = stats.rankdata(scores, axis=0)
+        sentences, annotators = scores.shape
+        deviations = ranks.sum(axis=1) - annotators * (sentences + 1) / 2
+        ties = sum(float(count**3 - count) for column in scores.T for count in np.unique(column, return_counts=True)[1])
+        expected = 12 * (deviations**2).sum() / (annotators**2 * (sentences**3 - sentences) - annotators * ties)
+        assert statistics.kendall_w(scores) == pytest.approx(expected)
+
+    def test_krippendorffs_alpha_of_his_own_example(self):
+        """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", example C: nominal α = 0.743."""
+        nan = np.nan
+        data = np.array(
+            [
+                [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
+                [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+                [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
+                [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
+            ]
+        )
+        assert statistics.alpha(data.T, "nominal") == pytest.approx(0.743, abs=5e-4)
+        assert statistics.alpha(data.T, "ordinal") == pytest.approx(0.815, abs=5e-4)
+
+
+class TestDifferences:
+    def test_a_known_effect_is_found(self):
+        """The first system is one point better on every second sentence."""
+        scores = [[(4, 3) if number % 2 else (3, 3) for number in range(100)]] * 3
+        preferences = [["first" if number % 2 else "tie" for number in range(100)]] * 3
+        found = statistics.of_all(statistics.frame(rows(scores, preferences)), HOW)
+        assert (found["adequacy"], found["sentences"]) == (0.5, 100)
+        assert (found["first"], found["second"], found["tie"]) == (50, 0, 50)
+        assert found["adequacy_low"] > 0.35 and found["adequacy_p"] < 1e-6
+        assert found["sign_p"] == pytest.approx(2 * 0.5**50)
+
+    def test_annotators_are_averaged_and_never_pooled(self):
+        """Three annotators who say the same are no larger sample than one."""
+        scores = random_scores(6, annotators=1, sentences=40)
+        alone = statistics.of_annotator(statistics.frame(rows(scores, annotators="A")), HOW)
+        all_three = statistics.of_all(statistics.frame(rows(scores * 3)), HOW)
+        assert all_three["adequacy_p"] == alone["adequacy_p"] and all_three["sentences"] == 40
+
+    @pytest.mark.parametrize(
+        ("choices", "expected"),
+        [
+            (["first", "first", "tie"], "first"),
+            (["first", "second", "tie"], "tie"),
+            (["first", "second"], "tie"),
+            (["second"], "second"),
+            (["first", "first", "second", "tie"], "tie"),  # half is no majority
+        ],
+    )
+    def test_majority(self, choices, expected):
+        assert statistics.majority(choices) == expected
+
+    def test_sign_test_is_the_binomial_one(self):
+        """The paper's Zh→En: 45 against 25 gives p = 0.022."""
+        assert statistics.sign_p(45, 25) == pytest.approx(0.022, abs=5e-4)
+        assert statistics.sign_p(28, 19) == pytest.approx(0.24, abs=5e-3)
+        assert statistics.sign_p(0, 0) == 1
+
+    def test_correlation_with_the_metric(self):
+        scores = [[(min(5, 1 + number // 8), 1) for number in range(40)]] * 3
+        found = statistics.of_all(statistics.frame(rows(scores)), HOW)
+        expected = stats.spearmanr(range(40), [min(5, 1 + number // 8) for number in range(40)])
+        assert found["adequacy_rho"] == pytest.approx(expected.statistic)
+        constant = pd.DataFrame({"difference": [1.0, 2.0], "adequacy": [0.0, 0.0], "fluency": [0.0, 1.0]})
+        assert math.isnan(statistics.correlations(constant)["adequacy_rho"])
+
+    def test_needed_sentences_find_the_effect(self):
+        """By simulation: with that many sentences, a Wilcoxon test of normal differences has about 80 % power."""
+        count = int(statistics.needed(np.array([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7])))
+        effect = np.mean([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7]) / np.std([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7], ddof=1)
+        draws = np.random.default_rng(7).normal(effect, 1, size=(1000, count))
+        power = np.mean([stats.wilcoxon(one).pvalue < 0.05 for one in draws])
+        assert 0.74 < power < 0.87
+        assert math.isinf(statistics.needed(np.array([1.0, -1.0]))) and math.isnan(statistics.needed(np.zeros(5)))

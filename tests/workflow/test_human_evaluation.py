@@ -1,0 +1,79 @@
+"""Packs, filled forms and their tables as jobs of the workflow."""
+
+from __future__ import annotations
+
+import json
+
+import fake_ratings
+import pytest
+from workspace import by_rule
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.human_evaluation import pack
+from entropy_valley.reporting import reports
+
+
+def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
+    over = {"tables": {"studies": []}, "human_evaluation": {"annotators": ["A", "B"]}}
+    packs = by_rule(paper.planned("packs", over=over))
+    assert {name: packs[name] for name in packs if "human" in name} == {
+        "human_pack": 2,
+        "human_forms": 4,  # directions, annotators
+        "human_guidelines": 4,  # directions, languages
+    }
+    assert "human_ratings" not in by_rule(paper.planned(over=over))  # `all` waits for nobody
+    folder = paper.folder / "human_evaluation"
+    folder.mkdir()
+    for name in ("en-zh.A.csv", "zh-en.B.xlsx", "en-zh.notes.txt"):
+        (folder / name).touch()
+    planned = paper.planned(over=over)
+    assert {"table human_eval", "table human_eval_details", "figure human_eval"} <= planned.keys()
+    assert by_rule(planned)["human_ratings"] == 2
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """The options of a pack that is there."""
+    made, behind = pack.make(fake_ratings.sentences(), "en-zh", fake_ratings.SIZES, seed=1)
+    made.write(tmp_path / "pack.json")
+    pack.write_mapping(tmp_path / "mapping.json", made, "comet", behind)
+    folder = ("--folder", "human_evaluation", "--out", tmp_path / "ratings.jsonl")
+    return ("--pack", tmp_path / "pack.json", "--mapping", tmp_path / "mapping.json", *folder)
+
+
+def test_without_forms_it_says_what_to_do(run_script, packed):
+    with pytest.raises(InputError, match=r"has no filled form of en-zh. .*`snakemake packs`"):
+        run_script("human_ratings", {"annotators": ["A"]}, *packed)
+
+
+def test_from_a_pack_to_ratings(run_script, packed, tmp_path, capsys):
+    form = tmp_path / "en-zh.A.csv"
+    run_script("human_simulated", {"seed": 1}, tmp_path / "pack.json", "--annotator", "A", "--out", form)
+    (tmp_path / "en-zh.A.made.json").unlink()  # a form of a person has no record
+    lines = form.read_text("utf-8-sig").splitlines()
+    first = lines[1].split(",")
+    form.write_text("\n".join([lines[0], ",".join([*first[:5], *[""] * 6]), *lines[2:]]), encoding="utf-8")
+    run_script("human_ratings", {"annotators": ["A"]}, *packed, "--forms", form)
+    assert "A rated 23 of 24 sentences: the form is partial" in capsys.readouterr().err
+    rows = files.read_jsonl(tmp_path / "ratings.jsonl")
+    known = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
+    assert len(rows) == 23 and all(known[row["id"]]["testset_id"] == row["testset_id"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
+        ({"second": {"method": "ev"}, "first": {"method": "ev"}}, "is the first system"),
+        ({"testset": "zzz"}, "'zzz' is not defined"),
+        ({"annotators": ["A", "A"]}, "repeats A"),
+        ({"annotators": ["../A"]}, "annotators"),
+    ],
+)
+def test_bad_keys_are_errors_of_the_config(tmp_path, section, message):
+    path = tmp_path / "mine.json"
+    files.write_json(path, {"human_evaluation": section})
+    with pytest.raises(InputError, match=f"human_evaluation.*{message}"):
+        load_files([*base_files(), path], reports.problems)
