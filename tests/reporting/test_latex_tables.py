@@ -14,7 +14,6 @@ from entropy_valley.reporting.latex_tables import packages, to_float, to_latex
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table, to_markdown
 
 KEYS = [key for key, kind in reports.REPORTS.items() if "float.tex" in kind.endings]
-OF_SETTINGS = ("tables/hyperparams", "tables/prompts")  # of no sentences
 PAPER = 455  # points: 16 cm
 SMALLEST = 6.4 / 8  # of \footnotesize
 
@@ -55,7 +54,7 @@ def test_every_table_compiles_and_fits_into_a_paper(logs, key):
     assert PAPER / max(widths) > SMALLEST
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in OF_SETTINGS])
+@pytest.mark.parametrize("key", KEYS)
 def test_every_table_names_the_number_of_its_sentences(every_table, key):
     table, is_scored = every_table[key]
     named = [note.text for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note.text)]
