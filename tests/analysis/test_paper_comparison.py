@@ -91,6 +91,12 @@ def test_an_order_that_is_not_the_papers_says_in_how_many_pairs_it_is(params, tm
     assert (order["ours_text"], order["verdict"]) == ("ev > oracle > ratio", "2 of 3 pairs")
 
 
+def test_equal_values_are_no_order(params, tmp_path):
+    (tmp_path / "main.csv").write_text(MAIN.replace("0.8612", "0.85172"))
+    order = rows(params, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
+    assert (order["ours_text"], order["verdict"]) == ("oracle = ev > ratio", "2 of 3 pairs")
+
+
 def test_nothing_is_run(params):
     """It waits for no study, and says so of each number."""
     found = compare(dataclasses.replace(params, tables={}))

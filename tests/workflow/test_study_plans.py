@@ -147,5 +147,6 @@ def test_studies_of_orders(finished):
         "comet en-zh.grammar-challenge",
         "table order_sweep_summary",
         "table negative_order",
+        "figure hero",  # its panel of orders
         "all",
     }

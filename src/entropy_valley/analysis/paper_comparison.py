@@ -145,10 +145,17 @@ def _orders(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
 def _order(group: Sequence[Pair]) -> dict[str, Any]:
     there = [pair for pair in group if pair.ours]
     comparable = len({pair.number.value for pair in there}) > 1
-    paper = " > ".join(pair.number.system for pair in sorted(group, key=lambda pair: -pair.number.value))
-    ours = " > ".join(pair.number.system for pair in sorted(there, key=lambda pair: -pair.ours.value))
+    paper = _sorted({pair.number.system: pair.number.value for pair in group})
+    ours = _sorted({pair.number.system: pair.ours.value for pair in there if pair.ours})
     shown = group[0].row("order", _agreement(there) if comparable else NOT_RUN)
     return {**shown, **dict.fromkeys(NUMBERS, NONE), "system": "", "what": "", "text": paper, "ours_text": ours}
+
+
+def _sorted(values: Mapping[str, float]) -> str:
+    """``oracle > ev = ratio``: systems from the largest value down."""
+    falling = sorted(values, key=lambda name: -values[name])
+    signs = (" = " if values[one] == values[other] else " > " for one, other in itertools.pairwise(falling))
+    return "".join(itertools.chain.from_iterable(zip(falling, [*signs, ""], strict=False)))
 
 
 def _agreement(group: Sequence[Pair]) -> str:

@@ -18,7 +18,7 @@ nav a { margin-right: .8rem; white-space: nowrap; }
 a { color: #0b57a4; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .22rem .6rem; border-bottom: 1px solid #e2e2e2; vertical-align: top; }
-thead th { position: sticky; top: 0; background: #fff; border-bottom: 2px solid #444; }
+thead th { position: sticky; top: 0; background: #fff; box-shadow: 0 2px #444; }
 tr.heading th { background: #f0eef5; text-align: left; padding-top: .6rem; scroll-margin-top: 2.4rem; }
 .l { text-align: left; } .c { text-align: center; } .r { text-align: right; }
 .shaded { background: #e6f1f8; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ COLUMNS = (
     Column("Paper", align="r"),
     Column("Here", align="r"),
     Column("Difference", align="r"),
-    Column("", align="l"),
+    Column("Verdict", align="l"),
 )
 SIGNS = Note(
     "Other models, data or metrics than the paper's: sizes cannot be compared. Below are only the signs of differences "
@@ -95,8 +96,7 @@ class PaperComparison(OfTables):
             Section(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
             for label, rows in numbers.groupby("label", sort=False)
         )
-        kind = VALUES if params.values else SIGNS
-        return Table(COLUMNS, sections, (*([] if params.values else [SIGNS]), *_summary(numbers), kind, CLAIMS, ABSENT))
+        return Table(COLUMNS, sections, (VALUES if params.values else SIGNS, *_summary(numbers), CLAIMS, ABSENT))
 
 
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
@@ -142,7 +142,8 @@ def _system(name: str) -> str:
 
 
 def _order(row: dict[str, Any]) -> list[Cell]:
-    texts = (" > ".join(map(_system, row[name].split(" > "))) for name in ("text", "ours_text"))
+    names = (re.split(" ([>=]) ", row[name]) for name in ("text", "ours_text"))
+    texts = (" ".join(part if part in (">", "=") else _system(part) for part in parts) for parts in names)
     return [*(Cell(text or formats.NONE) for text in texts), Cell("")]
 
 
