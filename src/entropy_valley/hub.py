@@ -168,11 +168,9 @@ def _require_space(folder: Path, wanted: Sequence[File], key: str) -> None:
     needed = sum(file.size for file in wanted) - _present(folder, wanted)
     free = shutil.disk_usage(folder).free
     if needed > free:
-        raise InputError(
-            folder,
-            f"the download needs {needed / _GB:.2f} GB more, {free / _GB:.2f} GB are free",
-            f"Free {(needed - free) / _GB:.2f} GB there, or point {key} to a copy elsewhere.",
-        )
+        problem = f"the download needs {needed / _GB:.2f} GB more, {free / _GB:.2f} GB are free"
+        remedy = f"Free {(needed - free) / _GB:.2f} GB there, or point {key} to a copy elsewhere."
+        raise InputError(folder, problem, remedy)
 
 
 @contextlib.contextmanager

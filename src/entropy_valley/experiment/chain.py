@@ -110,8 +110,6 @@ class Chain:
                 return self._tokens(direction, backbone, name.removesuffix(".jsonl"))
             case ["corpus", direction, "length_ratios.json"]:
                 return self._length_ratios(direction)
-            case ["corpus", direction, "corpus.json"]:
-                return self.corpus(direction)
         return None
 
     def _of(self, run: Run, parts: Sequence[str]) -> Result | None:
