@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from entropy_valley.reporting import latex
 
-NASTY = r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж"""
+NASTY = (
+    r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""
+)
 CHINESE = "“中文”，GPU 与 50% 的译文。"
 
 
@@ -18,6 +20,7 @@ def test_escape():
     assert latex.escape("0.1 ± 0.2") == r"0.1\,$\pm$\,0.2"
     assert latex.escape("* [0]†") == r"{*} {[}0]$^{\dagger}$"
     assert latex.escape('"n/a" ("x")') == "``n/a'' (``x'')"
+    assert latex.escape("β₁ ⌊λ⌋") == r"$\beta$$_{1}$ $\lfloor$$\lambda$$\rfloor$"
     assert latex.escape("\\{}") == r"\textbackslash{}\{\}"
 
 

@@ -61,6 +61,11 @@ def test_every_table_names_the_number_of_its_sentences(every_table, key):
     assert len(named) == is_scored
 
 
+@pytest.mark.parametrize("key", KEYS)
+def test_every_character_is_set(every_table, key):
+    assert r"\texttt{U+" not in to_float(every_table[key][0], reports.find(key).caption, "tab:it")
+
+
 def test_all_tables_have_one_scale(every_table):
     assert not [key for key, (table, _) in every_table.items() if re.search("× ?100", to_markdown(table))]
 

@@ -15,13 +15,22 @@ _SPECIAL = {
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "*": "{*}", "[": "{[}",  # the last two: else of the line before
     "→": r"$\to$", "±": r"$\pm$", "−": r"$-$", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "≥": r"$\geq$",
-    "≈": r"$\approx$", "Δ": r"$\Delta$", "ρ": r"$\rho$", "λ": r"$\lambda$", "δ": r"$\delta$", "κ": r"$\kappa$",
-    "α": r"$\alpha$", "τ": r"$\tau$", "µ": r"$\mu$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "°": r"$^{\circ}$",
+    "≈": r"$\approx$", "≠": r"$\neq$", "∞": r"$\infty$", "∈": r"$\in$", "←": r"$\gets$", "↔": r"$\leftrightarrow$",
+    "⌊": r"$\lfloor$", "⌋": r"$\rfloor$", "⌈": r"$\lceil$", "⌉": r"$\rceil$", "√": r"$\surd$",
+    "µ": r"$\mu$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "°": r"$^{\circ}$",
     "²": "$^{2}$", "³": "$^{3}$", "½": "1/2", "•": r"$\bullet$", "–": "--", "—": "---", "…": r"\dots{}",
     "“": "``", "”": "''", "„": ",,", '"': "''", "‘": "`", "’": "'", "‚": ",", "«": r"$\ll$", "»": r"$\gg$",
     "€": r"\texteuro{}", "£": r"\pounds{}", "©": r"\copyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
     "\u00a0": "~", "\u2009": r"\,",
 }  # fmt: skip
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi chi psi omega "
+    "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+)
+_SPECIAL |= {
+    letter: rf"$\{name}$" for letter, name in zip("αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", _GREEK.split(), strict=True)
+}
+_SPECIAL |= {digit: f"$_{{{number}}}$" for number, digit in enumerate("₀₁₂₃₄₅₆₇₈₉")}
 _LETTERS = set("ßæøœłÆØŒŁ¡¿§¶")
 _ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 _CHINESE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # characters and punctuation, as wide as a square
