@@ -34,7 +34,7 @@ def test_each_setting_stands_beside_the_papers(tmp_path):
     (section,) = table.sections
     rows = {group.label: [cell.text for cell in group.rows[0].cells] for group in section.groups}
     assert [column.title for column in table.columns] == ["Hyperparameter", "Tiny", "Given", "Paper"]
-    assert rows["AdamW β₂"] == ["0.95", "–", "0.95"]
+    assert rows["AdamW beta 2"] == ["0.95", "–", "0.95"]
     assert rows["Peak learning rate"] == ["0.001; 0.002", "–", "2e-4"]  # they differ by direction
     assert rows["LoRA rank"] == ["8", "–", "64"]
     assert rows["Optimiser steps"] == ["60", "60", "–"]

@@ -18,8 +18,8 @@ from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 ROWS = {
-    "betas_1": "AdamW β₁",
-    "betas_2": "AdamW β₂",
+    "betas_1": "AdamW beta 1",
+    "betas_2": "AdamW beta 2",
     "weight_decay": "Weight decay",
     "clip": "Largest gradient norm",
     "learning_rate": "Peak learning rate",
@@ -32,16 +32,16 @@ ROWS = {
     "processes": "Processes (GPUs)",
     "micro_tokens": "Tokens of a pass, at most",
     "precision": "Precision",
-    "max_tokens": "Longest prompt + target, tokens",
+    "max_tokens": "Longest pair, tokens",
     "lora_rank": "LoRA rank",
     "lora_alpha": "LoRA alpha",
     "lora_dropout": "LoRA dropout",
     "trainable_parameters": "Trainable parameters",
     "loss_weight": "Loss: weight of a slot",
     "loss_normaliser": "Loss: divided by",
-    "loss_time": "Loss: one masking rate for each",
+    "loss_time": "Loss: masking rate for each",
     "loss_eps": "Loss: smallest masking rate",
-    "loss_eos_padding": "Loss: EOS targets after the first",
+    "loss_eos_padding": "Loss: further EOS targets",
 }
 """The printed names of settings, in the table's order; others go by their own, behind these."""
 HYPERPARAMS = (
