@@ -29,6 +29,16 @@ def further(name="mine", **keys):
     return {"scoring": {"metrics": {name: {"label": "Mine", **keys}}}}
 
 
+def mine(**keys):
+    return {"studies": {"mine": keys}, "tables": {"studies": ["mine"]}}
+
+
+def pretrained(**keys):
+    size = {"vocabulary": 300, "width": 64, "layers": 1, "heads": 4, "kv_heads": 2, "ffn": 64, "context": 96}
+    rates = {"learning_rate": 0.1, "warmup": 0.1, "weight_decay": 0, "all_mask_share": 0.5}
+    return {"backbones": {"dream-7b": {"pretraining": {"seed": 1, "steps": 9, "batch": 8, **rates, **size, **keys}}}}
+
+
 CASES = [
     (further(metric="comet", checkpoint="a/b", batch=1), "scoring.metrics.mine.batch = 1", "unknown key"),
     (further(metric="comet"), "scoring.metrics.mine.checkpoint is missing", "Field required"),
@@ -151,6 +161,21 @@ CASES = [
     ({"length_methods": {"ev": {"ratios": {"en-zh": [float("inf")]}}}}, f"{EV}.en-zh.0 = inf", "finite"),
     ({"corpus": {"filters": {"en": {"words": [9, 5]}}}}, "corpus.filters.en.words", "the first limit is the lower one"),
     ({"device": "gpu"}, "device = 'gpu'", "'cpu' or 'cuda'"),
+    (mine(methods=["ev"], against="zzz"), "studies.mine", "method 'zzz' is not defined under `length_methods`"),
+    (mine(), "studies.mine", "compares nothing; give `methods` or `others`"),
+    ({"corpus": {"train": True}}, "corpus.train = True", "give a number"),
+    ({"matrix": {"seeds": [True, 2]}}, "matrix.seeds.0 = True", "give a number"),
+    ({"training": {"learning_rate": True}}, "training.learning_rate = True", "give a number"),
+    ({"analysis": {"resamples": 1e12}}, "analysis.resamples = 1000000000000.0", "less than or equal to 1000000"),
+    (pretrained(vocabulary=10), "pretraining.vocabulary = 10", "greater than or equal to 300"),
+    (pretrained(heads=5), "backbones.dream-7b.pretraining", "`width` 64 / `heads` 5 is no even number"),
+    (pretrained(heads=64), "backbones.dream-7b.pretraining", "`width` 64 / `heads` 64 is no even number"),
+    (pretrained(kv_heads=3), "backbones.dream-7b.pretraining", "`kv_heads` 3 does not divide `heads` 4"),
+    (
+        {"scoring": {"comet": {"checkpoint": None, "training": {"seed": 1, "steps": 9, "heads": 7}}}},
+        "scoring.comet.training",
+        "`heads` 7 does not divide `width` 96",
+    ),
     *(
         ({key: folder}, f"{key} = {folder!r}", problem)
         for key in ("results", "models")
@@ -223,6 +248,14 @@ def test_all_mistakes_of_a_file_at_once(load):
 def test_the_file_at_fault_is_the_last_that_sets_the_key(load):
     with pytest.raises(InputError, match=r"demo\.yaml: tables\.backbone"):
         load({"matrix": {"backbones": ["dream-tiny"]}}, "config/demo.yaml")
+
+
+def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
+    path = tmp_path / "twice.yaml"
+    path.write_text("device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n")
+    for read in (lambda: load_files([path]), lambda: load({}, str(path))):
+        with pytest.raises(InputError, match=r"twice\.yaml:5: key 'train' is there already, in line 3\. Keep one"):
+            read()
 
 
 def test_files_that_are_no_config(tmp_path):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from entropy_valley.settings import Directions, Section, Share
 from entropy_valley.training.settings import EosPadding
@@ -21,7 +21,10 @@ class Pretraining(Section):
     weight_decay: float = Field(ge=0, description="of AdamW")
     all_mask_share: Share = Field(description="share of all-mask canvases")
     eos_padding: EosPadding = Field(0, description="extra EOS targets after the first, as in instruction tuning")
-    vocabulary: PositiveInt = Field(description="tokens of the tokenizer, which is trained as well")
+    vocabulary: int = Field(
+        ge=300,
+        description="tokens of the tokenizer, which is trained as well; it has all 256 bytes and the special tokens",
+    )
     width: PositiveInt = Field(description="of the residual stream")
     layers: PositiveInt = Field(description="transformer blocks")
     heads: PositiveInt = Field(description="of attention")
@@ -29,6 +32,14 @@ class Pretraining(Section):
     ffn: PositiveInt = Field(description="width of the feed-forward layers")
     context: PositiveInt = Field(description="largest number of tokens of prompt and canvas together")
     directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
+
+    @model_validator(mode="after")
+    def _whole_heads(self) -> Self:
+        if self.width % (2 * self.heads):
+            raise ValueError(f"`width` {self.width} / `heads` {self.heads} is no even number, as rotary positions need")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"`kv_heads` {self.kv_heads} does not divide `heads` {self.heads}")
+        return self
 
 
 class Estimator(Section):
@@ -48,3 +59,9 @@ class Estimator(Section):
     minimum_spearman: float = Field(
         0.75, ge=-1, le=1, description="below it, on held-out drops, repeats or replacements, the estimator is refused"
     )
+
+    @model_validator(mode="after")
+    def _whole_heads(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"`heads` {self.heads} does not divide `width` {self.width}")
+        return self

@@ -70,7 +70,7 @@ class Coverage(Section):
 class Analysis(Section):
     """Statistics."""
 
-    resamples: PositiveInt = Field(description="of the paired bootstrap")
+    resamples: PositiveInt = Field(le=1_000_000, description="of the paired bootstrap")
     seed: int = Field(description="of its draws")
     generator: Generator = Field(
         "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"

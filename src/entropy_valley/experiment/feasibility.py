@@ -170,6 +170,8 @@ def undefined(experiment: Experiment, name: str) -> list[str]:
     """What a study names and nothing defines."""
     study = experiment.studies[name]
     problems = [*_backbones(experiment, study), *_pools(experiment, study)]
+    if not hasattr(experiment.length_methods, study.against):
+        problems.append(f"against: method {study.against!r} is not defined under `length_methods`")
     if problems:  # then it has no cells that could be looked at
         return problems
     return [problem for cell in study_cells(experiment, name) for problem in _undefined(experiment, cell)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,23 @@ from entropy_valley.experiment.schema import Experiment
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 MISSING = object()
+
+
+class _Repeated(yaml.MarkedYAMLError):
+    """A mapping has a key twice, of which YAML's readers silently take the last."""
+
+
+class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
+    """Reads plain YAML; a key that a mapping repeats is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
+                problem = f"key {key.value!r} is there already, in line {first[key.value]}"
+                raise _Repeated(problem=problem, problem_mark=key.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def base_files(root: str | Path = ".") -> list[Path]:
@@ -42,9 +59,11 @@ def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), _UniqueKeys)
     except FileNotFoundError:
         raise InputError(path, "file not found", "Check the path given to --configfile.") from None
+    except _Repeated as error:
+        raise InputError(f"{path}:{error.problem_mark.line + 1}", error.problem, "Keep one of them.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Mend the line it names.") from None
     if not isinstance(content, dict):
@@ -60,13 +79,15 @@ def load(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right.
     """
+    for path in paths:
+        read_yaml(path)  # Snakemake, which has merged them, lets a mapping repeat a key
     expanded = expand(merged)
     problems, experiment = [*expanded.problems], None
     try:
         experiment = Experiment.model_validate(expanded.config)
     except ValidationError as error:
         problems += [(_path(item["loc"], expanded.config), _message(item)) for item in error.errors()]
-    problems += cross_problems(expanded.config)
+    problems += [*cross_problems(expanded.config), *_true_for_one(expanded.config, experiment)]
     if experiment is not None and not problems:
         problems = infeasible(experiment, further)
     if problems or experiment is None:
@@ -77,6 +98,23 @@ def load(
             "\ndocs/config.schema.json lists every key",
         )
     return experiment
+
+
+def _true_for_one(given: Any, taken: Any, path: KeyPath = ()) -> Iterator[Problem]:
+    """Where the config says true or false and pydantic has made a number of it."""
+    if isinstance(given, bool) and isinstance(taken, int | float) and not isinstance(taken, bool):
+        yield path, "give a number"
+    pairs = enumerate(given) if isinstance(given, list) else given.items() if isinstance(given, dict) else ()
+    for key, value in pairs:
+        yield from _true_for_one(value, _part(taken, key), (*path, key))
+
+
+def _part(taken: Any, key: Any) -> Any:
+    """What a checked config has under a key; None where it has nothing of this name."""
+    try:
+        return taken[key] if isinstance(taken, dict | list | tuple) else getattr(taken, key)
+    except (LookupError, AttributeError, TypeError):
+        return None
 
 
 def _message(item: Any) -> str:

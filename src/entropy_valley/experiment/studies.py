@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley.experiment.directions import Pool
 from entropy_valley.settings import AnyNames, Direction, Directions, Name, Names, Numbers, Section
@@ -60,6 +60,12 @@ class Study(Section):
         ["comet", "bleu", "closure", "lead", "calls", "passes"],
         description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
     )
+
+    @model_validator(mode="after")
+    def _some_system(self) -> Self:
+        if not (self.methods or self.others):
+            raise ValueError("compares nothing; give `methods` or `others`")
+        return self
 
     def methods_of(self, direction: str) -> list[str]:
         """The methods of the product in a direction."""
