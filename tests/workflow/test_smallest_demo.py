@@ -9,10 +9,12 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from no_network import NoNetwork
 from workspace import ROOT, Retraining, Workspace
 
 from entropy_valley import cli
@@ -29,9 +31,14 @@ DOCUMENT = f"results/smallest/report.{'pdf' if shutil.which('pdflatex') else 'te
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
+def no_network(tmp_path_factory):
+    return NoNetwork(tmp_path_factory.mktemp("hook") / "site")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, no_network):
     workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, real=True)
-    workspace.run("--cores", "2", "all", DOCUMENT)
+    workspace.run("--cores", "2", "all", DOCUMENT, environment=no_network.environment)
     return workspace
 
 
@@ -71,6 +78,15 @@ def test_tables_and_figures_are_there(demo):
     assert (demo.folder / DOCUMENT).is_file() and document.index("hero.pdf") < document.index("main.float.tex")
     with open(results / "tables/main.csv", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}
+
+
+def test_without_downloads_nothing_asks_for_the_network(demo, no_network):
+    for script in ("corpus", "pretrain", "train_comet", "train", "inference", "decode", "score", "report"):
+        assert no_network.watched(f"workflow/scripts/{script}.py"), script
+    assert not no_network.refused
+    asking = [sys.executable, "-c", "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"]
+    subprocess.run(asking, env=os.environ | no_network.environment, stderr=subprocess.DEVNULL)
+    assert re.match(r"socket\.\w+ 192\.0\.2\.1: ", no_network.refused[0])
 
 
 def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
