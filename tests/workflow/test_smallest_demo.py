@@ -68,7 +68,7 @@ def test_tables_and_figures_are_there(demo):
     names = {path.name for path in there if not path.name.endswith(ENDING)}
     made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
     made += ("ar_reference", "dream_instruct")
-    made += ("coverage", "faithfulness_summary", "failure_buckets", "corpus")
+    made += ("coverage", "faithfulness_summary", "failure_buckets", "corpus", "hyperparams", "prompts", "cost")
     tables = {f"{name}.{ending}" for name in made for ending in ("tex", "float.tex", "md", "csv")}
     drawn = ("hero", "method", "crossbb", "dissociation", "cases")
     figures = {f"{name}.{ending}" for name in drawn for ending in ("pdf", "png", "csv")}
