@@ -30,7 +30,7 @@ def text(pack: Pack, language: str) -> str:
             target=target,
             rows=len(pack.rows),
             hints="\n".join(f"- {hint}" for hint in hints),
-            file=f"{pack.direction}.….xlsx",
+            file=f"{pack.direction}.…",
         )
     )
 
