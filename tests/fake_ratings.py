@@ -32,6 +32,13 @@ def sentences(count: int = 80) -> list[Sentence]:
     return found
 
 
+def write_pack(path: Path, mapping: Path) -> None:
+    """Write a pack of these sentences, and its mapping."""
+    made, behind = pack.make(sentences(), "en-zh", SIZES, seed=1)
+    made.write(path)
+    pack.write_mapping(mapping, made, "comet", behind)
+
+
 def write(root: Path) -> dict[str, Any]:
     """Write the ratings of two directions; the params of the tables of the human evaluation."""
     params = fake_results.write(root, backbones={"llada-tiny": (1,)}, directions=("en-zh", "zh-en"))

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import fake_ratings
 import fake_results
 from bench import SCRIPTS, Bench, run
 from tiny_checkpoints import SOURCES
@@ -181,6 +182,16 @@ class Stages:
         outputs = ["--segments", out / "scores.jsonl", "--system", out / "scores.json", "--store", self.root / "store"]
         run_script("score", job, *inputs, *outputs)
         return [read(out / name) for name in ("scores.jsonl", "scores.json")]
+
+    def human_evaluation(self, run_script: Any) -> Any:
+        """A pack of made-up sentences, a form that a simulated annotator filled in, and its ratings."""
+        folder = self.root / "human_evaluation"
+        pack, mapping, form, out = (folder / name for name in ("pack.json", "mapping.json", "en-zh.A.csv", "out.jsonl"))
+        fake_ratings.write_pack(pack, mapping)
+        run_script("human_simulated", {"seed": 1}, pack, "--annotator", "A", "--out", form)
+        job = ("--pack", pack, "--mapping", mapping, "--forms", form, "--folder", folder, "--out", out)
+        run_script("human_ratings", {"annotators": ["A"]}, *job)
+        return [read(path) for path in (pack, mapping, form, out)]
 
     def reporting(self, run_script: Any) -> Any:
         """Two tables, and the numbers of a figure, of made-up results."""

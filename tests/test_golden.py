@@ -32,6 +32,7 @@ STAGES = {
     "length_head": ["DECODING", "LENGTH_HEAD"],
     "generation": ["GENERATION"],
     "scoring": ["SCORING"],
+    "human_evaluation": ["HUMAN_EVALUATION"],
     "reporting": ["REPORTING"],
 }
 

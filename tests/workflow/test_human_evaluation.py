@@ -11,7 +11,6 @@ from workspace import by_rule
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.human_evaluation import pack
 from entropy_valley.reporting import reports
 
 
@@ -36,9 +35,7 @@ def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
 @pytest.fixture
 def packed(tmp_path):
     """The options of a pack that is there."""
-    made, behind = pack.make(fake_ratings.sentences(), "en-zh", fake_ratings.SIZES, seed=1)
-    made.write(tmp_path / "pack.json")
-    pack.write_mapping(tmp_path / "mapping.json", made, "comet", behind)
+    fake_ratings.write_pack(tmp_path / "pack.json", tmp_path / "mapping.json")
     folder = ("--folder", "human_evaluation", "--out", tmp_path / "ratings.jsonl")
     return ("--pack", tmp_path / "pack.json", "--mapping", tmp_path / "mapping.json", *folder)
 

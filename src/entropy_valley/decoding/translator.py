@@ -57,7 +57,7 @@ class Translator:
         prompts = [self.prompt.encode(source) for source in sources]
         names, without = range(1, len(sources) + 1), self.prompt.encode("")
         texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
-        inputs = Inputs("sources", names, prompts, without, self.backbone.context, sources, texts)
+        inputs = Inputs("sources", names, prompts, without, self.backbone.context, sources, texts=texts)
         rows, predicted = [{"source": source} for source in sources], self._predicted(prompts)
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)

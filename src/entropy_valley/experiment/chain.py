@@ -115,6 +115,8 @@ class Chain:
     def _of(self, run: Run, parts: Sequence[str]) -> Result | None:
         """The result of a path within a run's folder."""
         match parts:
+            case ["adapter", _]:
+                return self.adapter(run)
             case [name] if rule := _rule_of(name, FITTED):
                 return self._fit(rule, run)
             case [testset, name] if rule := _rule_of(name, DIAGNOSTICS):

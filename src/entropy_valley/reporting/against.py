@@ -61,7 +61,7 @@ def jobs(experiment: Experiment) -> dict[Key, Result]:
     chain, made = Chain(experiment), {}
     for cell in all_cells(experiment):
         collect(chain.scores(cell), made)
-    configured, tables = reports.configured(experiment), {}
+    configured, tables = reports.ready(experiment, reports.configured(experiment)), {}
     for path, report in sorted(configured.items(), key=lambda item: isinstance(item[1], OfTables)):
         needs = [chain.at(one) or tables.get(one) for one in report.inputs(experiment)]
         job = _report(experiment, path, report, tuple(dict.fromkeys(filter(None, needs))))
