@@ -62,6 +62,8 @@ def test_filled_by_keys_reloaded_midway_and_saved_as_the_form(opened, made, fill
     for row in rows[:8]:
         fill(opened, filled[row.id])
     opened.reload()
+    opened = opened.context.new_page()  # as after the tab was closed
+    opened.goto((tmp_path / "en-zh.A.html").as_uri())
     assert opened.text_content("#state").startswith(f"8 of {len(rows)} rated, about")
     assert opened.text_content("#place") == f"Sentence 9 of {len(rows)} ({rows[8].id})"
     for row in rows[8:-1]:

@@ -6,7 +6,11 @@ import fake_ratings
 import pytest
 
 from entropy_valley import files
+from entropy_valley.analysis.our_numbers import Setting, ours, place_of
+from entropy_valley.analysis.published import numbers
+from entropy_valley.experiment import base_files, load_files
 from entropy_valley.human_evaluation.params import HumanParams
+from entropy_valley.reporting import reports
 from entropy_valley.reporting.reports.human_eval import HumanEval, HumanEvalDetails
 from entropy_valley.reporting.tables import to_markdown
 
@@ -45,3 +49,27 @@ def test_an_annotator_who_sent_nothing_has_dashes(params):
     assert (
         "Zh→En were rated by A 24, B 0, C 0" in details and "| Fleiss' κ of preferences | – | – | – | n/a |" in details
     )
+
+
+def test_the_papers_numbers_find_their_place(params):
+    """Every number of its two tables and its figure; the paper names its annotators as our config does."""
+    rows = HumanEvalDetails().numbers(HumanParams.parse(files.canonical(params))).fillna("").astype(str)
+    setting = Setting({}, "comet22", 32, [1])
+    found = [
+        one for one in numbers().values() if one.label in ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")
+    ]
+    assert len(found) > 60
+    for number in found:
+        place = place_of(number)
+        assert place and ours(number, place, rows, setting), number
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path, monkeypatch):
+    settings = {"simulated": simulated, "forms": str(tmp_path)}
+    over = tmp_path / "over.json"
+    files.write_json(over, {"human_evaluation": settings})
+    for direction in ("en-zh", "zh-en"):
+        (tmp_path / f"{direction}.A.csv").touch()
+    made = reports.configured(load_files([*base_files(), over]))["tables/paper_comparison"].made
+    assert ("tables/human_eval_details" in made) is not simulated

@@ -55,6 +55,10 @@ class Report:
         """Whether ``rule all`` and the document have it: not while it waits for people's work."""
         return True
 
+    def comparable(self, experiment: Experiment) -> bool:
+        """Whether the paper's numbers may stand beside its own: they are there, and not simulated."""
+        return self.ready(experiment)
+
     def extra(self, experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
         """Params beside those that every report has, as plain values."""
         return {}

@@ -108,7 +108,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
                 found[f"{folder}/{_file(experiment, kind, name)}"] = report
     for report in found.values():
         if isinstance(report, OfTables):
-            report.made = tuple(found)
+            report.made = tuple(path for path, one in found.items() if one.comparable(experiment))
     return found
 
 

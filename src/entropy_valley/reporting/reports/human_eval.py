@@ -48,6 +48,9 @@ class OfRatings(Report):
         directions = matrix.evaluated_directions(experiment)
         return all(human_evaluation.forms(experiment, direction) for direction in directions)
 
+    def comparable(self, experiment: Experiment) -> bool:
+        return self.ready(experiment) and not experiment.human_evaluation.simulated
+
     def inputs(self, experiment: Experiment) -> list[str]:
         return [*super().inputs(experiment), *self._ratings(experiment).values()]
 
