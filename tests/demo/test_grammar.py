@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from entropy_valley.corpus.build import testset
+from entropy_valley.corpus import build
 from entropy_valley.demo import grammar
 from entropy_valley.demo.grammar import chinese, english, french, german
 from entropy_valley.demo.grammar.alignment import anchors
@@ -223,7 +223,7 @@ def test_the_alignment_has_the_words_that_a_meaning_has_in_each_language(languag
 def test_aligned_test_sets_have_the_same_sentences():
     plain, aligned = (Synthetic(name="embedded", seed=1, aligned=one) for one in (None, True))
     spec = {"direction": "en-de", "seed": 1, "limit": 30}
-    rows, more = (testset(spec | {"source": one.settings("en-de", "test")}, SOURCES) for one in (plain, aligned))
+    rows, more = (build.testset(spec | {"source": one.settings("en-de", "test")}, SOURCES) for one in (plain, aligned))
     assert [{key: row[key] for key in ("id", "source", "target")} for row in more] == rows
     assert all(0 <= start < end <= len(row["target"]) for row in more for start, end in row["anchors"])
     shares = [sum(end - start for start, end in row["anchors"]) / len(row["target"]) for row in more]

@@ -51,7 +51,7 @@ def write_records(experiment, folder):
         waiting += result.needs
         if result.spec:
             write(folder / result.folder / result.files[0], result.rule, result.spec)
-    for name, report in reports.configured(experiment).items():
+    for name, report in reports.ready(experiment, reports.configured(experiment)).items():
         path = folder / experiment.results / f"{name}.{report.endings[0]}"
         write(path, path.parent.name, json.loads(report.params(experiment)))
 

@@ -88,7 +88,7 @@ def zero2(settings: Training) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _without_running_code(folder: Path) -> Iterator[None]:
-    """Let ``torch.load`` read only tensors and numbers from ``folder``, whatever DeepSpeed asks of it; else InputError.
+    """Let DeepSpeed read only tensors and numbers from ``folder``, whatever it asks of torch; else InputError.
 
     DeepSpeed asks for any pickle, and a pickle can run any code. Its own files need three of its classes of numbers.
     """
