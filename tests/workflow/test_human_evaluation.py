@@ -15,7 +15,8 @@ from entropy_valley.reporting import reports
 
 
 def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
-    over = {"tables": {"studies": []}, "human_evaluation": {"annotators": ["A", "B"]}}
+    small = {"backbones": ["llada-8b"], "directions": ["en-zh", "zh-en"], "seeds": [1]}
+    over = {"matrix": small, "tables": {"studies": []}, "human_evaluation": {"annotators": ["A", "B"]}}
     packs = by_rule(paper.planned("packs", over=over))
     assert {name: packs[name] for name in packs if "human" in name} == {
         "human_pack": 2,
