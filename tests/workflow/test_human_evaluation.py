@@ -65,6 +65,7 @@ def test_from_a_pack_to_ratings(run_script, packed, tmp_path, capsys):
     [
         ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
         ({"second": {"method": "ev"}, "first": {"method": "ev"}}, "is the first system"),
+        ({"second": {"method": "ev"}}, "is the first system"),  # the default
         ({"testset": "zzz"}, "'zzz' is not defined"),
         ({"annotators": ["A", "A"]}, "repeats A"),
         ({"annotators": ["../A"]}, "annotators"),

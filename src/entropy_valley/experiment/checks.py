@@ -173,15 +173,11 @@ def _list(value: Any) -> list[Any]:
 
 
 def _not_to_be_compared(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    """Systems and test sets of the human evaluation that are not defined, or one system twice."""
-    section = _section(merged, "human_evaluation")
-    shown = {key: _section(section, key) for key in ("first", "second")}
-    named = [((key, name), system.get(name)) for key, system in shown.items() for name in ("method", "backbone")]
-    for path, name in [*named, (("testset",), section.get("testset"))]:
-        defined = _section(
-            merged, {"method": "length_methods", "backbone": "backbones", "testset": "sources"}[path[-1]]
-        )
+    """Systems and test sets of the human evaluation that are not defined."""
+    section, places = _section(merged, "human_evaluation"), {"method": "length_methods", "backbone": "backbones"}
+    shown = [(key, name) for key in ("first", "second") for name in places]
+    named = [(path, _section(section, path[0]).get(path[1]), places[path[1]]) for path in shown]
+    for path, name, block in [*named, (("testset",), section.get("testset"), "sources")]:
+        defined = _section(merged, block)
         if isinstance(name, str) and name not in defined:
-            yield ("human_evaluation", *path), f"{name!r} is not defined; there are {', '.join(map(str, defined))}"
-    if shown["first"] and shown["first"] == shown["second"]:
-        yield ("human_evaluation", "second"), "is the first system; name another one"
+            yield ("human_evaluation", *path), f"{name!r} is not defined; `{block}` has {', '.join(map(str, defined))}"

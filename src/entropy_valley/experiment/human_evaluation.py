@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from entropy_valley.experiment.studies import System
 from entropy_valley.settings import Direction, Name, Section, unique
@@ -47,3 +47,9 @@ class HumanEvaluation(Section):
     simulated: bool = Field(
         False, description="instead of filled forms, those of simulated annotators: to try the whole way"
     )
+
+    @model_validator(mode="after")
+    def _two_systems(self) -> HumanEvaluation:
+        if self.first == self.second:
+            raise ValueError("`second` is the first system; name another one")
+        return self

@@ -56,12 +56,12 @@ def unguarded(text: str) -> str:
 
 def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
     """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
-    filled = ratings or {}
+    filled, empty = ratings or {}, [""] * len(COLUMNS[len(TEXTS) :])
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in pack.rows:
-        writer.writerow([*map(guarded, texts(row)), *map(guarded, filled.get(row.id, [""] * (len(COLUMNS) - 5)))])
+        writer.writerow([*map(guarded, texts(row)), *map(guarded, filled.get(row.id, empty))])
     files.write_text(path, "\ufeff" + out.getvalue())
 
 
