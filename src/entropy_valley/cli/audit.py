@@ -1,0 +1,48 @@
+"""`entropy-valley audit`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from entropy_valley.cli import configs
+from entropy_valley.differences import differences
+from entropy_valley.experiment.findings import DONE, STATES
+from entropy_valley.experiment.loading import merge
+from entropy_valley.reporting import against, audit
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "audit", help="say which cells of the matrix are done, stale, damaged, failed or missing, and why"
+    )
+    configs.add(parser)
+    parser.add_argument("--out", help="also write the cells as tab-separated values")
+    parser.add_argument("--cells", action="store_true", help="also list the cells")
+    parser.add_argument("--state", nargs="+", default=[], choices=STATES, help="list the cells of these states only")
+    for column in ("backbone", "direction", "testset", "method"):
+        parser.add_argument(
+            f"--{column}", nargs="+", default=[], metavar="NAME", help=f"look at cells of a {column} only"
+        )
+    parser.add_argument("--verify", action="store_true", help="read all files and compare them with their digests")
+    parser.add_argument(
+        "--against", nargs="+", metavar="FILE", help="config files as above: say instead what changes with them"
+    )
+    parser.add_argument("--check", action="store_true", help="end with status 1 unless all cells are done")
+    parser.set_defaults(command=_audit)
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    if arguments.against:
+        return _compare(arguments.configfile, arguments.against)
+    only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
+    listed, experiment = arguments.cells or bool(arguments.state), configs.experiment(arguments.configfile)
+    states = audit.report(experiment, arguments.out, only=only, cells=listed, verify=arguments.verify)
+    if arguments.check and any(one.state != DONE for one in states):
+        sys.exit(1)
+
+
+def _compare(configfiles: list[str], others: list[str]) -> None:
+    keys = differences(merge(configs.paths(configfiles)), merge(configs.paths(others)))
+    print(*against.lines(configs.experiment(configfiles), configs.experiment(others), keys), sep="\n")

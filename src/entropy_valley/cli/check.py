@@ -1,0 +1,32 @@
+"""`entropy-valley check`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from entropy_valley.cli import configs
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check", help="say whether the jobs of a config will run on this machine, and how fast"
+    )
+    configs.add(parser)
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: `device` of the config")
+    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: `training.processes`")
+    parser.add_argument(
+        "--installation", nargs="?", const="", metavar="BUILD", help="look at torch, its build and the driver alone"
+    )
+    parser.set_defaults(command=_check)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from entropy_valley.checking import checks, subject
+
+    if arguments.installation is not None:
+        checks.report(checks.installation(arguments.installation))
+        return
+    given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
+    experiment = configs.experiment(arguments.configfile)
+    checks.report(checks.everything(subject.Subject(**{**subject.of(experiment), **given})))
