@@ -57,6 +57,7 @@ include: "workflow/rules/preflight.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/asked.smk"
 include: "workflow/rules/check.smk"
+include: "workflow/rules/limits.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
 include: f"workflow/rules/{dict(trained='training', released='adapters')[EXPERIMENT.adapters]}.smk"
@@ -70,7 +71,7 @@ include: "workflow/rules/reports.smk"
 
 onstart:
     slurm_preflight()
-    require_gpu()
+    require_what_is_needed()
     SESSION.asked(targets(), unfinished()).write(f"{R}/work/runs")
 
 

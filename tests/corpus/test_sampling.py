@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.corpus import sampling
+from entropy_valley.corpus import filters, sampling
 from entropy_valley.corpus.filters import Tally, accepts, filtered
 from entropy_valley.errors import InputError
 
@@ -96,3 +98,12 @@ def test_reasons():
     counts = Tally()
     assert list(filtered(dropped, "en-zh", LIMITS, counts)) == dropped[-1:]
     assert counts.reasons == {"en": {"blank": 1, "short": 1, "long": 1}, "zh": {"blank": 1, "short": 1, "long": 1}}
+
+
+def test_filters_that_nothing_passes_end_the_search_in_an_endless_source(monkeypatch):
+    monkeypatch.setattr(filters, "PATIENCE", 3)
+    pairs = itertools.cycle([("a b", "好好"), *[("a", "好好")] * 2])
+    assert len(list(itertools.islice(filtered(pairs, "en-zh", LIMITS, Tally(), endless=True), 9))) == 9
+    nothing = filtered(itertools.repeat(("a", "好好")), "en-zh", LIMITS, Tally(), endless=True)
+    with pytest.raises(InputError, match=r"corpus.filters: 3 pairs in a row .* \(en short: 3\)"):
+        next(nothing)

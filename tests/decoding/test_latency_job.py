@@ -12,6 +12,7 @@ from bench import SCRIPTS, SELECTORS, Bench, run
 from entropy_valley import files
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding import latency
+from entropy_valley.errors import InputError
 
 DENOISING = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
 
@@ -94,3 +95,14 @@ def test_all_methods_are_timed_on_the_same_sentences(bench):
     backwards, fewer = rows[::-1], [rows[place] for place in draw(rows, 3, 1, "keyed_hash")]
     assert [backwards[place] for place in draw(backwards, 5, 1, "keyed_hash")] == drawn[::-1]
     assert fewer == [row for row in drawn if row in fewer]
+
+
+def test_a_timing_that_would_take_hours_ends_with_an_estimate(monkeypatch):
+    """Each piece takes 40 s but the first, which compiles for an hour: 3 rounds of 100 are 200 minutes."""
+    clock = itertools.accumulate(itertools.chain([0, 3600], itertools.repeat(40)))
+    monkeypatch.setattr(latency.time, "monotonic", lambda: next(clock))
+    done = []
+    with pytest.raises(InputError, match=r"about 200 minutes, and at most 60 are allowed: 3 × 100 .*`latency.minutes`"):
+        done.extend(latency.bounded(range(100), 100, 3, 3600))
+    assert done == [0, 1, 2]
+    assert list(latency.bounded(range(9), 9, 3, 3600)) == list(range(9))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from entropy_valley.driver import Machine
+
 RULE = re.compile(r"^(\w+) +(\d+)  (?=\S| )", re.MULTILINE)
 
 
@@ -24,6 +26,7 @@ def test_the_papers_plan_is_a_page(paper):
     assert {job.split()[0] for job in planned} == said.keys()
     assert f"{sum(said.values())} jobs:" in text
     assert "results/" not in text
+    assert ("warning: device: cuda: " in text) == (Machine.here().problem() is not None)
 
 
 def test_a_changed_grid_is_named_by_its_key(finished):

@@ -150,15 +150,6 @@ def check_before(output):
     return stamp
 
 
-def require_gpu():
-    """Where GPU jobs run on this machine, raise WorkflowError unless it has a GPU that torch can use."""
-    if not (EXPERIMENT.check and workflow.local_exec) or workflow.touch:
-        return
-    if any(job.resources.get("gpu") for job in workflow.dag.needrun_jobs()):
-        if problem := errors.refusal(Machine.here().require_gpu):
-            raise WorkflowError(f"device: cuda: {problem}")
-
-
 @functools.cache
 def results_of_stamp(place):
     """The results whose jobs wait for a stamp."""

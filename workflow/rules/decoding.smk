@@ -54,7 +54,10 @@ rule latency:
     resources:
         gpu=GPU,
     params:
-        **METHOD_PARAMS | dict(options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store")),
+        **METHOD_PARAMS
+        | dict(
+            options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store --minutes {EXPERIMENT.latency.minutes}")
+        ),
         spec=lambda w: params_file(jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps))),
     shell:
         f"{ON_GPU} "

@@ -25,7 +25,7 @@ class Brief(DefaultFormatter):
         jobs = sorted(dag.needrun_jobs(), key=lambda job: (rules.index(job.rule.name), dag.jobid(job)))
         self.reasons = {dag.jobid(job): plan.why(dag.reason(job)) for job in jobs}
         text = plan.summary([self.planned(job) for job in jobs])
-        return f"{text}\n{NOTHING_RUN}" if self.dry else text
+        return "\n".join([text, *warnings(), NOTHING_RUN]) if self.dry else text
 
     def format_job_info(self, msg):
         brief = {key: [plan.files(msg[key])] for key in ("input", "output") if msg[key]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 from entropy_valley import files, run
@@ -16,7 +17,9 @@ from entropy_valley.engine.made import made
 
 
 def main() -> None:
-    options = method_arguments(__doc__).parse_args()
+    parser = method_arguments(__doc__)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="most minutes of each of the two timings")
+    options = parser.parse_args()
     from entropy_valley.canvas.length_head import LengthHead
     from entropy_valley.decoding.latency import measure
 
@@ -28,7 +31,7 @@ def main() -> None:
         denoising = Denoising.of(job.spec)
         head = needed_head(spec["method"], method, options.length_head)
         reader = LengthHead.read(head, job.backbone.device) if head else None
-        measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), reader)
+        measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), reader, options.minutes * 60)
         made_by = {**signature(job, denoising), "data_digest": files.file_digest(options.testset)}
         files.write_json(options.out, {**measured, "signature": made_by})
     seconds = {name: measured[name]["seconds_per_sentence"] for name in ("single", "batched")}

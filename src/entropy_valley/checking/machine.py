@@ -7,6 +7,7 @@ import os
 import shutil
 
 from entropy_valley import driver as drivers
+from entropy_valley import limits
 from entropy_valley.checking.line import CheckError, SkippedError
 from entropy_valley.driver import Machine
 
@@ -72,10 +73,10 @@ def _require_kernels(capabilities: list[tuple[int, int]], built: list[str]) -> N
 
 def memory(device: str) -> int:
     """Bytes of the device: of its smallest GPU, or of the machine."""
+    if device == "cpu":
+        return limits.memory()
     import torch
 
-    if device == "cpu":
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
 
 

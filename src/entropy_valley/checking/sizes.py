@@ -41,6 +41,11 @@ class Size:
         """All weights but norms and biases, which are less than a thousandth."""
         return self.layers * self.layer + 2 * self.width * self.vocabulary
 
+    def adapter(self, rank: int) -> int:
+        """Parameters of LoRA on the seven matrices of each layer: rank × (in + out) of each."""
+        keys = self.width * self.kv_heads // self.heads
+        return rank * self.layers * (4 * self.width + 2 * (self.width + keys) + 3 * (self.width + self.ffn))
+
     def pass_bytes(self, tokens: int, item: int) -> int:
         """At most what a decoding pass holds beside the weights: a layer's states, or the logits of some rows.
 

@@ -39,7 +39,7 @@ def of(experiment: Experiment) -> dict[str, Any]:
         "device": experiment.device,
         "processes": processes(experiment),
         "precision": experiment.decoding.precision,
-        "backbones": {name: _backbone(experiment, name) for name in names},
+        "backbones": {name: backbone(experiment, name) for name in names},
         "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else None,
     }
 
@@ -49,7 +49,8 @@ def processes(experiment: Experiment) -> int:
     return experiment.training.processes if experiment.adapters == "trained" else 1
 
 
-def _backbone(experiment: Experiment, name: str) -> dict[str, Any]:
+def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
+    """A backbone as :class:`Subject` has it."""
     section = experiment.backbones[name]
     release = section.hub and find_family(section.family).release(section.hub.repository)
     made = section.pretraining

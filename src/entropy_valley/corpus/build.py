@@ -80,8 +80,8 @@ def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list
 
 
 def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> Iterator[Pair]:
-    pairs = source.pairs(spec["direction"], split, spec["seed"])
-    return filtered(_shown(spec, pairs, split, source.total), spec["direction"], spec.get("filters") or {}, counts)
+    pairs = _shown(spec, source.pairs(spec["direction"], split, spec["seed"]), split, source.total)
+    return filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
 
 
 def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[tuple[Pair, bool]]:
@@ -164,7 +164,7 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
     counts, limit = Tally(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
-    kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts)
+    kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
     if source.endless:
         return list(enumerate(islice(kept, _endless_limit(limit)), 1))
     drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", "keyed_hash"))

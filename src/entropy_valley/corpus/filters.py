@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from entropy_valley.corpus.sampling import Pair
+from entropy_valley.errors import InputError
 
 Filters = Mapping[str, Mapping[str, Sequence[int]]]
 Passing = Callable[[str, Mapping[str, Sequence[int]]], bool]
 
 REASONS = ("blank", "short", "long")
+PATIENCE = 20_000  # filters that let one of a thousand pairs pass practically never drop as many in a row
 UNITS = {"words": lambda text: len(text.split()), "characters": len}
 
 
@@ -25,11 +27,21 @@ def accepts(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
     return bool(text.strip()) and within(text, limits)
 
 
-def filtered(pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally) -> Iterator[Pair]:
-    """The pairs of which both sides pass; they are counted."""
+def filtered(
+    pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, *, endless: bool = False
+) -> Iterator[Pair]:
+    """The pairs of which both sides pass; they are counted.
+
+    Raises InputError for :data:`PATIENCE` ``endless`` pairs in a row that do not pass: the search would never end.
+    """
+    dropped = 0
     for pair, passes in judged(pairs, direction, filters, counts, accepts):
+        dropped = 0 if passes else dropped + 1
         if passes:
             yield pair
+        elif endless and dropped == PATIENCE:
+            problem = f"{PATIENCE:,} pairs in a row were dropped, and this source never ends ({counts.described})"
+            raise InputError("corpus.filters", problem, "Widen the filters: perhaps no sentence passes them.")
 
 
 def judged(
@@ -72,6 +84,11 @@ class Tally:
         """The numbers of dropped pairs by language and reason, those that are none left out."""
         languages = sorted({language for language, _ in self.dropped})
         return {one: {why: n for why in REASONS if (n := self.dropped[one, why])} for one in languages}
+
+    @property
+    def described(self) -> str:
+        """:attr:`reasons` in words."""
+        return ", ".join(f"{one} {why}: {n:,}" for one, whys in self.reasons.items() for why, n in whys.items())
 
 
 def _reason(text: str, limits: Mapping[str, Sequence[int]]) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import platform
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -23,11 +24,15 @@ from entropy_valley.canvas.selection import sentences_of
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.length_methods import LengthMethod
     from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.job import Job
+
+T = TypeVar("T")
+TRIED = 60.0  # seconds that are measured before the whole is estimated
 
 
 def measure(
@@ -37,14 +42,15 @@ def measure(
     repeats: int,
     batch: int | None = None,
     head: LengthHead | None = None,
+    most: float = math.inf,
 ) -> dict[str, Any]:
     """The :func:`timing` of the job's rows one at a time (``single``), and so many at once (``batched``; None: all)."""
     places = range(len(job.rows))
     size = batch or len(places)
     groups = [list(places[start : start + size]) for start in range(0, len(places), size)]
     return {
-        "single": timing(job, method, denoising, [[place] for place in places], repeats, head),
-        "batched": timing(job, method, denoising, groups, repeats, head),
+        "single": timing(job, method, denoising, [[place] for place in places], repeats, head, most),
+        "batched": timing(job, method, denoising, groups, repeats, head, most),
         "sentences": len(job.rows),
         "batch": size,
         **conditions(job),
@@ -58,12 +64,14 @@ def timing(
     groups: Sequence[Sequence[int]],
     repeats: int,
     head: LengthHead | None = None,
+    most: float = math.inf,
 ) -> dict[str, Any]:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
     ``passes``, ``tokens`` and ``rows`` are what the engine ran for a sentence (see :class:`Ledger`): a pass that
     sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a method that
-    asks one, reads the prompts under the clock too.
+    asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take more than
+    ``most`` seconds, as far as the first ones tell.
     """
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
@@ -77,13 +85,31 @@ def timing(
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=found)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
-    def once() -> float:
-        return seconds(lambda: deque(map(run, groups), maxlen=0), job.backbone.device.type) / len(sentences)
+    def once(work: Iterator[None]) -> float:
+        return seconds(lambda: deque(work, maxlen=0), job.backbone.device.type) / len(sentences)
 
-    once()  # warms up
+    once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
     ran = {name: getattr(ledger, name) / len(sentences) for name in ("passes", "tokens", "rows")}
-    taken = [once() for _ in range(repeats)]
+    taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
+
+
+def bounded(work: Iterable[T], count: int, rounds: int, most: float) -> Iterator[T]:
+    """``count`` pieces of work, and that in so many rounds, this one included. The first piece also loads and compiles.
+
+    Raises InputError if all rounds will take more than ``most`` seconds. This is estimated without the first piece, and
+    when the others have taken :data:`TRIED`.
+    """
+    started = time.monotonic()
+    for done, piece in enumerate(work):
+        yield piece
+        now = time.monotonic()
+        started = started if done else now
+        expected = (now - started) / max(done, 1) * count * rounds
+        if now - started > TRIED and expected > most:
+            problem = f"would take about {expected / 60:,.0f} minutes, and at most {most / 60:,.0f} are allowed"
+            remedy = "Lower `latency.sentences` or `latency.repeats`, or raise `latency.minutes`."
+            raise InputError("latency", f"{problem}: {rounds} × {count} pieces of work", remedy)
 
 
 def conditions(job: Job) -> dict[str, Any]:

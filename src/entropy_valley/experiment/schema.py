@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
@@ -147,6 +147,9 @@ class Latency(Section):
     sentences: PositiveInt = Field(32, description="drawn by the keyed hash, the same for all methods")
     repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
     batch: PositiveInt | None = Field(None, description="sentences of a batch in the batched timing; null: all of them")
+    minutes: PositiveFloat = Field(
+        60, description="at most for each of its two timings: one that would take longer ends with an estimate"
+    )
 
 
 class Valley(Section):
@@ -190,7 +193,11 @@ class Experiment(Section):
     results: Folder = Field("results", description="the folder of everything that is computed")
     models: Folder = Field("models", description="the folder that released checkpoints are downloaded into")
     device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
-    check: bool = Field(True, description="with cuda: check the GPUs (`entropy-valley check`) before the jobs on them")
+    check: bool = Field(
+        True,
+        description="refuse a run for which disk, memory or GPUs do not suffice; with cuda: check the GPUs "
+        "(`entropy-valley check`) before the jobs on them",
+    )
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
     matrix: Matrix

@@ -16,6 +16,7 @@ PINNED = {  # the commit of each repository that the config may leave out
     "FacebookAI/xlm-roberta-large": _ENCODER,
     "xlm-roberta-large": _ENCODER,  # its name before, which COMET's files have
 }
+_BYTES = {"Unbabel/wmt22-comet-da": 2_330_000_000}  # of a download, where it is known
 ENCODER_FILES = ("*.json", "*.model", "vocab.txt")
 
 
@@ -28,6 +29,11 @@ def folder_name(repository: str, revision: str | None = None) -> str:
     """The name of a checkpoint's folder: another checkpoint, or another commit of it, is in another folder."""
     commit = pinned(repository, revision)
     return repository.replace("/", "--") + (f"@{commit[:8]}" if commit else "")
+
+
+def size(name: str) -> int:
+    """The bytes of the download into a folder with the :func:`folder_name` ``name``; 0 if they are not known."""
+    return next((size for repository, size in _BYTES.items() if folder_name(repository) == name), 0)
 
 
 def digests(folder: Path, encoder: str) -> dict[str, str]:

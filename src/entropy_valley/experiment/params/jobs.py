@@ -167,7 +167,7 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
         **_order(experiment, order),
         steps=steps,
         seed=experiment.corpus.seed,
-        **dump(experiment.latency),
+        **experiment.latency.model_dump(exclude={"minutes"}, exclude_none=True),
     )
 
 

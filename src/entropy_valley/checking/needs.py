@@ -1,0 +1,177 @@
+"""What a run needs of this machine, told before it starts: disk, memory, open files, lengths of names.
+
+Disk and memory are estimates, and low ones: from the sizes of models by their shape, and from what a pair and a
+sentence of a cell took in the demo. What a run needs for certain is compared with what is there, so that no run is
+refused that would have had room.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from entropy_valley import limits
+from entropy_valley.checking import subject
+from entropy_valley.checking.sizes import BYTES, Size
+from entropy_valley.corpus.sources.wmt22 import SENTENCES
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.params.corpora import both_ways
+from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
+from entropy_valley.scoring import comet_origin
+
+GB = 1e9
+# Bytes, measured: of a training pair of WMT19; while pairs are drawn (docs/data.md: 442 MB for 404,000); and of a
+# sentence of a cell in the demo, with its canvas, translation and scores, and their part of the store.
+PAIR, DRAWN, CELL = 400, 1000, 1400
+RELEASED = 2  # bytes of a released weight
+TRAINED = 24  # bytes of memory that an adapter's parameter takes in its training: docs/performance.md
+SAVED = 16  # bytes of a parameter in a checkpoint of a training, or in the memory of pre-training: itself and AdamW's
+LOADING = ("inference", "generate", "latency", "train", "valley", "length_statistics", "length_head")
+FILES, FILES_OF_JOB = 64, 4  # measured in the demo: Snakemake had 15 open with two jobs, a training 12
+ADDED = len(".12345678") + len(".1.log.link")  # what a name gets while its file is written
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that will run: its rule, its wildcards, and the paths that it writes, its log included."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    writes: Sequence[str] = ()
+
+
+def problems(experiment: Experiment, jobs: Sequence[Job], cores: int | None) -> list[str]:
+    """What this machine lacks for these jobs, with the number needed and the number there.
+
+    ``cores`` of it run jobs; None: other machines do, so that its memory and open files say nothing.
+    """
+    here = [] if cores is None else [*memory(experiment, jobs), *open_files(min(cores, len(jobs)))]
+    return [*disk(experiment, jobs), *here, *names(jobs)]
+
+
+def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
+    """File systems that are too small for what the jobs leave, by what takes most."""
+    needed: dict[int, Counter[tuple[str, str]]] = {}
+    for folder, what, size in _left(experiment, jobs):
+        needed.setdefault(limits.device(folder), Counter())[folder, what] += size
+    for parts in needed.values():
+        folder, free = next(iter(parts))[0], limits.free(next(iter(parts))[0])
+        if parts.total() > free:
+            listed = ", ".join(f"{what} {size / GB:.1f} GB" for (_, what), size in parts.most_common())
+            yield (
+                f"disk: needs an estimated {parts.total() / GB:.1f} GB or more ({listed}), {free / GB:.1f} GB are free "
+                f"in {limits.there(folder)}. Free {(parts.total() - free) / GB:.1f} GB, or move `results` or `models`"
+            )
+
+
+def _left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str, int]]:
+    """Folder, kind and bytes of what each job leaves, where that is known."""
+    work = 0
+    for job in jobs:
+        name = job.wildcards.get("backbone", "")
+        if job.rule == "fetch_backbone" and not _is_there(experiment, name):
+            yield experiment.models, "downloaded models", RELEASED * _parameters(experiment, name)
+        elif job.rule == "fetch_comet" and not Path(experiment.models, job.wildcards["checkpoint"]).is_dir():
+            yield experiment.models, "COMET", comet_origin.size(job.wildcards["checkpoint"])
+        elif job.rule == "pretrain":
+            yield experiment.results, "pre-trained models", 4 * _parameters(experiment, name)
+        elif job.rule == "corpus":
+            settings = experiment.corpus_of(job.wildcards["direction"])
+            yield experiment.results, "training pairs", PAIR * (settings.train + settings.dev)
+        elif job.rule in ("decode", "generate"):
+            yield experiment.results, "cells", CELL * _sentences(experiment, job.wildcards["testset"])
+        elif job.rule == "train":
+            yield experiment.results, "adapters", 4 * _adapter(experiment, job)
+            work = max(work, 2 * SAVED * _adapter(experiment, job))  # a checkpoint is written beside the one before
+    yield experiment.results, "checkpoints of a training", work
+
+
+def _is_there(experiment: Experiment, backbone: str) -> bool:
+    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
+    return bool(experiment.backbones[backbone].folder) or Path(backbone_folder(experiment, backbone)).is_dir()
+
+
+def memory(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
+    """The job that needs most memory, if this machine has less. Those on a GPU the rule ``check`` looks at."""
+    size, what = max((_held(experiment, job) for job in jobs), default=(0, ""))
+    if size > (there := limits.memory()):
+        yield (
+            f"memory: {what} needs an estimated {size / GB:.1f} GB or more, this machine has {there / GB:.1f} GB. "
+            "Use a larger one, or ask for less"
+        )
+
+
+def _held(experiment: Experiment, job: Job) -> tuple[int, str]:
+    """What a job holds in memory, in bytes and words, where that is known."""
+    name = job.wildcards.get("backbone", "")
+    if job.rule == "corpus":
+        return _drawn(experiment, job.wildcards["direction"])
+    if job.rule == "pretrain":
+        return SAVED * _parameters(experiment, name), f"pre-training {name}"
+    if job.rule not in LOADING or experiment.device != "cpu":
+        return 0, job.rule
+    trained = job.rule == "train"
+    precision = (experiment.training if trained else experiment.decoding).precision
+    added = TRAINED * _adapter(experiment, job) if trained else 0
+    return _parameters(experiment, name) * BYTES[precision] + added, f"{name} in {precision} (rule {job.rule})"
+
+
+def _drawn(experiment: Experiment, direction: str) -> tuple[int, str]:
+    settings = experiment.corpus_of(direction)
+    pairs = (settings.train + settings.dev) * (1 + both_ways(experiment, direction))
+    return DRAWN * pairs, f"drawing {pairs:,} training pairs ({direction})"
+
+
+def open_files(jobs: int) -> Iterator[str]:
+    """The limit of open files, where it is too low for so many jobs at once."""
+    needed, there = FILES + FILES_OF_JOB * jobs, limits.open_files()
+    if 0 <= there < needed:
+        said = f"{jobs} jobs at once need about {needed}, {there} are allowed"
+        yield f"open files: {said}. Run `ulimit -n {needed}` first"
+
+
+def names(jobs: Iterable[Job]) -> Iterator[str]:
+    """The longest name and the longest path, where the file system does not take them."""
+    paths = [path for job in jobs for path in job.writes]
+    if not paths:
+        return
+    path = max(paths, key=_name)
+    if (needed := _name(path) + ADDED) > (most := limits.longest_name(path)):
+        yield (
+            f"names: one in {path} needs {needed} bytes while it is written, {most} are allowed. Shorten the names of "
+            "backbones, test sets, methods or orders"
+        )
+    path = max(paths, key=len)
+    if (needed := len(os.fsencode(Path(path).absolute())) + ADDED + 1) > (most := limits.longest_path(path)):
+        yield f"paths: {path} needs {needed} bytes, {most} are allowed. Give `results` a shorter path"
+
+
+def _name(path: str) -> int:
+    """Bytes of the longest name in a path."""
+    return max(len(os.fsencode(part)) for part in path.split("/"))
+
+
+def _size(experiment: Experiment, name: str) -> Size | None:
+    """The size of a backbone by its shape; None where that is known only after its download."""
+    arguments = subject.arguments(subject.backbone(experiment, checkpoint_of(experiment, name)))
+    return Size.of(arguments) if arguments else None
+
+
+def _parameters(experiment: Experiment, name: str) -> int:
+    return size.parameters if (size := _size(experiment, name)) else 0
+
+
+def _adapter(experiment: Experiment, job: Job) -> int:
+    """Parameters of the adapter of a training."""
+    size = _size(experiment, job.wildcards["backbone"])
+    return size.adapter(experiment.training.lora.rank) if size else 0
+
+
+def _sentences(experiment: Experiment, testset: str) -> int:
+    """Sentences of a test set, as far as the config says; else those of WMT22."""
+    source = experiment.sources.get(testset)
+    asked = [experiment.corpus.test_limit, source.challenge or source.limit if source else experiment.corpus.dev]
+    return min(filter(None, asked), default=max(SENTENCES.values()))
