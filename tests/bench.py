@@ -36,8 +36,8 @@ class Bench:
         }
         self.common = ["--testset", testset, "--backbone", checkpoints / family, "--store", root / "store"]
 
-    def canvas_command(self, method, *more, out="canvas"):
-        spec = {**self.spec, "method": method, "selector": SELECTORS[method]}
+    def canvas_command(self, method, *more, out="canvas", selector=None):
+        spec = {**self.spec, "method": method, "selector": selector or SELECTORS[method]}
         self.canvases = self.root / out / f"{method}.jsonl"
         return [SCRIPTS / "canvas.py", json.dumps(spec), *self.common, "--out", self.canvases, *more]
 

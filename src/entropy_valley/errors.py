@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -32,12 +33,16 @@ def listed(names: Sequence[str], most: int = 40) -> str:
 def run(main: Callable[[], None]) -> None:
     """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
 
-    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk.
+    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk. Where the
+    reader of its output has gone, as `head` does, it ends without a word.
     """
     try:
         return main()
     except InputError as error:
         message, status = str(error), 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
+        sys.exit(1)
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."
         message, status = f"{error.filename or 'file system'}: {error.strerror or error}. {remedy}", 1

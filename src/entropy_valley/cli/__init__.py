@@ -1,13 +1,15 @@
-"""Inspect an experiment and its results, or export an adapter."""
+"""Inspect an experiment and its results, translate, or export an adapter."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.cli import audit, check, export, show
+from entropy_valley.cli import audit, check, export, show, translate
 
-COMMANDS = (audit, check, show, export)  # each adds its own, in this order
+COMMANDS = (audit, check, show, translate, export)  # each adds its own, in this order
 
 
 def main() -> None:
@@ -16,8 +18,17 @@ def main() -> None:
 
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True)
     for command in COMMANDS:
         command.add(commands)
     arguments = parser.parse_args()
     arguments.command(arguments)
+
+
+class _Version(argparse.Action):
+    """Looks the version up only where it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        print(f"{parser.prog} {importlib.metadata.version('entropy-valley')}")
+        parser.exit()

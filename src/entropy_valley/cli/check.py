@@ -13,8 +13,8 @@ def add(commands: Any) -> None:
         "check", help="say whether the jobs of a config will run on this machine, and how fast"
     )
     configs.add(parser)
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: `device` of the config")
-    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: `training.processes`")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: those of the config")
     parser.add_argument(
         "--installation", nargs="?", const="", metavar="BUILD", help="look at torch, its build and the driver alone"
     )

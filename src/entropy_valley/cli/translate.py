@@ -1,0 +1,182 @@
+"""`entropy-valley translate`: sentences from stdin, one a line, to translations on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tqdm import tqdm
+
+from entropy_valley import files
+from entropy_valley.backbone import adapters
+from entropy_valley.cli import configs
+from entropy_valley.cli.translators import Chosen
+from entropy_valley.errors import InputError
+from entropy_valley.progress import progress
+
+if TYPE_CHECKING:
+    from entropy_valley.backbone.families import Family
+    from entropy_valley.decoding.hints import Usual
+    from entropy_valley.decoding.translator import Translation, Translator
+
+BATCH = 64
+STDIN = "stdin"
+Line = tuple[int, str]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "translate",
+        help="translate the lines of stdin with a trained adapter",
+        description="Translate the lines of stdin, one sentence a line, to stdout. What no option says is as the "
+        "config has it: then the translations are those of the workflow.",
+    )
+    configs.add(parser)
+    parser.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
+    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
+    parser.add_argument("--seed", type=_positive, metavar="N", help="the training run; default: the first one")
+    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
+    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
+    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
+    parser.add_argument("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
+    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
+    parser.add_argument("--steps", type=_positive, metavar="T", help="denoising steps; default: as the main tables")
+    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
+    parser.add_argument(
+        "--on-error", choices=("skip", "stop"), default="skip", help="at a line that is too long; default: skip it"
+    )
+    parser.add_argument("--batch", type=_positive, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}")
+    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    parser.add_argument("--threads", type=_positive, default=1, metavar="N", help="of a CPU; default: 1")
+    parser.set_defaults(command=_translate)
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    experiment = configs.experiment(arguments.configfile)
+    chosen = Chosen.of(experiment, arguments)
+    translators = chosen.load(arguments.device or experiment.device, arguments.threads)
+    _say(*_loaded(chosen, next(iter(translators.values()))))
+    usual = {} if arguments.no_hints else _usual(chosen.dev, translators)
+    output = _Lines(translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    whole = any(one.denoising.looks_at_distractor for one in translators.values())
+    missing = 0
+    with progress(description="translate", unit=" lines") as bar:
+        for lines in _batches(_read(sys.stdin.buffer), None if whole else arguments.batch):
+            missing += output.translate(lines)
+            bar.update(len(lines))
+    if missing:
+        _say(f"{missing} translations are missing, see above")
+        sys.exit(1)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Translates lines by every method and writes them in their order. ``usual`` is empty where no hints are wanted."""
+
+    translators: Mapping[str, Translator]
+    usual: Mapping[str, Usual]
+    jsonl: bool
+    stop: bool
+
+    def translate(self, lines: Sequence[Line]) -> int:
+        """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
+        numbers, texts = zip(*lines, strict=True)
+        found = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
+        missing = 0
+        for line, *translations in zip(lines, *found, strict=True):
+            rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
+            missing += sum("problem" in row for row in rows)
+            self._write(rows)
+        sys.stdout.buffer.flush()
+        return missing
+
+    def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
+        """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
+        if one.problem and self.stop:
+            raise one.problem
+        number, text = line
+        hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
+        _say(*(f"{STDIN}:{number}: {name}: {hint}" for hint in hints))
+        problem = {"problem": one.problem.problem} if one.problem else {}
+        _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
+        return {"line": number, "source": text, "method": name, **_said(one), "hints": hints, **problem}
+
+    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        texts = (" ".join(row["hypothesis"].split()) for row in rows)
+        written = (json.dumps(row, ensure_ascii=False) for row in rows) if self.jsonl else ["\t".join(texts)]
+        sys.stdout.buffer.writelines(f"{line}\n".encode() for line in written)
+
+
+def _said(one: Translation) -> dict[str, Any]:
+    candidates = sorted({*one.scores, *one.entropies})
+    of = {"canvas": one.canvas, "length": one.length, "candidates": candidates, "scores": one.scores}
+    return {"hypothesis": one.text, **of, "entropies": one.entropies, "logprob": one.logprob}
+
+
+def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
+    """What the translations depend on."""
+    spec, backbone = chosen.spec, translator.backbone
+    yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
+    if chosen.adapter:
+        yield from _adapter(chosen.adapter, spec["prompt"], backbone.family)
+    else:
+        yield "adapter: none, the bare checkpoint"
+    yield f"prompt: {spec['prompt']!r}"
+    yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
+    for name, settings in chosen.methods.items():
+        yield f"length: {name} {json.dumps(settings)}"
+
+
+def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
+    facts = adapters.facts(folder)
+    digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
+    of = f", trained on {trained['direction']}" if "direction" in trained else ""
+    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){of}"
+    if trained.get("prompt", prompt) != prompt:
+        yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
+
+
+def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
+    """What is usual for each method, on development pairs of the direction."""
+    from entropy_valley.decoding.hints import Usual
+
+    if not dev.is_file():
+        _say(f"{dev}: not there, so no hint says which entropies are unusual")
+        return dict.fromkeys(translators, Usual())
+    sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
+    return {name: Usual.of(one, sources) for name, one in translators.items()}
+
+
+def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
+    """So many lines at once; None: all."""
+    while batch := list(itertools.islice(lines, size)):
+        yield batch
+
+
+def _read(stream: BinaryIO) -> Iterator[Line]:
+    """(number from 1, text without space around it) of each line; raises InputError for one that is not UTF-8."""
+    for number, line in enumerate(stream, 1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            problem = f"not UTF-8 (byte {error.object[error.start]:#04x})"
+            raise InputError(f"{STDIN}:{number}", problem, "Convert it: iconv -f LATIN1 -t UTF-8") from None
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError("give a number from 1")
+    return number
+
+
+def _say(*lines: str) -> None:
+    """To stderr, above the progress bar."""
+    for line in lines:
+        tqdm.write(line, file=sys.stderr)

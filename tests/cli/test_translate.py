@@ -1,0 +1,118 @@
+"""The command `translate`: what it writes is what the jobs of the workflow write, line by line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+import yaml
+from bench import Bench
+from tiny_checkpoints import SOURCES
+
+from entropy_valley import cli, files
+from entropy_valley.cli import configs
+
+LONG = "word " * 5000
+GRID = [0.6, 0.8, 1.0]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory, checkpoints):
+    """A bare checkpoint in the paper's matrix: no adapter is needed."""
+    mine = {"label": "mine", "family": "llada", "bos": False, "zero_shot": True, "folder": str(checkpoints / "llada")}
+    path, results = tmp_path_factory.mktemp("config") / "mine.yaml", tmp_path_factory.mktemp("results")
+    methods = {"ev": {"ratios": {"en-de": GRID}}, "ratio": {"ratios": {"en-de": 1.2}}}
+    own = {"device": "cpu", "results": str(results), "backbones": {"mine": mine}, "length_methods": methods}
+    path.write_text(yaml.safe_dump({**own, "decoding": {"precision": "float32"}}))
+    files.write_jsonl(results / "corpus/en-de/dev.jsonl", [{"source": SOURCES[0]}])
+    loaded = configs.experiment([str(path)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(configs, "experiment", lambda configfiles: loaded)  # once for all tests
+        yield path
+
+
+@pytest.fixture
+def translate(config, monkeypatch, capsysbinary):
+    """The lines on stdout, the text on stderr and the exit status for the lines on stdin."""
+
+    def run(lines, *options):
+        asked = ["translate", "--configfile", config, "--direction", "en-de", "--backbone", "mine", "--steps", 4]
+        monkeypatch.setattr(sys, "argv", ["entropy-valley", *map(str, [*asked, *options])])
+        text = lines if isinstance(lines, bytes) else "".join(f"{line}\n" for line in lines).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            status = ended.code
+        out, said = capsysbinary.readouterr()
+        return out.decode().splitlines(), said.decode(), status
+
+    return run
+
+
+def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints):
+    """Of two methods on one loaded model, in batches, with an empty line and one that is too long between them."""
+    texts = SOURCES[:7]
+    options = ("--jsonl", "--batch", 3, "--length", "ev", "ratio")
+    found, said, status = translate([*texts[:2], "", *texts[2:], LONG], *options)
+    rows = [json.loads(line) for line in found]
+    assert [(row["line"], row["method"]) for row in rows] == [(n, m) for n in range(1, 10) for m in ("ev", "ratio")]
+    assert "stdin:9: ratio: skipped: sentence 9: prompt of" in said and status == 1
+    testset = tmp_path / "test.jsonl"
+    files.write_jsonl(testset, [{"id": text, "source": text, "target": text} for text in texts])
+    bench = Bench(tmp_path, checkpoints, testset)
+    bench.spec["prompt"] = said.partition("prompt: ")[2].partition("\n")[0].strip("'").replace("\\n", "\n")
+    for method, ratios in (("ev", GRID), ("ratio", 1.2)):
+        settings = {"ratios": ratios}
+        canvases = bench.canvas(method, selector=settings)
+        bench.decode(method, steps=4)
+        mine = [row for row in rows if row["method"] == method and row["source"] in texts]
+        for row, canvas, made in zip(mine, canvases, files.read_jsonl(bench.out), strict=True):
+            assert all(row[name] == made[name] for name in ("hypothesis", "length", "logprob"))
+            assert row["canvas"] == canvas["length"] and list(row["scores"].values()) == canvas["scores"]
+            assert str(row["canvas"]) in row["entropies"]
+
+
+def test_a_line_stays_a_line(translate):
+    """As text: a column for each method, empty lines empty, in the order of stdin."""
+    found, said, status = translate([SOURCES[0], "", "  ", SOURCES[1]], "--length", "ev", "ratio", "--no-hints")
+    assert [line.count("\t") for line in found] == [1, 1, 1, 1] and found[1:3] == ["\t", "\t"]
+    assert status == 0 and "development" not in said
+    for part in ("mine", "prompt: ", "med, 4 steps", f'ev {{"ratios": {GRID}'):
+        assert part in said
+
+
+def test_an_order_that_compares_sentences_reads_all_of_them_first(translate):
+    """The SIG against a distractor: with another one for each batch there would be other translations."""
+    options = ("--order", "sig_first", "--length", "ratio", "--no-hints", "--jsonl")
+    at_once, *_ = translate(SOURCES[:6], *options)
+    assert translate(SOURCES[:6], *options, "--batch", 1)[0] == at_once
+
+
+def test_it_stops_at_the_first_problem_if_asked_to(translate):
+    found, said, status = translate([SOURCES[0], LONG, SOURCES[1]], "--on-error", "stop")
+    assert (len(found), status) == (1, 2) and "error: stdin: sentence 2: prompt of" in said
+    found, said, status = translate(f"{SOURCES[0]}\nna".encode() + b"\xefve\n", "--batch", 1)
+    assert (len(found), status) == (1, 2) and "stdin:2: not UTF-8 (byte 0xef)" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--direction", "en-fr"], "--direction: the config has no 'en-fr'. Give one of: de-fr, en-de, "),
+        (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
+        (["--length", "evv"], "--length: the config has no 'evv'"),
+        (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
+        (["--length", "ev_line"], "length_statistics.json: file not found. Make it: snakemake --cores 1 "),
+        (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),
+        (["--prompt", "no place"], "{src} 0 times"),
+        (["--order", "medd"], "medd"),
+        (["--batch", "0"], "argument --batch: give a number from 1"),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_line_is_read(translate, options, message):
+    found, said, status = translate([SOURCES[0]], *options)
+    assert (found, status) == ([], 2) and message in said
