@@ -30,7 +30,7 @@ def benchmarks(tmp_path):
     root = tmp_path / "benchmarks"
     record(root / "train/one.tsv", (1800, 8, "H100", 1), (3600, 8, "H100", 0))
     record(root / "train/two.tsv", (3600, 8, "H200", 0))
-    record(root / "score/one.tsv", (7200, 0, "", 0))
+    record(root / "score/one/med-T32.tsv", (7200, 0, "", 0))
     return root
 
 
@@ -50,8 +50,8 @@ def test_no_records_no_hours(tmp_path):
 
 
 def test_a_record_that_is_none_is_named(benchmarks):
-    (benchmarks / "score/one.tsv").write_text("started\ts\n2026\t3\n")
-    with pytest.raises(InputError, match=r"one\.tsv: no record of a job's attempts"):
+    (benchmarks / "score/one/med-T32.tsv").write_text("started\ts\n2026\t3\n")
+    with pytest.raises(InputError, match=r"med-T32\.tsv: no record of a job's attempts"):
         stage_hours(benchmarks)
 
 
