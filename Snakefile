@@ -11,6 +11,7 @@ from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs, methods
 from entropy_valley.human_evaluation import guidelines
 from entropy_valley.reporting import audit, document, reports
+from entropy_valley.reporting.pages import sentences
 
 
 configfile: "config/studies.yaml"

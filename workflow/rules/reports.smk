@@ -75,10 +75,33 @@ rule figure:
         " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q}"
 
 
+rule page:
+    """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
+    input:
+        lambda w: sentences.inputs(EXPERIMENT, (w.direction, w.testset)),
+    output:
+        update(f"{R}/pages/{{direction}}.{{testset}}.html"),
+    log:
+        f"{R}/logs/page/{{direction}}.{{testset}}.log",
+    conda:
+        "../../envs/analysis.yaml"
+    params:
+        params=lambda w: params_file(sentences.params(EXPERIMENT, (w.direction, w.testset))),
+    shell:
+        f"{LAUNCH} python workflow/scripts/page.py {{params.params:q}} --html {{output:q}}"
+
+
 localrules:
+    pages,
     document,
     pdf,
     audit,
+
+
+rule pages:
+    """The pages of sentences of all test sets; `all` does not ask for them."""
+    input:
+        lambda w: [f"{R}/pages/{direction}.{testset}.html" for direction, testset in sentences.cells(EXPERIMENT)],
 
 
 rule document:
@@ -117,4 +140,4 @@ rule audit:
     log:
         f"{R}/logs/audit.log",
     run:
-        audit.report(EXPERIMENT, f"{R}/audit/matrix.tsv", log[0])
+        audit.report(EXPERIMENT, f"{R}/audit/matrix.tsv", log[0], page=f"{R}/audit/matrix.html")

@@ -19,6 +19,7 @@ def add(commands: Any) -> None:
     )
     configs.add(parser)
     parser.add_argument("--out", help="also write the cells as tab-separated values")
+    parser.add_argument("--page", metavar="FILE", help="also write the cells as a page for a browser")
     parser.add_argument("--cells", action="store_true", help="also list the cells")
     parser.add_argument("--state", nargs="+", default=[], choices=STATES, help="list the cells of these states only")
     for column in ("backbone", "direction", "testset", "method"):
@@ -38,7 +39,8 @@ def _audit(arguments: argparse.Namespace) -> None:
         return _compare(arguments.configfile, arguments.against)
     only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
     listed, experiment = arguments.cells or bool(arguments.state), configs.experiment(arguments.configfile)
-    states = audit.report(experiment, arguments.out, only=only, cells=listed, verify=arguments.verify)
+    options = {"page": arguments.page, "cells": listed, "verify": arguments.verify}
+    states = audit.report(experiment, arguments.out, only=only, **options)
     if arguments.check and any(one.state != DONE for one in states):
         sys.exit(1)
 

@@ -41,6 +41,8 @@ def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
         ("autoregressive", "backbones", "backbones"),
         ("instruct", "backbones", "backbones"),
         ("valley", "backbones", "backbones"),
+        ("pages", "backbones", "backbones"),
+        ("pages", "methods", "length_methods"),
     ):
         defined = [name for name, value in _section(merged, section).items() if value is not None]
         for name in _list(_section(merged, block).get(key)):

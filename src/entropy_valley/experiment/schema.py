@@ -16,6 +16,7 @@ from entropy_valley.experiment.directions import DirectionSection
 from entropy_valley.experiment.human_evaluation import HumanEvaluation
 from entropy_valley.experiment.length_methods import LengthHeadTraining, LengthMethods, LengthStatistics
 from entropy_valley.experiment.orders import RevealOrder
+from entropy_valley.experiment.pages import Pages
 from entropy_valley.experiment.published import PaperComparison
 from entropy_valley.experiment.scoring import Scoring
 from entropy_valley.experiment.studies import Study
@@ -232,6 +233,7 @@ class Experiment(Section):
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
     human_evaluation: HumanEvaluation = HumanEvaluation()
+    pages: Pages = Pages()
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""

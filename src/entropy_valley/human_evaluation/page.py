@@ -6,12 +6,11 @@ Its texts are data of a script block and are set as text, never as HTML. It save
 from __future__ import annotations
 
 import html
-import json
 from pathlib import Path
 
 from markdown import markdown
 
-from entropy_valley import files
+from entropy_valley import files, pages
 from entropy_valley.human_evaluation import forms, guidelines
 from entropy_valley.human_evaluation.pack import Pack
 
@@ -33,11 +32,7 @@ def write(path: Path, pack: Pack, annotator: str) -> None:
     title = f"Translations {pack.direction}, annotator {annotator}"
     parts = {"TITLE": html.escape(title)}
     parts |= {f"GUIDELINES_{name.upper()}": _guidelines(pack, name) for name in guidelines.LANGUAGES}
-    parts["PACK"] = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")  # last: it may hold any text
-    page = _TEMPLATE.read_text(encoding="utf-8")
-    for name, text in parts.items():
-        page = page.replace(f"@{name}@", text)
-    files.write_text(path, page)
+    files.write_text(path, pages.filled(_TEMPLATE, content, **parts))
 
 
 def _guidelines(pack: Pack, language: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +17,7 @@ from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, S
 from entropy_valley.experiment.result import RULES
 from entropy_valley.files import write_text
 from entropy_valley.reporting.changes import counted, said
+from entropy_valley.reporting.pages import matrix
 
 WIDTH = 120  # columns of a log, which has no terminal
 ROOM = 100  # columns of the cells that a reason concerns
@@ -29,10 +31,12 @@ def report(
     log: str | Path | None = None,
     *,
     only: Mapping[str, Sequence[str]] | None = None,
+    page: str | Path | None = None,
     cells: bool = False,
     verify: bool = False,
 ) -> list[CellState]:
-    """Print the audit of a config; on request write the cells as tab-separated values, and what is printed to a log.
+    """Print the audit of a config; on request write the cells as tab-separated values and as a page for a browser, and
+    what is printed to a log.
 
     ``only`` has, by the name of a column, the values of the cells that are looked at; ``cells`` prints them, too;
     ``verify`` compares every file with its record. Returns the cells with their states.
@@ -41,6 +45,8 @@ def report(
     states = [one for one in audit.cells() if _is_asked(one, only or {})]
     if tsv:
         write_tsv(tsv, experiment, states)
+    if page:
+        matrix.write(page, audit, states, partial(because, experiment))
     show(audit, states, cells)
     if log:
         with open(log, "w", encoding="utf-8") as file:

@@ -1,0 +1,137 @@
+"""The sentences of a test set as a page: source, reference, and the outputs of all methods below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from entropy_valley import files
+from entropy_valley.analysis.coverage_items import extractors
+from entropy_valley.analysis.params import Params, ScoredCell
+from entropy_valley.analysis.scores import require_sentences
+from entropy_valley.corpus.categories import CATEGORIES, LANGUAGES, categories
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.matrix import Cell, all_cells
+from entropy_valley.reporting import labels, pages
+from entropy_valley.reporting.report import canvas_files, shared_params, testset_file
+
+Place = tuple[str, str]  # direction and test set
+
+
+@dataclass(frozen=True)
+class PageParams(Params):
+    """As :class:`Params`; ``sentences`` is the file of the test set, ``main`` the backbone that is shown first."""
+
+    sentences: str = ""
+    main: str = ""
+
+    @classmethod
+    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+        """As :meth:`Params.parse`."""
+        return super().parse(text, ("sentences", "main", *required))
+
+
+def cells(experiment: Experiment) -> dict[Place, list[Cell]]:
+    """The cells of each page: the first seed of each backbone, under the order and steps of the main tables."""
+    matrix, tables, asked = experiment.matrix, experiment.tables, experiment.pages
+    backbones = asked.backbones or [*matrix.backbones, *experiment.autoregressive.backbones]
+    methods, found = asked.methods or matrix.methods, {}
+    for cell in all_cells(experiment):
+        run = cell.run
+        first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
+        denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
+        if first and run.backbone in backbones and (denoised or not cell.order):
+            found.setdefault((run.direction, cell.testset), []).append(cell)
+    ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
+    order = [*methods]
+    return {
+        place: sorted(
+            group, key=lambda cell: (ranks[cell.run.backbone], order.index(cell.method) if cell.order else len(order))
+        )
+        for place, group in found.items()
+    }
+
+
+def inputs(experiment: Experiment, place: Place) -> list[str]:
+    """Every file that a page reads."""
+    shown = _shown(experiment, place)
+    folders = [cell.folder(experiment.results) for cell in shown]
+    read = [f"{folder}/{name}" for folder in folders for name in ("hypotheses.jsonl", "scores.jsonl")]
+    return [testset_file(experiment, shown[0]), *read, *canvas_files(experiment, [one for one in shown if one.order])]
+
+
+def params(experiment: Experiment, place: Place) -> str:
+    """What a page depends on, as the JSON that :class:`PageParams` reads."""
+    shown = _shown(experiment, place)
+    own = {"sentences": testset_file(experiment, shown[0]), "main": experiment.tables.backbone}
+    return files.canonical({**shared_params(experiment, shown), **own})
+
+
+def _shown(experiment: Experiment, place: Place) -> list[Cell]:
+    found = cells(experiment)
+    if place not in found:
+        there = ", ".join(map(".".join, found))
+        raise InputError(f"the page {'.'.join(place)}", "the config has no such results", f"There is {there}.")
+    return found[place]
+
+
+def write(path: str | Path, params: PageParams) -> None:
+    """Write the page."""
+    first, rows = params.cells[0], files.read_jsonl(params.sentences, ("id", "source", "target"))
+    ids = [row["id"] for row in rows]
+    source, target = first.direction.split("-")
+    metrics = [metric for metric in params.metrics if metric.segments]
+    find, outputs = extractors(source), [_outputs(cell, params, ids) for cell in params.cells]
+    data = {
+        "languages": [source, target],
+        "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
+        "kinds": list(find),
+        "categories": CATEGORIES if source in LANGUAGES else [],
+        "systems": [_named(cell, params) for cell in params.cells],
+        "sentences": [
+            [
+                *(row["id"], row["source"], row["target"], _categories(row["source"], source)),
+                [of(row["source"]) for of in find.values()],
+                [system[row["id"]] for system in outputs],
+            ]
+            for row in rows
+        ],
+    }
+    pages.write(path, "sentences", f"{params.label('directions', first.direction)}, {first.testset}", data)
+
+
+def _named(cell: ScoredCell, params: PageParams) -> list[Any]:
+    """Method and backbone as they are printed, the method's key, and whether it is of the main backbone."""
+    method = labels.method(cell.method).short
+    return [method, params.label("backbones", cell.backbone), cell.method, cell.backbone == params.main]
+
+
+def _categories(text: str, language: str) -> list[int]:
+    return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
+
+
+def _outputs(cell: ScoredCell, params: PageParams, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
+    outputs = _read(cell.hypotheses, ("id", "hypothesis", "length"), params, ids)
+    scores = _read(cell.segments, ("id",), params, ids)
+    canvases = {} if cell.autoregressive else _read(cell.canvas, ("id", "candidates", "scores"), params, ids)
+    metrics, found = [metric for metric in params.metrics if metric.segments], {}
+    for name, row in outputs.items():
+        values = [metric.found_in(scores[name]) for metric in metrics]
+        found[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
+    return found
+
+
+def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:
+    """Candidates, in ascending order, and their scores; nothing where there are not two."""
+    pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False)) if canvas else []
+    return [list(one) for one in zip(*pairs, strict=True)] if len(pairs) > 1 else []
+
+
+def _read(path: Path, keys: Sequence[str], params: PageParams, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    rows = {row["id"]: row for row in files.read_jsonl(path, keys)}
+    require_sentences(path, rows, params.sentences, ids)
+    return rows

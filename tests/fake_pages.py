@@ -1,0 +1,50 @@
+"""Made-up results of many systems on one test set, as the page of its sentences reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fake_results import METRICS
+
+from entropy_valley import files
+from entropy_valley.reporting.pages.sentences import PageParams
+
+METHODS = ("oracle", "ratio", "ratio_eos", "ev", "ev_line", "ev_line_4", "adaptive_ev", "cal")
+Output = tuple[str, float]  # a translation and its score
+
+
+def write(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> PageParams:
+    """Files of these systems, by method, and a beam search whose outputs are the references."""
+    names = [f"test-{number}" for number in range(len(pairs))]
+    rows = [{"id": name, "source": x, "target": y} for name, (x, y) in zip(names, pairs, strict=True)]
+    files.write_jsonl(root / "test.jsonl", rows)
+    cells = [_cell(root, names, method, found) for method, found in outputs.items()]
+    cells.append(_cell(root, names, "beam4", [(y, 0.5) for _, y in pairs], backbone="llama3-tiny", steps=0))
+    params = {
+        "cells": cells,
+        "metrics": [dataclasses.asdict(metric) for metric in METRICS],
+        "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
+        **{"sentences": str(root / "test.jsonl"), "main": "llada-tiny"},
+    }
+    files.write_json(root / "params.json", params)
+    return PageParams.parse(str(root / "params.json"))
+
+
+def _cell(
+    root: Path, names: Sequence[str], method: str, found: Sequence[Output], backbone: str = "llada-tiny", steps: int = 8
+) -> dict[str, Any]:
+    folder = root / backbone / method / f"med-T{steps}"
+    given = list(zip(names, found, strict=True))
+    files.write_jsonl(
+        folder / "hypotheses.jsonl",
+        ({"id": name, "hypothesis": text, "length": 6, "tokens": [1], "logprob": -0.1} for name, (text, _) in given),
+    )
+    files.write_jsonl(folder / "scores.jsonl", ({"id": name, "comet22": x, "chrf": 100 * x} for name, (_, x) in given))
+    grid = {"candidates": [6, 5, 8], "scores": [0.25, 0.5, 0.75]} if method.startswith("ev") else {}
+    chosen = {"length": 6, "candidates": [6], "scores": [], **grid}
+    files.write_jsonl(folder.parent / "canvas.jsonl", ({"id": name, **chosen} for name in names))
+    place = {"backbone": backbone, "direction": "en-zh", "testset": "test", "seed": 1, "method": method}
+    return {**place, "order": "med" * bool(steps), "steps": steps, "path": str(folder / "scores.json")}

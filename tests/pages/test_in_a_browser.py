@@ -1,0 +1,311 @@
+"""Our pages in a real browser without a network: the form of annotators, the matrix, the sentences of a test set."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+
+import fake_chain
+import fake_pages
+import pytest
+import yaml
+
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.matrix import all_cells
+from entropy_valley.human_evaluation import forms, page
+from entropy_valley.human_evaluation.intake import read_forms
+from entropy_valley.reporting import audit, pages, reports
+from entropy_valley.reporting.pages import sentences
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@contextlib.contextmanager
+def opening(browser, path):
+    """A page, opened from its file; requests and errors of it are failures."""
+    context = browser.new_context(accept_downloads=True, offline=True, viewport={"width": 1280, "height": 900})
+    tab, troubles = context.new_page(), []
+    tab.monitor = context.new_cdp_session(tab)
+    tab.monitor.send("Performance.enable", {"timeDomain": "threadTicks"})
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.on("request", lambda request: troubles.append(request.url) if request.url[:4] == "http" else None)
+    tab.goto(path.as_uri())
+    yield tab
+    context.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def opened(browser, made, tmp_path):
+    """The form of an annotator."""
+    path = tmp_path / "en-zh.A.html"
+    page.write(path, made[0], "A")
+    with opening(browser, path) as tab:
+        yield tab
+
+
+def spent(tab):
+    """The seconds that a processor has worked on a page: on a busy machine they are fewer than have passed."""
+    metrics = {one["name"]: one["value"] for one in tab.monitor.send("Performance.getMetrics")["metrics"]}
+    return metrics["TaskDuration"]
+
+
+def cut_off(tab, *widths):
+    """The widths of a window in which a page is wider than it; 640 pixels are also what 1280 are at a zoom of 200 %."""
+    found = []
+    for width in widths:
+        tab.set_viewport_size({"width": width, "height": 700})
+        if tab.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(width)
+    return found
+
+
+def fill(tab, values):
+    """Rate the sentence that is shown by keys, then go on."""
+    for value in values[:4]:
+        tab.keyboard.press(value)
+    tab.keyboard.press(values[4][0].lower())
+    if values[5]:
+        tab.fill("#notes", values[5])
+        tab.focus("#place")
+    tab.keyboard.press("n")
+
+
+def saved(tab, folder):
+    with tab.expect_download() as download:
+        tab.click("#export")
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_filled_by_keys_reloaded_midway_and_saved_as_the_form(opened, made, filled, tmp_path):
+    rows = made[0].rows
+    for row in rows[:8]:
+        fill(opened, filled[row.id])
+    opened.reload()
+    opened = opened.context.new_page()  # as after the tab was closed
+    opened.goto((tmp_path / "en-zh.A.html").as_uri())
+    assert opened.text_content("#state").startswith(f"8 of {len(rows)} rated, about")
+    assert opened.text_content("#place") == f"Sentence 9 of {len(rows)} ({rows[8].id})"
+    for row in rows[8:-1]:
+        fill(opened, filled[row.id])
+    path = saved(opened, tmp_path)
+    assert path.name == "en-zh.A.csv"
+    forms.write_csv(tmp_path / "expected.csv", made[0], filled)
+    assert path.read_bytes() == (tmp_path / "expected.csv").read_bytes()
+    assert [rating.id for rating in read_forms([path], made[0], ["A"])["A"]] == list(filled)
+
+
+def test_texts_are_shown_as_they_are(opened, made):
+    """Markup and scripts within a sentence stay text."""
+    for number, row in enumerate(made[0].rows):
+        opened.click(f"#rows li:nth-child({number + 1}) button")
+        shown = [opened.text_content(f"#{name}") for name in ("source", "reference", "system-A", "system-B")]
+        assert shown == list(forms.texts(row)[1:])
+
+
+def test_a_file_is_taken_back_in_and_a_wrong_one_is_not(opened, made, filled, tmp_path):
+    forms.write_csv(tmp_path / "en-zh.A.csv", made[0], filled)
+    opened.set_input_files("#import", tmp_path / "en-zh.A.csv")
+    opened.locator("#said", has_text="Took").wait_for()
+    assert f"{len(filled)} of {len(made[0].rows)}" in opened.text_content("#state")
+    assert saved(opened, tmp_path).read_bytes() == (tmp_path / "en-zh.A.csv").read_bytes()
+    text = (tmp_path / "en-zh.A.csv").read_text("utf-8").replace(made[0].code, "ffffff")
+    (tmp_path / "wrong.csv").write_text(text, encoding="utf-8")
+    opened.set_input_files("#import", tmp_path / "wrong.csv")
+    opened.locator("#said", has_text="is no sentence of this pack").wait_for()
+    assert f"{len(filled)} of {len(made[0].rows)}" in opened.text_content("#state")
+
+
+def test_every_control_has_a_name_and_can_be_reached(opened):
+    """What a screen reader says of each control; and all radio groups by the Tab key, in order."""
+    unnamed = opened.evaluate(
+        "[...document.querySelectorAll('button, input, textarea')].filter("
+        "one => !(one.labels?.length || one.textContent || one.getAttribute('aria-label'))).length"
+    )
+    assert unnamed == 0
+    legends = opened.eval_on_selector_all("fieldset legend", "all => all.map(one => one.textContent)")
+    assert legends == ["Adequacy of A", "Fluency of A", "Adequacy of B", "Fluency of B", "Preference"]
+    opened.focus("#place")
+    reached = []
+    for _ in range(6):
+        opened.keyboard.press("Tab")
+        reached.append(
+            opened.evaluate("document.activeElement.closest('fieldset')?.dataset.name || document.activeElement.id")
+        )
+    assert reached == [*forms.RATINGS, forms.PREFERENCE, "notes"]
+
+
+def test_nothing_is_cut_off_on_narrow_screens(opened):
+    assert cut_off(opened, 1280, 768, 640, 360) == []
+
+
+HOSTILE = "</script><script>alert(1)</script> \u202e<b>#PRS_ORG#</b> @DATA@ 5"
+PAIRS = [(HOSTILE, "请给我一张纸。"), ("Take 5 of 12.", "Take 5 and go."), *[("Go.", "走。")] * 40]
+OUTPUTS = {
+    "oracle": [("请给我一张纸。", 0.9)] * 42,
+    "ratio": [(HOSTILE, 0.5), ("Take and stay now.", 0.4), *[("走吧。", 0.3)] * 40],
+    "ev": [("请给他一张纸。", 0.4), ("Take 5 and go.", 0.9), *[("走。", 0.31)] * 40],
+}
+
+
+def leads(tab):
+    return tab.eval_on_selector_all("article", "all => all.map(one => one.dataset.id)")
+
+
+def test_sentences_are_found_compared_and_linked(browser, tmp_path):
+    sentences.write(tmp_path / "en-zh.test.html", fake_pages.write(tmp_path, PAIRS, OUTPUTS))
+    with opening(browser, tmp_path / "en-zh.test.html") as tab:
+        shown = tab.eval_on_selector_all("article:first-child bdi", "all => all.map(one => one.textContent)")
+        assert shown == [*PAIRS[0], *(texts[0][0] for texts in OUTPUTS.values())]  # as they are, marked or not
+        assert tab.eval_on_selector_all(
+            "article:first-child tr:last-child mark", "all => all.map(one => one.textContent)"
+        ) == ["他"]
+        ratio = tab.locator("article").nth(1).locator("tr", has_text="Ratio")
+        assert (
+            ratio.locator("mark").all_text_contents() == ["stay now"]
+            and ratio.locator(".gap").get_attribute("title") == "missing: 5 "
+        )
+        assert "5 slots: 0.500, 6 slots: 0.250, 8 slots: 0.750. Chosen: 6. Reference: 6" in tab.text_content(
+            "article:first-child svg title"
+        )
+        assert tab.text_content("#count") == "1–20 of 42 sentences; mean of A − B: 0.0190 toy COMET"
+
+        tab.select_option("#sort", "loss")
+        assert leads(tab)[0] == "test-0" and leads(tab)[-1] != "test-1"
+        tab.select_option("#sort", "gain")
+        assert leads(tab)[0] == "test-1"
+        tab.select_option("#kind", label="placeholder")
+        tab.select_option("#by", "onlya")
+        assert leads(tab) == ["test-0"] and "✗ lost placeholder: #PRS_ORG#" in tab.text_content("article")
+        address = tab.url
+        tab.click("#clear")
+        tab.select_option("#category", label="numbers")
+        assert leads(tab) == ["test-0", "test-1"]
+        tab.goto(address)
+        assert leads(tab) == ["test-0"]  # a view has an address, too
+
+        tab.goto(tab.url.split("#")[0] + "#s=test-41")
+        assert tab.evaluate("document.activeElement.dataset.id") == "test-41" and len(leads(tab)) == 2
+        tab.keyboard.press("k")
+        assert leads(tab)[0] == "test-20"
+        tab.click("summary")
+        tab.check("#systems label:has-text('Beam') input")
+        assert tab.locator("article").first.locator("tbody tr").count() == 6
+        assert cut_off(tab, 1280, 768, 360) == []
+
+
+def test_two_thousand_sentences_of_eight_systems_open_in_two_seconds(browser, tmp_path):
+    pairs = [
+        (f"Sentence {number} of a test set that is as long as WMT22's. " * 3, "译文" * 40) for number in range(2037)
+    ]
+    outputs = {method: [(f"第{place}句" + "译文" * 38, 0.5)] * 2037 for place, method in enumerate(fake_pages.METHODS)}
+    params, path = fake_pages.write(tmp_path, pairs, outputs), tmp_path / "en-zh.test.html"
+    start = time.process_time()
+    sentences.write(path, params)
+    assert time.process_time() - start < 2
+    with opening(browser, path) as tab:
+        assert len(leads(tab)) == 20
+        opened = spent(tab)
+        tab.select_option("#sort", "gain")
+        assert len(leads(tab)) == 20
+        assert 0 < opened < 2 and spent(tab) - opened < 1
+
+
+@pytest.fixture
+def audited(tmp_path, monkeypatch):
+    """The audit's page of the demo's main backbone; one result is damaged, and one failed."""
+    monkeypatch.chdir(tmp_path)
+    mine = {
+        "matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "en-de"], "methods": ["oracle", "ratio", "ev"]}
+    }
+    Path("mine.yaml").write_text(yaml.safe_dump(mine))
+    root = Path(__file__).parents[2]
+    experiment = load_files([*base_files(root), root / "config/demo.yaml", "mine.yaml"], reports.problems)
+    fake_chain.write(experiment)
+    damaged, failed = [cell for cell in all_cells(experiment) if cell.method == "ev"][:2]
+    Path(damaged.scores("results/demo")).write_text("")
+    for name in ("hypotheses.jsonl", "decoding.json", "scores.jsonl", "scores.json"):
+        Path(failed.folder("results/demo"), name).unlink()
+    log = "decode/en-zh.llada-tiny.seed2.grammar.ev.med-T32"
+    Path(f"results/demo/logs/{log}.log").write_text("error: <b>no space</b>\n")
+    table = Path(f"results/demo/benchmarks/{log}.tsv")
+    table.parent.mkdir(parents=True)
+    lines = ["started\ts\tcpu_s\tmax_rss_mb\tgpus\tgpu\tgpu_peak_mb\tstatus\thost", "t\t90\t1\t1\t1\tH100\t\t1\th"]
+    table.write_text("\n".join(lines) + "\n")
+    audit.report(experiment, page="results/demo/audit/matrix.html")
+    return tmp_path / "results/demo/audit/matrix.html"
+
+
+def signs(tab):
+    return "".join(tab.locator("#grid td").all_text_contents())
+
+
+def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audited):
+    with opening(browser, audited) as tab:
+        assert tab.locator("#states li").all_text_contents() == [
+            "✓18done",
+            "↻0stale",
+            "!1damaged",
+            "✗1failed",
+            "·0missing",
+        ]
+        assert sorted(signs(tab)) == sorted("✓" * 18 + "!✗")
+        tab.click("#grid td.failed")
+        said = tab.text_content("#details")
+        assert "failed: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
+        assert "error: <b>no space</b>" in said and "decode✗ failed90.0 s90.0 s1 (1 failed)1" in said
+        assert (
+            tab.locator("#details li a").get_attribute("href")
+            == "../logs/decode/en-zh.llada-tiny.seed2.grammar.ev.med-T32.log"
+        )
+        address = tab.url
+        tab.keyboard.press("ArrowUp")
+        tab.keyboard.press("Enter")
+        assert "done: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
+        tab.goto(address)
+        assert tab.text_content("#details") == said
+
+        tab.click("#states [data-state=damaged]")
+        assert signs(tab) == "!" and tab.text_content("#count") == "1 of 20 cells, 0.0 s of work"
+        tab.click("#clear")
+        tab.select_option("[data-name=method]", "ev")
+        tab.fill("#words", "space")
+        assert signs(tab) == "✗"
+        tab.click("#clear")
+        tab.select_option("#sort", "open")
+        assert tab.locator("#grid tbody th").first.text_content() == "EV MED T=32"
+        assert cut_off(tab, 1280, 768, 360) == []
+
+
+def test_the_matrix_works_with_ten_thousand_cells(browser, audited):
+    """Those of the page above, 500 times."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', audited.read_text("utf-8"), re.S)[1])
+    few = data["cells"]
+    data["cells"] = [
+        [*one[:3], f"{one[3]}-{seed}", *one[4:6], T, *one[7:]] for seed in range(25) for T in range(20) for one in few
+    ]
+    pages.write(audited, "matrix", "Ten thousand", data)
+    with opening(browser, audited) as tab:
+        assert tab.text_content("#states b") == "9,000"
+        assert tab.locator("#grid td[data-cell]").count() == 10_000
+        opened = spent(tab)
+        tab.click("#states [data-state=failed]")
+        assert tab.locator("#grid td[data-cell]").count() == 500
+        assert 0 < opened < 3 and spent(tab) - opened < 1
