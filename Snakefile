@@ -1,5 +1,6 @@
 import os
 import shlex
+import sys
 
 from snakemake.utils import min_version
 
@@ -10,7 +11,7 @@ from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs, methods
 from entropy_valley.human_evaluation import guidelines
-from entropy_valley.reporting import audit, document, reports
+from entropy_valley.reporting import audit, document, reports, snakemake_report
 from entropy_valley.reporting.pages import sentences
 
 
@@ -25,12 +26,14 @@ try:
     EXPERIMENT = configuration.load(config, FILES, reports.problems)
     # A job on a cluster is a Snakemake of its own: it belongs to the run that submitted it.
     SESSION = session.current(EXPERIMENT, job=not workflow.is_main_process)
+    REPORTS = reports.configured(EXPERIMENT)
+    READY = reports.ready(EXPERIMENT, REPORTS)  # of them, those that wait for nobody
+    # What `all` makes; with `snakemake --report`, what is there to be shown.
+    WANTED = (snakemake_report if snakemake_report.asked(sys.argv) else reports).targets(EXPERIMENT, READY)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None
 
 R = EXPERIMENT.results
-REPORTS = reports.configured(EXPERIMENT)
-READY = reports.ready(EXPERIMENT, REPORTS)  # of them, those that wait for nobody
 ALL_CELLS = matrix.all_cells(EXPERIMENT)
 
 
@@ -83,4 +86,4 @@ onsuccess:
 rule all:
     default_target: True
     input:
-        reports.targets(EXPERIMENT, READY),
+        WANTED,

@@ -196,7 +196,7 @@ class Stages:
     def reporting(self, run_script: Any) -> Any:
         """Two tables, and the numbers of a figure, of made-up results."""
         found = []
-        endings = "tex float.tex md csv"
+        endings = "tex float.tex md html csv"
         reports = {"tables/main": endings, "tables/full_significance": endings, "figures/hero": "pdf png csv"}
         for key, written in reports.items():
             folder = self.root / key
@@ -204,5 +204,5 @@ class Stages:
             outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
             options = [part for ending, path in outputs.items() for part in (f"--{ending}", path)]
             run_script("report", key, params, *options)
-            found += [read(path) for ending, path in outputs.items() if ending not in ("pdf", "png")]
+            found += [read(path) for ending, path in outputs.items() if ending not in ("pdf", "png", "html")]
         return found

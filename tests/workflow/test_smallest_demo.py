@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def no_network(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, no_network):
     workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, real=True)
-    workspace.run("--cores", "2", "all", DOCUMENT, environment=no_network.environment)
+    workspace.run("--cores", "2", "all", DOCUMENT, "pages", environment=no_network.environment)
     return workspace
 
 
@@ -69,7 +70,7 @@ def test_tables_and_figures_are_there(demo):
     made = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
     made += ("ar_reference", "dream_instruct")
     made += ("coverage", "faithfulness_summary", "failure_buckets", "corpus", "hyperparams", "prompts", "cost")
-    tables = {f"{name}.{ending}" for name in made for ending in ("tex", "float.tex", "md", "csv")}
+    tables = {f"{name}.{ending}" for name in made for ending in ("tex", "float.tex", "md", "html", "csv")}
     drawn = ("hero", "method", "crossbb", "dissociation", "cases")
     figures = {f"{name}.{ending}" for name in drawn for ending in ("pdf", "png", "csv")}
     page = {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
@@ -100,7 +101,8 @@ def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
 def test_every_job_has_a_log_and_a_line_of_what_it_took(demo):
     results = demo.folder / "results/smallest"
     logs = {path.relative_to(results / "logs").with_suffix("") for path in (results / "logs").rglob("*.log")}
-    assert len(logs) == sum(demo.planned("--forceall", "all", DOCUMENT, last=True).values()) - 1  # `all` does nothing
+    planned = demo.planned("--forceall", "all", DOCUMENT, "pages", last=True)
+    assert len(logs) == sum(planned.values()) - 2  # `all` and `pages` do nothing
     took = {path.relative_to(results / "benchmarks"): path for path in (results / "benchmarks").rglob("*")}
     assert {name.with_suffix("") for name, path in took.items() if path.is_file()} == logs
     with open(results / "benchmarks/train/en-zh.llada-tiny.seed1.tsv", newline="") as file:
@@ -108,9 +110,22 @@ def test_every_job_has_a_log_and_a_line_of_what_it_took(demo):
     assert training["status"] == "0" and float(training["s"]) > 0 and float(training["max_rss_mb"]) > 100
 
 
-def test_the_report_has_captions(demo):
-    demo.run("--report", "report.html")
-    assert "main.md" in (demo.folder / "report.html").read_text()
+def test_the_report_has_every_table_as_a_page_with_its_caption(demo):
+    demo.run("--report", "report.zip")
+    with zipfile.ZipFile(demo.folder / "report.zip") as file:
+        names, text = file.namelist(), file.read("report/report.html").decode()
+    results = json.loads(re.search(r"var results = (\{.*?\});\n", text)[1])
+    main, corpus = (results[f"results/smallest/tables/{name}.html"] for name in ("main", "corpus"))
+    assert (main["labels"], main["mime_type"]) == ({"name": "main", "as": "page"}, "text/html")
+    assert f"report/{main['data_uri']}" in names and f"results/smallest/{DOCUMENT.split('/')[-1]}" in {
+        *results,
+        DOCUMENT,
+    }
+    categories = json.loads(re.search(r"var categories = (\{.*?\});\n", text)[1])
+    assert "results/smallest/tables/main.html" in categories["Tables"]["Of the paper"]
+    assert "results/smallest/tables/corpus.html" in categories["Tables"]["Ours"]
+    assert "|y|/|x|" in corpus["caption"] or corpus["caption"]
+    assert len(main["job_properties"]["params"]) < 1000  # no params as JSON
 
 
 def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):

@@ -246,7 +246,7 @@ def in_folder(folder, *endings):
     }
 
 
-TABLES = in_folder("tables", "tex", "float.tex", "md", "csv")
+TABLES = in_folder("tables", "tex", "float.tex", "md", "html", "csv")
 COMPARISONS = in_folder("tables", "html", "md", "csv")
 FIGURES = in_folder("figures", "pdf", "png", "csv")
 DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]

@@ -1,15 +1,27 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
+def in_report(path, kind, shown="page"):
+    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
+    return report(
+        update(path),
+        caption="../report/caption.rst",
+        category=kind.capitalize(),
+        subcategory=lambda w: snakemake_report.section(f"{kind}/{next(iter(w))}"),
+        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
+    )
+
+
 rule table:
-    """A table: LaTeX, the same with its caption, Markdown, and its numbers."""
+    """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
         lambda w: TABLES[w.table].inputs(EXPERIMENT),
     output:
         tex=update(f"{R}/tables/{{table}}.tex"),
         captioned=update(f"{R}/tables/{{table}}.float.tex"),
-        md=report(update(f"{R}/tables/{{table}}.md"), caption="../report/caption.rst", category="Tables"),
-        csv=report(update(f"{R}/tables/{{table}}.csv"), caption="../report/caption.rst", category="Tables"),
+        md=update(f"{R}/tables/{{table}}.md"),
+        html=in_report(f"{R}/tables/{{table}}.html", "tables"),
+        csv=in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/table/{{table}}.log",
     wildcard_constraints:
@@ -23,7 +35,8 @@ rule table:
     shell:
         f"{LAUNCH} "
         "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --tex {output.tex:q} --float.tex {output.captioned:q} --md {output.md:q} --csv {output.csv:q}"
+        " --tex {output.tex:q} --float.tex {output.captioned:q} --md {output.md:q} --html {output.html:q}"
+        " --csv {output.csv:q}"
         " --caption={params.caption:q}"
 
 
@@ -32,9 +45,9 @@ rule comparison:
     input:
         lambda w: COMPARISONS[w.comparison].inputs(EXPERIMENT),
     output:
-        html=report(update(f"{R}/tables/{{comparison}}.html"), caption="../report/caption.rst", category="Tables"),
+        html=in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         md=update(f"{R}/tables/{{comparison}}.md"),
-        csv=report(update(f"{R}/tables/{{comparison}}.csv"), caption="../report/caption.rst", category="Tables"),
+        csv=in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
     wildcard_constraints:
@@ -57,7 +70,7 @@ rule figure:
         lambda w: FIGURES[w.figure].inputs(EXPERIMENT),
     output:
         pdf=update(f"{R}/figures/{{figure}}.pdf"),
-        png=report(update(f"{R}/figures/{{figure}}.png"), caption="../report/caption.rst", category="Figures"),
+        png=in_report(f"{R}/figures/{{figure}}.png", "figures"),
         csv=update(f"{R}/figures/{{figure}}.csv"),
     log:
         f"{R}/logs/figure/{{figure}}.log",
@@ -126,7 +139,12 @@ rule pdf:
         tex=rules.document.output,
         parts=DOCUMENTED,
     output:
-        update(f"{R}/report.pdf"),
+        report(
+            update(f"{R}/report.pdf"),
+            caption="../report/document.rst",
+            category="All in one document",
+            labels={"name": "report.pdf"},
+        ),
     log:
         f"{R}/logs/pdf.log",
     conda:

@@ -13,7 +13,7 @@ from entropy_valley.analysis.alike import require_alike
 from entropy_valley.reporting import reports
 
 RULES = {
-    ("tex", "float.tex", "md", "csv"): "table",
+    ("tex", "float.tex", "md", "html", "csv"): "table",
     ("pdf", "png", "csv"): "figure",
     ("html", "md", "csv"): "comparison",
 }

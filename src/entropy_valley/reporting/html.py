@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from html import escape
 
-from entropy_valley.reporting.tables import Cell, Note, Section, Table
+from entropy_valley.reporting.tables import Cell, Column, Note, Section, Table
 
 STYLE = """
 :root { color-scheme: light; }
@@ -19,6 +20,7 @@ a { color: #0b57a4; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .22rem .6rem; border-bottom: 1px solid #e2e2e2; vertical-align: top; }
 thead th { position: sticky; top: 0; background: #fff; box-shadow: 0 2px #444; }
+th.over { padding-bottom: 0; }
 tr.heading th { background: #f0eef5; text-align: left; padding-top: .6rem; scroll-margin-top: 2.4rem; }
 .l { text-align: left; } .c { text-align: center; } .r { text-align: right; }
 .shaded { background: #e6f1f8; }
@@ -26,21 +28,31 @@ tr.heading th { background: #f0eef5; text-align: left; padding-top: .6rem; scrol
 """
 
 
-def page(title: str, table: Table) -> str:
-    """The whole page: title, the table's notes, links to its sections, and the table."""
+def page(title: str, table: Table, caption: str = "") -> str:
+    """The whole page: title, the table's notes, links to its sections, and the table.
+
+    With a ``caption``, that stands above the table, and the notes below.
+    """
     notes = "\n".join(f"<p>{_note(note)}</p>" for note in table.notes)
-    links = " ".join(
-        f'<a href="#{number}">{escape(section.heading)}</a>' for number, section in enumerate(table.sections)
-    )
-    head = "".join(f'<th class="{column.align}">{escape(column.title)}</th>' for column in table.columns)
+    above, below = (f"<p>{escape(caption)}</p>", notes) if caption else (notes, "")
+    headed = [(number, section.heading) for number, section in enumerate(table.sections) if section.heading]
+    links = " ".join(f'<a href="#{number}">{escape(heading)}</a>' for number, heading in headed)
     aligns = [column.align for column in table.columns]
     rows = "\n".join(_section(number, section, aligns) for number, section in enumerate(table.sections))
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width">\n<title>{escape(title)}</title>\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{notes}\n<nav>{links}</nav>\n"
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</body>\n</html>\n"
+        f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{above}\n<nav>{links}</nav>\n"
+        f"<table>\n<thead>{_head(table.columns)}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n{below}\n</body>\n</html>\n"
     )
+
+
+def _head(columns: Sequence[Column]) -> str:
+    """The titles, and above them those that neighbours share."""
+    titles = "".join(f'<th class="{column.align}">{escape(column.title)}</th>' for column in columns)
+    groups = [(over, len(list(group))) for over, group in itertools.groupby(column.over for column in columns)]
+    over = "".join(f'<th class="c over" colspan="{count}">{escape(title)}</th>' for title, count in groups)
+    return f"<tr>{over}</tr><tr>{titles}</tr>" if any(title for title, _ in groups) else f"<tr>{titles}</tr>"
 
 
 def _note(note: Note) -> str:

@@ -20,7 +20,7 @@ from entropy_valley.experiment.params.methods import selector_name, selector_set
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
-from entropy_valley.reporting import labels, latex_tables, notes, style, tables
+from entropy_valley.reporting import html, labels, latex_tables, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table
 
@@ -94,9 +94,9 @@ class Report:
 
 
 class TableReport(Report):
-    """A table in LaTeX, bare and with its caption, and in Markdown, and its numbers."""
+    """A table in LaTeX, bare and with its caption, in Markdown and as a page, and its numbers."""
 
-    endings = ("tex", "float.tex", "md", "csv")
+    endings = ("tex", "float.tex", "md", "html", "csv")
 
     def table(self, params: Any, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
@@ -115,6 +115,7 @@ class TableReport(Report):
     def make(self, params: Any, **paths: Path) -> None:
         table, numbers = self.made(params)
         files.write_text(paths.pop("float.tex"), latex_tables.to_float(table, self.text, f"tab:{self.name}"))
+        files.write_text(paths.pop("html"), html.page(self.name, table, self.text))
         tables.write(table, numbers, **paths)
 
 
