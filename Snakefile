@@ -12,7 +12,7 @@ from entropy_valley.experiment import matrix, paths, scoring, session
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs, methods
 from entropy_valley.human_evaluation import guidelines
 from entropy_valley.reporting import audit, document, reports, snakemake_report
-from entropy_valley.reporting.pages import sentences
+from entropy_valley.reporting.pages import sentences as sentence_pages
 
 
 configfile: "config/studies.yaml"

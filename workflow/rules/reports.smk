@@ -91,7 +91,7 @@ rule figure:
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        lambda w: sentences.inputs(EXPERIMENT, (w.direction, w.testset)),
+        lambda w: sentence_pages.inputs(EXPERIMENT, (w.direction, w.testset)),
     output:
         update(f"{R}/pages/{{direction}}.{{testset}}.html"),
     log:
@@ -99,7 +99,7 @@ rule page:
     conda:
         "../../envs/analysis.yaml"
     params:
-        params=lambda w: params_file(sentences.params(EXPERIMENT, (w.direction, w.testset))),
+        params=lambda w: params_file(sentence_pages.params(EXPERIMENT, (w.direction, w.testset))),
     shell:
         f"{LAUNCH} python workflow/scripts/page.py {{params.params:q}} --html {{output:q}}"
 
@@ -114,7 +114,7 @@ localrules:
 rule pages:
     """The pages of sentences of all test sets; `all` does not ask for them."""
     input:
-        lambda w: [f"{R}/pages/{direction}.{testset}.html" for direction, testset in sentences.cells(EXPERIMENT)],
+        lambda w: [f"{R}/pages/{direction}.{testset}.html" for direction, testset in sentence_pages.cells(EXPERIMENT)],
 
 
 rule document:
