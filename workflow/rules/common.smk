@@ -246,6 +246,17 @@ def in_folder(folder, *endings):
     }
 
 
+def in_report(path, kind, shown="page"):
+    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
+    return report(
+        update(path),
+        caption="../report/caption.rst",
+        category=kind.capitalize(),
+        subcategory=lambda w: snakemake_report.section(f"{kind}/{next(iter(w))}"),
+        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
+    )
+
+
 TABLES = in_folder("tables", "tex", "float.tex", "md", "html", "csv")
 COMPARISONS = in_folder("tables", "html", "md", "csv")
 FIGURES = in_folder("figures", "pdf", "png", "csv")

@@ -1,17 +1,6 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
-def in_report(path, kind, shown="page"):
-    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
-    return report(
-        update(path),
-        caption="../report/caption.rst",
-        category=kind.capitalize(),
-        subcategory=lambda w: snakemake_report.section(f"{kind}/{next(iter(w))}"),
-        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
-    )
-
-
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
