@@ -86,6 +86,13 @@ def test_a_finished_adapter_is_not_trained_again(finetune, monkeypatch):
     finetune(job)
 
 
+def test_a_reference_beyond_the_context_is_refused_before_training(finetune, monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained"))
+    files.write_jsonl(tmp_path / "test.jsonl", [{"id": "t1", "source": "it", "target": "the old red car " * 40}])
+    with pytest.raises(InputError, match=r"test.jsonl: prompt, reference and EOS of 1 of 1 .*: t1"):
+        finetune(spec(), tested=[tmp_path / "test.jsonl"])
+
+
 @pytest.mark.parametrize("shifted", [True, False])
 def test_an_override_of_the_shift_changes_the_rows_read(finetune, load, shifted):
     backbone = load("dream")

@@ -93,7 +93,8 @@ def test_no_string_reaches_a_shell(tmp_path, value):
     assert len(commands) > 50
     ran = subprocess.run(["bash", "-e"], input=NOTING + "\n".join(commands), text=True, cwd=tmp_path)
     assert ran.returncode == 0 and not (tmp_path / "X").exists()
-    assert value in (tmp_path / "noted").read_text()
+    noted = (tmp_path / "noted").read_text()
+    assert value in noted and "\n--tested\n" in noted
 
 
 @pytest.mark.slow

@@ -113,6 +113,12 @@ def finished(result):
     return result.paths[0] not in SESSION.unfinished
 
 
+@functools.cache
+def measured_by_references():
+    """The test sets of each run for which canvases of their references' lengths are asked."""
+    return asked.measured_by_references(CHAIN, asked.behind(map(CHAIN.at, asked_files())))
+
+
 def unfinished():
     """The results that this run makes of what the models say, each by its first file."""
     results = dict.fromkeys(result for of_stamp in asked_by_stamp().values() for result in of_stamp)

@@ -118,6 +118,12 @@ def canvas_gpu(wildcards, input):
     return model_gpu(wildcards, input) if methods.canvas_needs_model(EXPERIMENT, wildcards.method) else 0
 
 
+def tested_options(wildcards):
+    """The test sets with whose references a training's backbone must cope: better told before it than after it."""
+    found = measured_by_references().get((wildcards.direction, wildcards.backbone, wildcards.seed), ())
+    return paths.Unrecorded(" ".join(f"--tested {shlex.quote(path)}" for path in found))
+
+
 def backbone_folder(wildcards):
     """Where the checkpoint is."""
     return paths.Unrecorded(paths.backbone_folder(EXPERIMENT, wildcards.backbone))

@@ -66,6 +66,7 @@ rule testset:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     wildcard_constraints:
         testset=one_of(EXPERIMENT.sources),
+    priority: 10  # trainings look whether the references fit into the context
     conda:
         "../../envs/corpus.yaml"
     params:

@@ -25,10 +25,11 @@ rule train:
             f"--device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             f" --activation-checkpointing {str(EXPERIMENT.training.activation_checkpointing).lower()}"
         ),
+        tested=lambda w: tested_options(w),
     shell:
         f"{ON_GPU} "
         "python workflow/scripts/train.py {params.spec:q} --corpus {input.corpus:q} --out {params.out:q}"
-        " --backbone {params.backbone:q} {params.options}"
+        " --backbone {params.backbone:q} {params.options} {params.tested}"
         f" --work {QUOTED}/work/train/{{wildcards.direction}}.{{wildcards.backbone}}.seed{{wildcards.seed}}"
         f" --logs {QUOTED}/logs/tensorboard/{{wildcards.direction}}/{{wildcards.backbone}}/seed{{wildcards.seed}}"
         " --threads {threads}"

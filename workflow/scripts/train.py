@@ -26,9 +26,13 @@ def main() -> None:
     parser.add_argument("--activation-checkpointing", choices=SPARED, default="auto", help="less memory, same numbers")
     parser.add_argument("--processes", type=int, help="how many train; the params may name those of a finished adapter")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--tested", type=Path, action="append", default=[], help="a test set whose references must fit, if it is there"
+    )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of all processes")
     arguments = vars(parser.parse_args())
     arguments["activation_checkpointing"] = SPARED[arguments["activation_checkpointing"]]
+    arguments["tested"] = list(filter(Path.is_file, arguments["tested"]))
     count, threads = arguments.pop("processes") or arguments["spec"]["processes"], arguments.pop("threads")
 
     from entropy_valley.training import processes, sft

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 
 PLACE = "{src}"
 
@@ -49,3 +49,16 @@ class Prompt:
         """The stripped text of tokens, without special tokens; with ``first_line``, what is before its first break."""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
+
+
+def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
+    """Raise InputError that names the sentences of a test set whose prompt, reference and EOS exceed the context."""
+    needed = {row["id"]: len(prompt.encode(row["source"])) + len(prompt.tokens(row["target"])) + 1 for row in rows}
+    beyond = [name for name, tokens in needed.items() if tokens > context]
+    if beyond:
+        raise InputError(
+            path,
+            f"prompt, reference and EOS of {len(beyond)} of {len(needed)} sentences need up to {max(needed.values())} "
+            f"tokens, but the backbone's context is {context}: {listed(beyond, 8)}",
+            "Split or drop these sentences.",
+        )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from entropy_valley.experiment.chain import DIAGNOSTICS, FITTED, Chain
-from entropy_valley.experiment.params.methods import canvas_needs_model
+from entropy_valley.experiment.params.methods import canvas_needs_model, sees_reference
 from entropy_valley.experiment.result import Result, collect
 
 CANVASES = ("canvas", "reassigned_canvas")
@@ -42,6 +42,17 @@ def reads_model(chain: Chain, result: Result) -> bool:
     if result.rule == "canvas":
         return canvas_needs_model(chain.experiment, result.wildcards["method"])
     return result.rule in (*FITTED, *DIAGNOSTICS, "decode")
+
+
+def measured_by_references(chain: Chain, results: Iterable[Result]) -> dict[tuple[str, ...], list[str]]:
+    """The test sets for which canvases of their references' lengths are asked, by direction, backbone and seed."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for result in results:
+        of = result.wildcards
+        if result.rule == "canvas" and sees_reference(chain.experiment, of["method"]):
+            path = next(_needs(result, "testset", "dev_as_testset")).paths[0]
+            found.setdefault((of["direction"], of["backbone"], of["seed"]), []).append(path)
+    return found
 
 
 def request(result: Result) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 from entropy_valley import files
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
-from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.prompt import Prompt, require_room
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, data, lora, memory, processes
 from entropy_valley.training import deepspeed_engine as engine
@@ -47,6 +47,7 @@ class Job:
     checkpoint_every: int
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
+    tested: Sequence[Path] = ()
 
     @property
     def settings(self) -> Training:
@@ -161,6 +162,8 @@ def _pairs(job: Job, backbone: Backbone) -> data.Pairs:
     if job.spec["bos"] and backbone.bos_id is None:
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    for path in job.tested:
+        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
     limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
     return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")

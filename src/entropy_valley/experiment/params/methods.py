@@ -21,6 +21,11 @@ def needs_length_head(experiment: Experiment, method: str) -> bool:
     return _says(experiment, method, "uses_length_head", False)
 
 
+def sees_reference(experiment: Experiment, method: str) -> bool:
+    """Whether a method's canvases are as long as references."""
+    return _says(experiment, method, "sees_reference", False)
+
+
 def canvas_needs_model(experiment: Experiment, method: str) -> bool:
     """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
     return _says(experiment, method, "probes", True) or needs_length_head(experiment, method)
