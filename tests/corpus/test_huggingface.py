@@ -84,6 +84,21 @@ def test_the_record_names_the_commit_and_every_file(hub, run_script, tmp_path):
     assert list(provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["files"]) == [next(iter(OTHERS))]
 
 
+def test_what_is_published_meanwhile_is_not_read(hub, run_script, tmp_path):
+    """The first job keeps the newest commit; a later one reads the same, unless the config names another."""
+    asked = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
+    options = ["--commits", tmp_path / "datasets", "--out", tmp_path / "test.jsonl"]
+
+    def origin(spec):
+        run_script("testset", spec, *options)
+        return provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["revision"]
+
+    assert origin(asked) == NEW
+    hub.commits["c" * 40] = hub.commits[NEW]
+    assert origin(asked) == NEW
+    assert origin({**asked, "source": {**asked["source"], "revision": "c" * 40}}) == "c" * 40
+
+
 def test_a_local_copy_gives_the_same_pairs_and_digests_of_its_files(hub, local):
     from_hub, from_folder = (build.corpus(SPEC | {"source": source}, rows=2100) for source in (SOURCE, local))
     assert from_folder[:2] == from_hub[:2]

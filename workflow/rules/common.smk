@@ -184,6 +184,7 @@ def dataset_options(source, input):
     name, total = paths.dataset_of(EXPERIMENT, source), EXPERIMENT.sources[source].total
     parts = ["--dataset", *input.dataset, "--folder", paths.dataset_folder(EXPERIMENT, name)] if name else []
     parts += ["--rows", total] if total else []
+    parts.append(f"--commits={R}/datasets")
     return paths.Unrecorded(shlex.join(map(str, parts)))
 
 

@@ -7,7 +7,7 @@ import contextlib
 from pathlib import Path
 
 from entropy_valley import files, provenance, run
-from entropy_valley.corpus import build, shared
+from entropy_valley.corpus import build, dataset, shared
 from entropy_valley.demo.source import SOURCES
 
 
@@ -22,12 +22,14 @@ def main() -> None:
     )
     parser.add_argument("--folder", help="where a downloaded source is")
     parser.add_argument("--rows", type=int, help="how many rows the source must have")
+    parser.add_argument("--commits", type=Path, help="the folder that keeps which commit of a data set is read")
     parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
     arguments = parser.parse_args()
     outputs = (arguments.train, arguments.dev, arguments.report)
     own = build.own_files(arguments.spec, "train", "dev", kinds=SOURCES)
     inputs = [*own, *arguments.dataset]
-    with provenance.made("corpus", arguments.spec, inputs, outputs) as record, drawn(arguments) as found:
+    made = provenance.made("corpus", arguments.spec, inputs, outputs)
+    with dataset.commits_kept(arguments.commits), made as record, drawn(arguments) as found:
         train, dev, report, facts = found
         record.facts.update(facts)
         files.write_jsonl(arguments.train, train)

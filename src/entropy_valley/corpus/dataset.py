@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 
+if TYPE_CHECKING:
+    from entropy_valley import hub
+
 MANIFEST = "dataset.json"
 PATTERNS = ["*.jsonl", "LICENSE*", "README.md"]
 REMEDY = "Remove the folder and its JSON file in `datasets`, and run again."
+
+
+_commits: ContextVar[Path | None] = ContextVar("commits", default=None)
+
+
+@contextlib.contextmanager
+def commits_kept(folder: Path | None) -> Iterator[None]:
+    """Let :func:`published` keep in ``folder`` which commit of a data set was the newest when it was first read."""
+    token = _commits.set(folder)
+    try:
+        yield
+    finally:
+        _commits.reset(token)
+
+
+def published(repository: str, revision: str | None, key: str) -> hub.Listing:
+    """A commit of a data set; without a revision the newest one, or the one that is kept: see :func:`commits_kept`.
+
+    So all corpora of one folder of results are of one commit, whatever is published while they are made.
+    """
+    from entropy_valley import hub  # only reading from the hub takes huggingface_hub, which loads slowly
+
+    if revision or (folder := _commits.get()) is None:
+        return hub.listing(repository, revision, key, "dataset")
+    place = folder / f"{folder_name(repository, None)}.commit.json"
+    with files.locked(place):
+        if place.is_file():
+            return hub.listing(repository, files.read_json(place)["revision"], key, "dataset")
+        found = hub.listing(repository, None, key, "dataset")
+        files.write_json(place, {"repository": repository, "revision": found.commit})
+    return found
 
 
 def folder_name(repository: str, revision: str | None) -> str:

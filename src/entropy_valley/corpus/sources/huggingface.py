@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files
+from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
@@ -44,7 +45,9 @@ class HuggingFace(Source):
         {},
         description="column of each language; dots for nested ones; default: translation.LANGUAGE, as in the WMT sets",
     )
-    revision: str | None = Field(None, description="a commit or tag of the data set; null: the newest")
+    revision: str | None = Field(
+        None, description="a commit or tag of the data set; null: the newest, which is kept in the results"
+    )
     folder: str | None = Field(
         None, description="a local copy of the repository, read instead: its SUBSET/SPLIT-*.parquet"
     )
@@ -112,10 +115,8 @@ class HuggingFace(Source):
     @functools.cached_property
     def _published(self) -> tuple[hub.Listing, list[hub.File]]:
         """The commit on the hub and the split's files there: of one commit to the end, though a newer one may come."""
-        from entropy_valley import hub
-
         try:
-            commit = hub.listing(self.dataset, self.revision, "the source's `folder`", "dataset")
+            commit = dataset.published(self.dataset, self.revision, "the source's `folder`")
         except InputError as error:
             gated = "gated" in error.problem
             raise InputError(self._place, error.problem, error.remedy if gated else self._remedy()) from None
