@@ -60,6 +60,7 @@ include: "workflow/rules/outputs.smk"
 include: "workflow/rules/preflight.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/asked.smk"
+include: "workflow/rules/announce.smk"
 include: "workflow/rules/check.smk"
 include: "workflow/rules/limits.smk"
 include: "workflow/rules/corpus.smk"
@@ -74,6 +75,7 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
+    confirm_downloads()
     slurm_preflight()
     require_what_is_needed()
     SESSION.asked(targets(), unfinished()).write(f"{R}/work/runs")

@@ -1,8 +1,8 @@
 """Start the command of a job: ``python -m entropy_valley.launch --log LOG [--gpus N] [--results R] -- COMMAND …``.
 
-- **Log.** What the command says on standard error goes to the terminal and into the log, to the last line. Each attempt
-  has a log of its own: LOG is the newest, and those of attempts that failed stay beside it, as ``x.1.log`` for
-  ``x.log``.
+- **Log.** What the command says on standard error goes to the terminal and into the log, to the last line; into the
+  log alone if the variable ``ENTROPY_VALLEY_IN_LOGS`` is set, as a run of many jobs does. Each attempt has a log of its
+  own: LOG is the newest, and those of attempts that failed stay beside it, as ``x.1.log`` for ``x.log``.
 - **Signals** are passed on. The command and all that it has started end with this process, and this process ends with
   the one that has started it: a cancelled job leaves nothing behind.
 - **GPUs.** With ``--gpus`` the command sees as many free GPUs, see :mod:`entropy_valley.gpus`.
@@ -31,6 +31,7 @@ from entropy_valley.usage import Usage
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
+IN_LOGS = "ENTROPY_VALLEY_IN_LOGS"
 STRAGGLERS = 2.0  # seconds that what a finished command has left running may still speak
 _libc = ctypes.CDLL(None)
 
@@ -48,7 +49,7 @@ class Log:
             self.attempt = f"{stem}.{number}{ending}"
             with contextlib.suppress(FileExistsError):
                 file = os.open(self.attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-        self._sinks = [sys.stderr.fileno(), file]
+        self._sinks = [file] if os.environ.get(IN_LOGS) else [sys.stderr.fileno(), file]
         self._link()
 
     def _link(self) -> None:

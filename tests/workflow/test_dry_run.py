@@ -27,6 +27,10 @@ def test_the_papers_plan_is_a_page(paper):
     assert f"{sum(said.values())} jobs:" in text
     assert "results/" not in text
     assert ("warning: device: cuda: " in text) == (Machine.here().problem() is not None)
+    assert re.search(r"^Config:   config/studies.yaml, config.yaml$", text, re.MULTILINE)
+    assert "Models:   llada-8b, dream-7b, diffullama-7b; pairs of wmt19-zh-en, wmt19-de-en; on cuda\n" in text
+    cost = re.search(r"^Cost:     about (\d+) GPU-hours; (\d+)\.\d GB to download", text, re.MULTILINE)
+    assert 400 < int(cost[1]) < 440 and int(cost[2]) == 88
 
 
 def test_a_changed_grid_is_named_by_its_key(finished):
@@ -47,6 +51,13 @@ def test_files_and_commands_on_request(finished):
 
 def test_nothing_to_do_is_said(finished):
     assert "Nothing to be done" in finished.dry_run()
+
+
+def test_a_run_asks_before_it_downloads_much(paper):
+    target = "results/backbones/llada-8b.json"
+    said = paper.run("--cores", "1", target, over={"confirm": False}, fails=True)
+    assert "would download 16.0 GB that is not here: GSAI-ML/LLaDA-8B-Base (16.0 GB)" in said
+    assert "--config confirm=yes" in said and not (paper.folder / target).exists()
 
 
 def test_a_run_lists_few_files_and_its_log_file_all(paper):

@@ -1,10 +1,14 @@
-# What Snakemake prints: a plan in a screenful, and jobs without their pages of files. The log file under .snakemake/log
-# has all of it, as has the terminal with --printshellcmds (-p), --verbose or --quiet …: there the user has chosen.
+# What Snakemake prints: a plan in a screenful, and jobs without their pages of files; of many jobs on this machine, only
+# how far they are. The log file under .snakemake/log has all of it, as has the terminal with --printshellcmds (-p),
+# --verbose or --quiet …: there the user has chosen.
+
+import time
 
 from snakemake.logging import DefaultFormatter, logger
 from snakemake.settings.enums import Quietness
 
-from entropy_valley.experiment import plan
+from entropy_valley import launch
+from entropy_valley.experiment import plan, screen
 
 NOTHING_RUN = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 
@@ -15,9 +19,10 @@ class Brief(DefaultFormatter):
     def __init__(self, workflow):
         super().__init__(workflow.output_settings.quiet, workflow.output_settings.show_failed_logs)
         self.workflow, self.dry, self.reasons = workflow, workflow.output_settings.dryrun, {}
+        self.progress = screen.Progress(count_jobs, keep_words_in_logs)
 
     def format_workflow_started(self, msg):
-        return "" if self.dry else super().format_workflow_started(msg)
+        return "" if self.dry or self.workflow.local_exec else super().format_workflow_started(msg)
 
     def format_run_info(self, msg):
         """The jobs, in the place of Snakemake's table of them."""
@@ -25,6 +30,7 @@ class Brief(DefaultFormatter):
         jobs = sorted(dag.needrun_jobs(), key=lambda job: (rules.index(job.rule.name), dag.jobid(job)))
         self.reasons = {dag.jobid(job): plan.why(dag.reason(job)) for job in jobs}
         text = plan.summary([self.planned(job) for job in jobs])
+        text = f"{announcement()}\n{text}"
         return "\n".join([text, *warnings(), NOTHING_RUN]) if self.dry else text
 
     def format_job_info(self, msg):
@@ -32,21 +38,30 @@ class Brief(DefaultFormatter):
         reason = self.reasons.get(msg["jobid"]) or "input made by other jobs"
         return super().format_job_info({**msg, **brief, "reason": reason})
 
+    def format_progress(self, msg):
+        return f"[{time.strftime('%H:%M:%S')}] {super().format_progress(msg)}{self.progress.running()}"
+
     def planned(self, job):
         dag = self.workflow.dag
         after = tuple(earlier.rule.name for earlier in dag.dependencies[job] if dag.needrun(earlier))
-        wildcards = job.wildcards_dict
-        shown = {
-            name: value
-            for name, value in wildcards.items()
-            if name not in ("session", "environment") and value != "0of1"
-        }
-        return plan.Job(job.rule.name, shown, self.reasons[dag.jobid(job)], after)
+        return plan.Job(job.rule.name, screen.shown(job.wildcards_dict), self.reasons[dag.jobid(job)], after)
+
+
+def count_jobs():
+    return sum(1 for _ in workflow.dag.needrun_jobs())
+
+
+def keep_words_in_logs():
+    """What jobs say goes into their logs alone. That of a job which fails is shown."""
+    os.environ[launch.IN_LOGS] = "1"
 
 
 if not (workflow.output_settings.printshellcmds or workflow.output_settings.verbose or workflow.output_settings.quiet):
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            handler.setFormatter(Brief(workflow))
+            brief = Brief(workflow)
+            handler.setFormatter(brief)
+            if workflow.is_main_process and workflow.local_exec and workflow.output_settings.show_failed_logs:
+                handler.addFilter(brief.progress)
     if workflow.output_settings.dryrun:  # it ends with its plan, as with --quiet: listing each job takes as long again
         workflow.output_settings.quiet = {Quietness.RULES, Quietness.PROGRESS}

@@ -50,6 +50,20 @@ def job_costs(benchmarks: Path) -> dict[str, Cost]:
     return found
 
 
+def finished_seconds(benchmarks: Path) -> dict[str, float]:
+    """Wall-clock seconds of each job whose last attempt has succeeded: of this attempt, and of those that failed right
+    before it, which it continues. Raises :class:`InputError` as :func:`stage_hours` does."""
+    found = {}
+    for job, path in _jobs(benchmarks):
+        seconds, failed = 0.0, True
+        for row in _attempts(path, ""):
+            seconds = row["hours"] * 3600 + (seconds if failed else 0)
+            failed = bool(row["failed"])
+        if not failed:
+            found[job] = seconds
+    return found
+
+
 def _jobs(benchmarks: Path) -> Iterator[tuple[str, Path]]:
     """Every job with its table, in order of their names; those of a score are one folder further down."""
     for path in sorted(benchmarks.rglob("*.tsv")):

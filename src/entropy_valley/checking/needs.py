@@ -55,7 +55,7 @@ def problems(experiment: Experiment, jobs: Sequence[Job], cores: int | None) -> 
 def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
     """File systems that are too small for what the jobs leave, by what takes most."""
     needed: dict[int, Counter[tuple[str, str]]] = {}
-    for folder, what, size in _left(experiment, jobs):
+    for folder, what, size in left(experiment, jobs):
         needed.setdefault(limits.device(folder), Counter())[folder, what] += size
     for parts in needed.values():
         folder, free = next(iter(parts))[0], limits.free(next(iter(parts))[0])
@@ -67,7 +67,7 @@ def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
             )
 
 
-def _left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str, int]]:
+def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str, int]]:
     """Folder, kind and bytes of what each job leaves, where that is known."""
     work = 0
     for job in jobs:

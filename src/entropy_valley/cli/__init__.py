@@ -7,9 +7,9 @@ import importlib.metadata
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.cli import audit, check, export, show, translate
+from entropy_valley.cli import audit, check, export, plan, show, translate
 
-COMMANDS = (audit, check, show, translate, export)  # each adds its own, in this order
+COMMANDS = (plan, audit, check, show, translate, export)  # each adds its own, in this order
 
 
 def main() -> None:

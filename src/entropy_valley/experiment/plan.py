@@ -146,7 +146,7 @@ def why(reason: Any) -> str:
     newer = sorted(reason.updated_input - reason.updated_input_run)
     said = {
         "incomplete output": reason.incomplete_output,
-        f"params changed: {', '.join(changed_params(reason.params_changed))}": reason.params_changed,
+        f"params changed: {files(changed_params(reason.params_changed), 4, 'params')}": reason.params_changed,
         "command changed": reason.code_changed,
         "environment changed": reason.software_stack_changed,
         "other input files": reason.input_changed and not reason.params_changed,
@@ -155,10 +155,10 @@ def why(reason: Any) -> str:
     return ", ".join(text for text, holds in said.items() if holds)
 
 
-def files(names: Iterable[str], most: int = 2) -> str:
-    """The first of many files, and how many they are."""
+def files(names: Iterable[str], most: int = 2, noun: str = "files") -> str:
+    """The first of many files, and how many they are; or of other things of a name."""
     names = list(map(str, names))
-    return ", ".join(names[:most]) + (f" … ({len(names)} files)" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" … ({len(names)} {noun})" if len(names) > most else "")
 
 
 def changed_params(change: Any) -> list[str]:

@@ -194,6 +194,9 @@ class Experiment(Section):
     results: Folder = Field("results", description="the folder of everything that is computed")
     models: Folder = Field("models", description="the folder that released checkpoints are downloaded into")
     device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")
+    confirm: bool = Field(
+        False, description="download what a run needs and is not there, however large: `--config confirm=yes`"
+    )
     check: bool = Field(
         True,
         description="refuse a run for which disk, memory or GPUs do not suffice; with cuda: check the GPUs "

@@ -15,7 +15,7 @@ from entropy_valley.reporting import reports
 from entropy_valley.reporting.changes import counted, said, shown
 from entropy_valley.reporting.report import OfTables
 
-KEYS = 30  # most keys that are listed
+KEYS, REASONS = 30, 3  # most keys that are listed, and params of a job
 Key = tuple[str, ...]
 ORDER = [*RULES, "table", "comparison", "figure"]
 
@@ -52,8 +52,9 @@ def compare(before: Experiment, after: Experiment) -> Comparison:
 
 
 def _follows(change: Difference) -> bool:
-    """Whether it follows from other cells: a table has the labels and ratios of those that it shows."""
-    return change.key.startswith(("labels.", "ratios.")) and ABSENT in (change.before, change.after)
+    """Whether it follows from other cells: a table has the labels, ratios and files of those that it shows."""
+    of_cells = change.key.startswith(("labels.", "ratios.", "testsets.", "tokens."))
+    return of_cells and ABSENT in (change.before, change.after)
 
 
 def jobs(experiment: Experiment) -> dict[Key, Result]:
@@ -114,7 +115,8 @@ def _planned(after: Experiment, compared: Comparison) -> Iterator[plan.Job]:
             why = "new"
         else:
             changed = compared.again[job.key]
-            why = "; ".join(said(after, job.rule, job.wildcards, one) for one in changed)
+            why = "; ".join(said(after, job.rule, job.wildcards, one) for one in changed[:REASONS])
+            why += f"; … ({len(changed)} params)" * (len(changed) > REASONS)
             why = why or ("" if news else "other input files")
         yield plan.Job(job.rule, job.wildcards, why, tuple(dict.fromkeys(news)))
 

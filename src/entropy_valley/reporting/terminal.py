@@ -29,11 +29,13 @@ def show(path: str | Path) -> None:
         print_table(*_markdown(lines))
 
 
-def print_table(header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
-    """Print rows, a section at each whose first cell says something, and notes below."""
+def print_table(
+    header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = (), sections: bool = True
+) -> None:
+    """Print rows, a section at each whose first cell says something, and notes below; ``sections`` false: none."""
     table = Table(*_folded(header, rows), box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
     for row in rows:
-        if row[0]:
+        if row[0] and sections:
             table.add_section()
         table.add_row(*(Text(text.replace("**", ""), "bold" if text.startswith("**") else "") for text in row))
     console = Console()

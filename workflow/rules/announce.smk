@@ -1,0 +1,40 @@
+# The first lines of a run: its config, what it will cost, and what it would download. Large downloads are asked for.
+
+import sys
+
+from entropy_valley.experiment import profile
+from entropy_valley.forecast import downloads
+from entropy_valley.forecast.forecast import Forecast
+from entropy_valley.reporting import forecast as reported
+
+
+def planned_downloads():
+    """What the jobs of this run would download that is not there."""
+    jobs = workflow.dag.needrun_jobs()
+    return downloads.downloads(EXPERIMENT, ((job.rule.name, job.wildcards_dict) for job in jobs))
+
+
+def planned_results():
+    """The results of jobs that run a model, and of all that these are made from, as far as they are made in this run."""
+    jobs = list(workflow.dag.needrun_jobs())
+    outputs = {path for job in jobs for path in job.output}
+    needed = asked.behind(CHAIN.at(path) for path in outputs)
+    return {result: None for result in needed if result.paths[0] in outputs}
+
+
+def announcement():
+    """The first lines: which config, of what, what it will cost."""
+    results = planned_results()
+    return "\n".join(reported.first_lines(Forecast(EXPERIMENT, results, results), planned_downloads(), FILES))
+
+
+def confirm_downloads():
+    """Raise WorkflowError where this run would download much, and nobody has agreed."""
+    if not workflow.touch:
+        if problem := errors.refusal(downloads.require_agreement, EXPERIMENT, planned_downloads()):
+            raise WorkflowError(problem)
+
+
+if workflow.is_main_process:
+    if problem := errors.refusal(profile.require, sys.argv[1:], workflow.basedir):
+        raise WorkflowError(problem)
