@@ -80,7 +80,7 @@ def _comet(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download]:
     metric = paths.downloaded_comets(experiment)[of["checkpoint"]]
     repository = paths.checkpoints(experiment.scoring)[metric].checkpoint
     if not Path(paths.comet_folder(experiment, metric)).exists():
-        yield Download(repository, comet_origin.size(of["checkpoint"]))
+        yield Download(repository, comet_origin.size(of["checkpoint"]) or None)
 
 
 def _dataset(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download]:
