@@ -58,6 +58,7 @@ def test_a_folder_is_described_file_by_file(tmp_path):
     with made("train", SPEC, [], [tmp_path / "adapter" / "adapter.json"], whole_folder=True):
         files.write_text(tmp_path / "adapter" / "adapter.json", "{}")
         files.write_text(tmp_path / "adapter" / "parts" / "weights", "x")
+        files.write_text(tmp_path / "adapter" / "README.md", "a card, which its owner may edit")
     assert record_of(tmp_path / "adapter" / "adapter.json").outputs.keys() == {"adapter.json", "parts/weights"}
 
 

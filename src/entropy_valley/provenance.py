@@ -18,6 +18,7 @@ from entropy_valley import digest_cache, files
 from entropy_valley.errors import InputError
 
 ENDING = ".made.json"
+CARD = "README.md"  # in a whole folder: for people, who may edit it
 REMEDY = "Remove it and run again."
 
 
@@ -127,7 +128,7 @@ def made(
 
 
 def _contents(folder: Path) -> list[Path]:
-    kept_beside = (ENDING, digest_cache.ENDING)
+    kept_beside = (ENDING, digest_cache.ENDING, CARD)
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(kept_beside)]
 
 

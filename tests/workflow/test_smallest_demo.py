@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import os
@@ -18,7 +19,7 @@ import pytest
 from no_network import NoNetwork
 from workspace import ROOT, Retraining, Workspace
 
-from entropy_valley import cli
+from entropy_valley import cli, files
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.provenance import ENDING
 
@@ -96,6 +97,22 @@ def test_the_terminal_shows_the_main_table_and_the_audit(entropy_valley):
     assert "11 cells: 11 done, 0 missing" in audit
     total = entropy_valley("ledger", "results/smallest").splitlines()[-1]
     assert re.match(r"24 jobs: \d+ results asked for, \d+ shared", total), total
+
+
+def test_translate_gives_the_workflows_translations(demo, entropy_valley, monkeypatch):
+    """Every sentence of the test set, with what the config says; and the adapter has its card."""
+    results = demo.folder / "results/smallest"
+    pairs = files.read_jsonl(results / "corpus/en-zh/test/grammar.jsonl")
+    lines = "".join(f"{pair['source']}\n" for pair in pairs).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    command = ("translate", "--configfile", *CONFIGS, "--direction", "en-zh", "--length", "ev", "ratio", "--jsonl")
+    rows = [json.loads(line) for line in entropy_valley(*command).splitlines()]
+    for method in ("ev", "ratio"):
+        made = files.read_jsonl(next((results / CELL_FOLDER / method).glob("*/hypotheses.jsonl")))
+        found = [row for row in rows if row["method"] == method]
+        assert [row["hypothesis"] for row in found] == [row["hypothesis"] for row in made]
+        assert [row["logprob"] for row in found] == [row["logprob"] for row in made]
+    assert "--direction en-zh" in (results / "en-zh/llada-tiny/seed1/adapter/README.md").read_text(encoding="utf-8")
 
 
 def test_every_job_has_a_log_and_a_line_of_what_it_took(demo):

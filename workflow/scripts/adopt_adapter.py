@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from entropy_valley import provenance, run
+from entropy_valley.backbone.adapter_card import write_card
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 
@@ -25,6 +26,7 @@ def main() -> None:
     backbone = {job.backbone: checkpoint_digest(job.backbone)}
     with provenance.made("adopt_adapter", job.spec, [], [job.out / FACTS], known=backbone, whole_folder=True):
         adoption.adopt(job)
+    write_card(job.out)  # behind the record: it may be edited
 
 
 if __name__ == "__main__":

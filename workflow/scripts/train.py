@@ -8,6 +8,7 @@ import dataclasses
 from pathlib import Path
 
 from entropy_valley import provenance, run
+from entropy_valley.backbone.adapter_card import write_card
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.checkpoint import MANIFEST, checkpoint_digest
 
@@ -47,6 +48,8 @@ def main() -> None:
     record = provenance.made("train", job.spec, inputs, [job.out / FACTS], known=backbone, whole_folder=True)
     with record if processes.is_first() else contextlib.nullcontext():
         sft.finetune(job)
+    if processes.is_first():
+        write_card(job.out)  # behind the record: it may be edited
 
 
 if __name__ == "__main__":
