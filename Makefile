@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors test test-cluster nightly lint lock clean
+.PHONY: install demo demo-full demo-authors test test-cluster nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -76,6 +76,17 @@ lock:
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file - pyproject.toml \
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock
+
+# After a change of the lock: which licences its packages have.
+licences: install
+	python docs/licences.py > docs/licences.md.new
+	mv docs/licences.md.new docs/licences.md
+
+# Known weaknesses of the locked packages, by PyPI's advisories; it needs a network. docs/dependencies.md has the results.
+audit-packages:
+	$(PYTHON) -m venv $(VENV)/pip-audit
+	$(VENV)/pip-audit/bin/pip install --quiet pip-audit==2.10.1
+	$(VENV)/pip-audit/bin/pip-audit --requirement requirements.lock --disable-pip --no-deps
 
 # It leaves .snakemake: there Snakemake keeps by which params, inputs and code each result was made.
 clean:
