@@ -24,6 +24,7 @@ rule train:
         options=paths.Unrecorded(
             f"--device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             f" --activation-checkpointing {str(EXPERIMENT.training.activation_checkpointing).lower()}"
+            + (f" --wandb {EXPERIMENT.training.wandb}" if EXPERIMENT.training.wandb else "")
         ),
         tested=lambda w: tested_options(w),
     shell:

@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS")
     parser.add_argument("--activation-checkpointing", choices=SPARED, default="auto", help="less memory, same numbers")
     parser.add_argument("--processes", type=int, help="how many train; the params may name those of a finished adapter")
+    parser.add_argument("--wandb", metavar="PROJECT", help="log to Weights & Biases too")
     parser.add_argument("--device", default="cpu")
     parser.add_argument(
         "--tested", type=Path, action="append", default=[], help="a test set whose references must fit, if it is there"

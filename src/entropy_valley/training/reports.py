@@ -1,15 +1,19 @@
-"""Reports of a training run: TensorBoard scalars, a progress bar, and the history of losses."""
+"""Reports of a training run: TensorBoard scalars, Weights & Biases if wanted, a progress bar, the history of losses."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 Report = Callable[[dict[str, float]], None]
+Log = Callable[[dict[str, float], int], None]
 HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 
@@ -19,17 +23,45 @@ def history_csv(history: Sequence[Sequence[float]]) -> str:
     return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
 
 
+def require_wandb() -> None:
+    """Raise InputError where the package of Weights & Biases is not installed."""
+    if not importlib.util.find_spec("wandb"):
+        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
+        raise InputError("training.wandb", "the package wandb is not installed", remedy)
+
+
+@dataclass(frozen=True)
+class WandbRun:
+    """A run of Weights & Biases. A training that goes on has the same ``id``, and so goes on there, too."""
+
+    project: str
+    name: str
+    id: str
+
+    @contextlib.contextmanager
+    def logging(self, folder: Path) -> Iterator[Log]:
+        """Yield a function that takes scalars and their step; what is not yet sent is kept in ``folder``."""
+        import wandb
+
+        folder.mkdir(parents=True, exist_ok=True)
+        with wandb.init(project=self.project, name=self.name, id=self.id, dir=folder, resume="allow") as run:
+            yield lambda scalars, step: run.log(scalars, step=step)
+
+
 @contextlib.contextmanager
-def reports(logs: Path, start: int, steps: int, description: str, every: int = 1) -> Iterator[Report]:
+def reports(
+    logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: WandbRun | None = None
+) -> Iterator[Report]:
     """Yield a function that takes the scalars of each finished step, in order, from step ``start``.
 
     ``tokens`` (of the step) is logged as tokens per second, and the bar shows ``cross_entropy``. Every ``every``-th
-    step goes to TensorBoard; steps beyond ``start`` that a killed run logged are hidden.
+    step goes to TensorBoard, and to ``wandb``; steps beyond ``start`` that a killed run logged are hidden.
     """
     from torch.utils.tensorboard import SummaryWriter
 
     with (
         SummaryWriter(logs, purge_step=start + 1) as board,
+        wandb.logging(logs) if wandb else contextlib.nullcontext() as log,
         progress(total=steps, description=description, unit="step") as bar,
     ):
         bar.update(start)
@@ -42,7 +74,10 @@ def reports(logs: Path, start: int, steps: int, description: str, every: int = 1
             bar.set_postfix(ce=round(scalars["cross_entropy"], 3), refresh=False)
             bar.update()
             if bar.n % every == 0:
-                for name, value in (scalars | {"tokens_per_second": rate}).items():
+                values = scalars | {"tokens_per_second": rate}
+                for name, value in values.items():
                     board.add_scalar(name, value, bar.n)
+                if log:
+                    log(values, bar.n)
 
         yield report

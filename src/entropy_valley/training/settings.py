@@ -108,6 +108,9 @@ class Training(Section):
     )
     precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
     checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
+    wandb: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None = Field(
+        None, description="log to this project of Weights & Biases too; needs its package and an account"
+    )
     lora: Lora
     loss: Loss = Loss()
 

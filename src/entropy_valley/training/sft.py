@@ -26,7 +26,7 @@ from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
-from entropy_valley.training.reports import HISTORY, reports
+from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_wandb
 from entropy_valley.training.settings import AUTO, Auto, Training
 
 
@@ -35,7 +35,7 @@ class Job:
     """One fine-tuning: the params of ``train.py`` and its files.
 
     ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. For
-    ``checkpoint_every`` and ``activation_checkpointing`` see :class:`.settings.Training`.
+    ``checkpoint_every``, ``activation_checkpointing`` and ``wandb`` see :class:`.settings.Training`.
     """
 
     spec: Mapping[str, Any]
@@ -48,6 +48,7 @@ class Job:
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
     tested: Sequence[Path] = ()
+    wandb: str | None = None
 
     @property
     def settings(self) -> Training:
@@ -71,6 +72,11 @@ class Job:
         facts = {name: self.facts[name] for name in ("data_digest", "seed", "spec")}
         return files.digest([facts, self.facts["backbone_digest"], adapter.versions()])
 
+    @property
+    def wandb_run(self) -> WandbRun | None:
+        """Where it is logged beside TensorBoard."""
+        return WandbRun(self.wandb, "/".join(self.logs.parts[-3:]), self.key) if self.wandb else None
+
     def is_finished(self) -> bool:
         """Whether ``out`` holds the adapter already; no model is loaded."""
         return adapter.is_finished(self.out, self.facts)
@@ -83,6 +89,8 @@ def finetune(job: Job) -> None:
     """
     if job.is_finished():
         return
+    if job.wandb:
+        require_wandb()
     rank = processes.join(job.device, job.settings.processes)
     train(job, rank)
     processes.leave()
@@ -214,7 +222,9 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
     if trainer.rank == 0 and first:
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
-    shown = reports(job.logs, first, steps, "fine-tuning") if trainer.rank == 0 else nullcontext(lambda scalars: None)
+    shown = nullcontext(lambda scalars: None)
+    if trainer.rank == 0:
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=job.wandb_run)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)

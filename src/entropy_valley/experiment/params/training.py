@@ -13,7 +13,7 @@ from entropy_valley.experiment.schema import Experiment
 from entropy_valley.training.settings import AUTO, Lora, Loss, Training
 
 _ELSEWHERE = {"processes", "precision"}
-_NO_NUMBER = {"checkpoint_every", "activation_checkpointing"}
+_NO_NUMBER = {"checkpoint_every", "activation_checkpointing", "wandb"}
 _LATER = {"antithetic", "at_least_one", "keep_every", "micro_batch", "padding_read", "targets", "too_long"}
 
 

@@ -1,0 +1,64 @@
+"""What a training tells while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.matrix import runs
+from entropy_valley.experiment.params import jobs
+from entropy_valley.training.reports import WandbRun, reports, require_wandb
+
+STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}
+
+
+@pytest.fixture
+def wandb(monkeypatch):
+    """The package as far as it is used: what it was started with, what was logged, and whether the run was ended."""
+    seen = SimpleNamespace(started={}, logged=[], ended=False)
+
+    @contextlib.contextmanager
+    def init(**settings):
+        seen.started = settings
+        yield SimpleNamespace(log=lambda scalars, step: seen.logged.append((step, scalars)))
+        seen.ended = True
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init, __spec__=object()))
+    return seen
+
+
+def test_weights_and_biases_gets_what_tensorboard_gets(wandb, tmp_path):
+    require_wandb()
+    run = WandbRun("mine", "en-zh/llada-8b/seed1", "a1")
+    with reports(tmp_path / "logs", 2, 4, "fine-tuning", wandb=run) as report:
+        for _ in range(2):
+            report({**STEP})
+    board = EventAccumulator(str(tmp_path / "logs")).Reload()
+    names = board.Tags()["scalars"]
+    assert [step for step, _ in wandb.logged] == [3, 4] and wandb.ended
+    for place, (step, scalars) in enumerate(wandb.logged):
+        assert sorted(scalars) == sorted(names) == sorted({*STEP, "tokens_per_second"} - {"tokens"})
+        for name in names:
+            event = board.Scalars(name)[place]
+            assert (event.step, event.value) == (step, pytest.approx(scalars[name]))
+    folder = tmp_path / "logs"
+    assert wandb.started == {"project": "mine", "name": run.name, "id": "a1", "dir": folder, "resume": "allow"}
+
+
+def test_a_package_that_is_not_there_is_said(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"training\.wandb: the package wandb is not installed.*pip install wandb"):
+        require_wandb()
+
+
+def test_where_a_training_is_logged_repeats_nothing():
+    experiment = load_files(base_files())
+    logged = experiment.training.model_copy(update={"wandb": "mine"})
+    run = runs(experiment)[0]
+    assert jobs.training(experiment.model_copy(update={"training": logged}), run) == jobs.training(experiment, run)
