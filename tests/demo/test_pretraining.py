@@ -11,6 +11,7 @@ from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo import pretraining
 from entropy_valley.demo.settings import Pretraining
+from entropy_valley.errors import InputError
 from entropy_valley.training import data
 
 SPEC = {
@@ -54,6 +55,12 @@ def pretrain(corpora, one_thread):
         return root / "out"
 
     return run
+
+
+def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
+    monkeypatch.setitem(SPEC["pretraining"], "learning_rate", 1e30)
+    with pytest.raises(InputError, match=r"out: the loss is not finite at step [2-9] of 60 \(loss (nan|inf), "):
+        pretrain("dream", tmp_path)
 
 
 @pytest.fixture

@@ -131,6 +131,8 @@ def fit(
             cross_entropy(layer((states[places] - mean) / std), classes[places]).backward()
             optimiser.step()
     weight = (layer.weight / std).detach()
+    if not weight.isfinite().all():
+        raise InputError("length head", "its training diverged", "Lower `length_head_training.learning_rate`.")
     return LengthHead(weight, (layer.bias - weight @ mean).detach())
 
 

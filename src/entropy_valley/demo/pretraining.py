@@ -22,7 +22,7 @@ from entropy_valley.training import data
 from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.processes import fast_kernels
-from entropy_valley.training.reports import reports
+from entropy_valley.training.reports import reports, require_finite
 from entropy_valley.training.settings import Loss
 
 # Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
@@ -147,7 +147,9 @@ def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: 
     with reports(job.logs, start, steps, "pre-training", every=25) as report:
         for step in range(start, steps):
             (batch,) = batches[step]
-            report(_step(model, optimizer, schedule, batch, shifted))
+            scalars = _step(model, optimizer, schedule, batch, shifted)
+            require_finite(scalars, step, steps, job.out)
+            report(scalars)
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 state.save(step + 1)
 

@@ -12,6 +12,7 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring.comet import batch_scores
+from entropy_valley.training.reports import require_finite
 
 if TYPE_CHECKING:
     import torch
@@ -75,9 +76,10 @@ def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -
     schedule = get_cosine_schedule_with_warmup(optimizer, config.warmup, len(batches))
     model.train()
     bar = progress(batches, description="toy COMET", unit="step")
-    for batch in bar:
+    for step, batch in enumerate(bar):
         optimizer.zero_grad()
         loss = _loss(model, batch)
+        require_finite({"loss": loss.item()}, step, len(batches), "toy COMET")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -98,7 +98,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    given = adapters.fitting_adapter(folder, family, model, backbone_digest)
+    given = adapters.fitting_adapter(folder, family, model, backbone_digest, job.backbone)
     _require_trained(job, folder, given)
     differences = _differences(given, lora.targets(model, family))
     for what, modules in differences.items():

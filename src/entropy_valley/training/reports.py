@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,14 @@ class WandbRun:
         folder.mkdir(parents=True, exist_ok=True)
         with wandb.init(project=self.project, name=self.name, id=self.id, dir=folder, resume="allow") as run:
             yield lambda scalars, step: run.log(scalars, step=step)
+
+
+def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: object) -> None:
+    """Raise InputError for a step (from 0) whose loss or gradient is not finite: no later one would be."""
+    if not all(map(math.isfinite, scalars.values())):
+        said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in scalars.items())
+        problem = f"the loss is not finite at step {step + 1} of {steps} ({said})"
+        raise InputError(place, problem, "The training diverges: lower its `learning_rate`, or raise its `warmup`.")
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
-from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_wandb
+from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_finite, require_wandb
 from entropy_valley.training.settings import AUTO, Auto, Training
 
 
@@ -228,6 +228,7 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
+            require_finite(scalars, step, steps, job.out)
             history.append([scalars[name] for name in HISTORY])
             report(scalars)
             done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
