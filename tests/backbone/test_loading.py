@@ -21,6 +21,7 @@ from entropy_valley.backbone import weights as weights_module
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import empty_model, load_backbone, torch_dtype
 from entropy_valley.backbone.released import config_arguments
+from entropy_valley.engine.identity import read_identity, read_tokenizer
 from entropy_valley.errors import InputError, listed
 
 
@@ -277,6 +278,56 @@ class TestBadCheckpoints:
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match="no field 'rope_theta'"):
             load_backbone(folder, family.name)
+
+    @pytest.mark.parametrize(
+        ("size", "value", "problem"),
+        [
+            ("num_key_value_heads", 3, "num_key_value_heads 3 does not divide 4 heads"),
+            ("num_attention_heads", 5, "hidden_size 32 is no even number for each of 5 heads"),
+            ("num_hidden_layers", "2", "num_hidden_layers is '2', no whole number above 0"),
+            ("vocab_size", 0, "vocab_size is 0, no whole number above 0"),
+        ],
+    )
+    def test_sizes_of_which_no_model_can_be_made(self, made, tmp_path, size, value, problem):
+        folder = shutil.copytree(made["dream"][1], tmp_path / "dream")
+        edit_config(folder, **{size: value})
+        with pytest.raises(InputError, match=f"config.json: {problem}"):
+            load_backbone(folder, "dream")
+
+    @pytest.mark.parametrize("content", ["{", "", "[]", '{"version": "1.0"}'])
+    def test_a_broken_tokenizer(self, made, tmp_path, content):
+        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
+        (folder / "tokenizer.json").write_text(content)
+        for read in (lambda: load_backbone(folder, "llada"), lambda: read_tokenizer(folder, FAMILIES["llada"])):
+            with pytest.raises(
+                InputError, match=r"tokenizer.json: no tokenizer can be made of it \(.+ Copy the tokenizer"
+            ):
+                read()
+
+    @pytest.mark.parametrize(
+        ("weight", "value", "problem"),
+        [
+            ("norm", torch.nan, "numbers that are not finite"),
+            ("o_proj", 0.0, "a later token does not change an earlier"),
+        ],
+    )
+    def test_weights_of_a_training_that_diverged(self, made, tmp_path, weight, value, problem):
+        folder, family = shutil.copytree(made["llada"][1], tmp_path / "llada"), FAMILIES["llada"]
+        spoilt = {name: tensor for name, tensor in weights(folder).items() if weight in family.stock_name(name)}
+        rewrite(folder, weights(folder) | {name: torch.full_like(tensor, value) for name, tensor in spoilt.items()})
+        with pytest.raises(InputError, match=f"llada: .*{problem}.* that diverged in training"):
+            load_backbone(folder, "llada")
+
+    def test_a_truncated_one_is_not_taken_for_another(self, made, tmp_path):
+        """Its adapter names the digest of the whole one."""
+        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
+        files.write_json(
+            tmp_path / "adapter" / "adapter.json", {"backbone_digest": checkpoint.checkpoint_digest(folder)}
+        )
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-100])
+        with pytest.raises(InputError, match=r"model.safetensors: not a whole safetensors file"):
+            read_identity(folder, tmp_path / "adapter", "llada", "{src}", bos=False)
 
     def test_no_tokenizer(self, folder, family):
         for path in folder.glob("tokenizer*"):

@@ -29,13 +29,13 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
 
 
-def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str) -> Adapter:
-    """The adapter in ``folder``, checked against its backbone's digest, ``model``, which may be on ``meta``, and the
-    digest of its tensors in ``adapter.json``.
+def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str, backbone: Path) -> Adapter:
+    """The adapter in ``folder``, checked against the digest of the folder ``backbone``, ``model``, which may be on
+    ``meta``, and the digest of its tensors in ``adapter.json``.
 
     Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
     """
-    known = checked_facts(folder, backbone_digest)
+    known = checked_facts(folder, backbone_digest, backbone)
     return require_digest(read_adapter(folder, family, model), known, folder)
 
 
@@ -88,10 +88,15 @@ def facts(folder: Path) -> dict[str, Any]:
     return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
 
 
-def checked_facts(folder: Path, backbone_digest: str) -> dict[str, Any]:
-    """The content of ``adapter.json``; {} without one. Raises InputError if it names another backbone."""
+def checked_facts(folder: Path, backbone_digest: str, backbone: Path | None = None) -> dict[str, Any]:
+    """The content of ``adapter.json``; {} without one.
+
+    Raises InputError if it names another backbone than the one in the folder ``backbone``, or if that is damaged.
+    """
     known = facts(folder)
     if known.get("backbone_digest", backbone_digest) != backbone_digest:
+        if backbone:
+            checkpoint.require_whole(backbone)
         raise InputError(
             folder,
             f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
@@ -112,9 +117,10 @@ def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Ada
     return adapter
 
 
-def adapter_digest(folder: Path, family: Family, backbone_digest: str) -> str:
+def adapter_digest(folder: Path, family: Family, backbone_digest: str, backbone: Path | None = None) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
-    return checked_facts(folder, backbone_digest).get("adapter_digest") or read_adapter(folder, family).digest
+    known = checked_facts(folder, backbone_digest, backbone)
+    return known.get("adapter_digest") or read_adapter(folder, family).digest
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:

@@ -110,6 +110,16 @@ def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
             yield name, shard.get_tensor(name)
 
 
+def require_whole(folder: Path) -> None:
+    """Raise InputError if a file of weights is cut, or if the folder is not as it was when it was fetched or made."""
+    for path in shards(folder):
+        read_shapes(path)
+    record = provenance.read_record(provenance.record_path(folder / MANIFEST))
+    if record is not None and not record.describes(folder):
+        problem = "its files are not those that were fetched or made"
+        raise InputError(folder, problem, "Remove the folder and run Snakemake again, which fetches or makes it.")
+
+
 def checkpoint_digest(folder: Path) -> str:
     """One digest of all weight and tokenizer files."""
     return manifest(folder)["digest"]

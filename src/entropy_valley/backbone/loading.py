@@ -16,6 +16,12 @@ from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.backbone.released import config_arguments, special_ids
 from entropy_valley.backbone.rotary import exact
 from entropy_valley.backbone.tokenizer import load_tokenizer
+from entropy_valley.errors import InputError
+
+_DAMAGED = (
+    "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
+    "learning rate."
+)
 
 
 @dataclass(frozen=True)
@@ -62,20 +68,21 @@ def load_backbone(
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` is :class:`Backbone`'s. Raises InputError for tensors that are missing, extra,
     truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an adapter of
-    another checkpoint or not a plain LoRA adapter.
+    another checkpoint or not a plain LoRA adapter. Also for weights that give no numbers, or that let no token see
+    another, as those of a training that diverged do.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     digest = checkpoint.checkpoint_digest(folder)
-    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest)
+    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     weights.fill(model, kind, folder, device)
     if changes:
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
-    _assert_attention(model.eval().requires_grad_(False), kind)
+    _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
     return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head)
 
@@ -128,9 +135,34 @@ def new_model(
 
 
 @torch.inference_mode()
-def _assert_attention(model: Any, family: Family) -> None:
-    """Check whether a later token changes an earlier state: wrong attention would pass every shape check."""
-    before, after = (hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1))
+def _require_attention(model: Any, family: Family, weights: object) -> None:
+    """Check whether a later token changes an earlier state: wrong attention would pass every shape check.
+
+    Raises InputError where our attention is right and the ``weights``, a folder, are at fault.
+    """
+    before, after = _states(model)
+    if not (before.isfinite().all() and after.isfinite().all()):
+        raise InputError(weights, "the model computes numbers that are not finite", _DAMAGED)
     if torch.equal(before, after) != family.causal:
         does = "changes" if family.causal else "does not change"
-        raise RuntimeError(f"the attention is not the one of {family.name}: a later token {does} an earlier state")
+        problem = f"a later token {does} an earlier state"
+        if _attends(model, family):
+            raise InputError(weights, problem, _DAMAGED)
+        raise RuntimeError(f"the attention is not the one of {family.name}: {problem}")
+
+
+def _states(model: Any) -> list[torch.Tensor]:
+    """The states of the first two of three tokens, for two tokens in the third place."""
+    return [hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1)]
+
+
+def _attends(model: Any, family: Family) -> bool:
+    """Whether a model attends as its family does; its weights are replaced by random ones."""
+    generator = torch.Generator(model.device).manual_seed(0)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.normal_(0.0, 0.1, generator=generator)
+        else:
+            parameter.fill_(1.0)
+    before, after = _states(model)
+    return torch.equal(before, after) == family.causal

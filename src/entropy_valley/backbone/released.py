@@ -12,6 +12,10 @@ from entropy_valley.backbone.families import Family
 from entropy_valley.errors import InputError
 
 CONFIG = "config.json"
+SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"),
+    *("num_attention_heads", "num_key_value_heads", "max_position_embeddings"),
+)
 
 
 def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
@@ -28,7 +32,10 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
         arguments = family.to_stock(config)
     except KeyError as error:
         problems.append(f"no field {error}")
+    except Exception as error:  # of a user's own family, too
+        problems.append(f"{family.name} cannot read it ({type(error).__name__}: {error})")
     else:
+        problems += _impossible(arguments)
         release = family.release(repository) if repository else None
         problems += _differences(arguments, release.config if release else {})
     if problems:
@@ -38,6 +45,22 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
             f"Name the family of this checkpoint, or fetch it again: {repository or family.name} is another model.",
         )
     return arguments
+
+
+def _impossible(arguments: Mapping[str, Any]) -> list[str]:
+    """Sizes of which no model can be made."""
+    sizes = {name: arguments[name] for name in SIZES if arguments.get(name) is not None}
+    wrong = [f"{name} is {value!r}, no whole number above 0" for name, value in sizes.items() if not _is_size(value)]
+    if wrong or not {"hidden_size", "num_attention_heads"} <= sizes.keys():
+        return wrong
+    width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
+    shared = sizes.get("num_key_value_heads", heads)
+    problems = [f"hidden_size {width} is no even number for each of {heads} heads"] if width % (2 * heads) else []
+    return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,35 @@ DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
     """The checkpoint's own fast tokenizer, without remote code.
 
-    Raises InputError if there is no ``tokenizer.json`` and not all files of the family's tokenizer class.
+    Raises InputError if there is no ``tokenizer.json`` and not all files of the family's tokenizer class, and for files
+    of which no tokenizer can be made.
     """
     import transformers
 
     folder = Path(folder)
     if (folder / WHOLE).exists():
-        return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+        with readable(folder / WHOLE):
+            return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
     released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
     parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
     if not parts or not all((folder / file).exists() for file in parts):
         wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
         raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
-    return released.from_pretrained(folder, local_files_only=True)
+    with readable(folder / parts[0]):
+        return released.from_pretrained(folder, local_files_only=True)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """The block makes a tokenizer of a file. Its libraries raise anything where that is damaged: here an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
+        raise InputError(path, f"no tokenizer can be made of it ({reason})", remedy) from None
 
 
 def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:

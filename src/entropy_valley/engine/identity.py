@@ -15,7 +15,7 @@ from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.backbone.released import config_arguments
-from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer
+from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer, readable
 from entropy_valley.errors import InputError
 
 
@@ -51,7 +51,7 @@ def read_identity(backbone: Path, adapter: Path | None, family: str, template: s
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    given = adapter_digest(adapter, kind, digest) if adapter else None
+    given = adapter_digest(adapter, kind, digest, backbone) if adapter else None
     mask = tokenizer.get_vocab().get(kind.mask_token)
     return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind), mask)
 
@@ -104,9 +104,10 @@ def read_tokenizer(folder: Path, family: Family) -> Any:
     beside it, and only then one token in a text too.
     """
     if (folder / WHOLE).exists():
-        light = RustTokenizer(folder / WHOLE)
-        if light.has_added(declared_tokens(folder)):
-            return light
+        with readable(folder / WHOLE):
+            light = RustTokenizer(folder / WHOLE)
+            if light.has_added(declared_tokens(folder)):
+                return light
     return load_tokenizer(folder, family)
 
 
