@@ -10,7 +10,7 @@ from fake_hub import serve
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet, comet_origin
+from entropy_valley.scoring import comet, comet_checkpoint, comet_origin
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
 from entropy_valley.scoring.job import Job
 
@@ -108,6 +108,17 @@ class TestFormerFolder:
         with pytest.raises(InputError, match=f"holds commit {OLD} of {MODEL}, but {NEW} is asked for"):
             scorer(former, MODEL, revision=NEW)
         assert f"model:{MODEL}|" in scorer(former, MODEL, revision=OLD).signature
+
+
+@pytest.mark.parametrize("named", [None, 3, "", "../../etc", "a/b/c", "https://somewhere"])
+def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
+    (tmp_path / HPARAMS).write_text(
+        yaml.safe_dump({"class_identifier": "regression_metric", "pretrained_model": named})
+    )
+    with pytest.raises(
+        InputError, match=r"hparams.yaml: `pretrained_model` is .*, not the name of an encoder on the hub"
+    ):
+        comet_checkpoint.encoder(tmp_path)
 
 
 def test_a_revision_is_of_a_repository():

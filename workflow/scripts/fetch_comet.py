@@ -49,7 +49,7 @@ def fetch(repository: str, revision: str | None, key: str, work: Path) -> None:
 
 
 def encoder_of(folder: Path) -> str:
-    return comet_checkpoint.read_hparams(folder)["pretrained_model"]
+    return comet_checkpoint.encoder(folder)
 
 
 def write_manifest(folder: Path, repository: str, commit: str, encoder_commit: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import yaml
 
 from entropy_valley.errors import InputError
+from entropy_valley.settings import REPOSITORY
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
@@ -66,6 +68,15 @@ def read_hparams(folder: Path) -> dict[str, Any]:
     if not isinstance(hparams, dict):
         raise InputError(path, "holds no mapping", f"{_AGAIN}.")
     return hparams
+
+
+def encoder(folder: Path) -> str:
+    """The repository of a checkpoint's encoder, as its hparams.yaml names it; InputError if it names none."""
+    named = read_hparams(folder).get("pretrained_model")
+    if not isinstance(named, str) or not re.fullmatch(REPOSITORY, named):
+        problem = f"`pretrained_model` is {named!r}, not the name of an encoder on the hub"
+        raise InputError(folder / HPARAMS, problem, f"{_AGAIN}.")
+    return named
 
 
 def locate(checkpoint: str | Path) -> Path:
