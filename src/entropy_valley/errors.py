@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 
@@ -13,6 +14,10 @@ class InputError(Exception):
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
         super().__init__(f"{place}: {problem}. {remedy}")
+
+
+class UserCodeError(InputError):
+    """A user's own code raised the exception that is this one's cause."""
 
 
 def refusal(make: Callable[..., object], *arguments: object) -> str | None:
@@ -30,6 +35,14 @@ def listed(names: Sequence[str], most: int = 40) -> str:
     return ", ".join(names[:most]) + (f", … and {beyond} more" if beyond > 0 else "")
 
 
+def tell(error: Exception, before: str = "") -> None:
+    """Write an error to the log, ``before`` it what it is about. An exception in a user's own code comes with its
+    traceback, the line that says it all last."""
+    if isinstance(error, UserCodeError):
+        traceback.print_exception(error.__cause__)
+    print(f"{before}{error}", file=sys.stderr, flush=True)
+
+
 def run(main: Callable[[], None]) -> None:
     """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
 
@@ -39,12 +52,13 @@ def run(main: Callable[[], None]) -> None:
     try:
         return main()
     except InputError as error:
-        message, status = str(error), 2
+        tell(error, "error: ")
+        sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."
-        message, status = f"{error.filename or 'file system'}: {error.strerror or error}. {remedy}", 1
-    print(f"error: {message}", file=sys.stderr, flush=True)
-    sys.exit(status)
+        place = error.filename or "file system"
+        print(f"error: {place}: {error.strerror or error}. {remedy}", file=sys.stderr, flush=True)
+        sys.exit(1)

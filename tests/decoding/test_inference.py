@@ -131,20 +131,24 @@ def test_a_failing_request_is_left_to_its_own_job_and_no_other_waits_for_it(cell
     assert "long.jsonl: sentence 'bad': prompt" in capsys.readouterr().err
 
 
-def test_an_error_in_a_users_method_is_its_requests_alone(cells, tmp_path, monkeypatch):
-    """No InputError, and not before it has seen a probe."""
+def test_an_error_in_a_users_method_or_order_is_its_requests_alone(cells, tmp_path, monkeypatch):
+    """Not before they have seen a probe."""
     (tmp_path / "broken.py").write_text(
         "class Broken:\n    sees_reference = False\n    def propose(self, sentence, probes): return [3]\n"
         "    def choose(self, sentence, probes): return 1 / 0\n"
+        "class Order:\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     ratio, testset = cells.canvas("ratio", cells.data[2]), cells.data[2]
     broken = {**ratio, "spec": SPEC | {"method": "broken", "selector": {"selector": "broken:Broken"}}}
     spec = SPEC | {"order": "med", "order_settings": {}, "steps": 4, "schedule": "llada"}
-    decodes = [{"rule": "decode", "spec": spec, "testset": testset, "choose": one} for one in (broken, ratio)]
+    asked = [(spec | {"order": "broken:Order"}, ratio), (spec, broken), (spec, ratio)]
+    decodes = [{"rule": "decode", "spec": by, "testset": testset, "choose": one} for by, one in asked]
     stamp, (ledger,) = cells.infer([broken, ratio, *decodes])
-    assert stamp["failed"] == {f"canvas broken {testset}": "ZeroDivisionError: division by zero"}
-    assert ledger["computed"] == 8  # a probe and a decode of each sentence
+    method, order = stamp["failed"].pop(f"canvas broken {testset}"), f"decode broken:Order-T4 (ratio) {testset}"
+    assert "broken.py, Broken.choose: sentence 's0': ZeroDivisionError: division by zero (broken.py, line 4)" in method
+    assert stamp["failed"].keys() == {order} and "Order.scores: sentence 's" in stamp["failed"][order]
+    assert ledger["computed"] == 12  # a probe, and a decode that is tried and one that is done, of each sentence
 
 
 def test_each_order_has_one_stream_and_what_is_only_read_another(cells, monkeypatch):

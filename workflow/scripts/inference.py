@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from entropy_valley import files, run
+from entropy_valley import errors, files, run
 from entropy_valley.decoding.asked import Shard, read_asked
 from entropy_valley.decoding.inference import Inference
 from entropy_valley.engine.arguments import add_method_files, model_arguments
@@ -24,8 +23,8 @@ def main() -> None:
         inference = Inference(job, requests, options.shard, options.statistics, options.length_head)
         inference.run(statistics_store)
         failed = {label: f"{type(error).__name__}: {error}" for label, error in inference.failures.items()}
-        for label, error in failed.items():
-            print(f"{label}: left to its own job, which will end with {error}", file=sys.stderr)
+        for label, error in inference.failures.items():
+            errors.tell(error, f"{label}: left to its own job, which will end with ")
         files.write_json(options.out, {"requests": len(requests), "failed": failed})
         job.report("inference")
 

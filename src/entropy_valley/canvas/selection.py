@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.canvas.answers import ROUNDS, chosen, endless, proposed
 from entropy_valley.canvas.length_methods import Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
@@ -21,16 +22,24 @@ if TYPE_CHECKING:
 
 
 def choosing(
-    method: LengthMethod, sentence: Sentence, probe: Callable[[int], Any], probes: dict[int, Reading]
+    method: LengthMethod,
+    sentence: Sentence,
+    probe: Callable[[int], Any],
+    probes: dict[int, Reading],
+    name: object = None,
 ) -> Generator[list[Any], list[Reading], dict[str, Any]]:
     """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
 
     ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
+    ``name`` is the sentence's in errors: what a method answers is checked.
     """
-    while lengths := sorted(set(method.propose(sentence, probes)) - probes.keys()):
+    about, rounds = f"sentence {name!r}", 0
+    while lengths := proposed(method, sentence, probes, about):
+        if (rounds := rounds + 1) > ROUNDS:
+            raise endless(method, about)
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
-    return canvas_row(method.choose(sentence, probes), sentence, probes, draft_steps(method) + 1)
+    return canvas_row(chosen(method, sentence, probes, about), sentence, probes, draft_steps(method) + 1)
 
 
 def draft_steps(method: LengthMethod) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files
+from entropy_valley import files, plugins
 from entropy_valley.decoding.costs import COUNTS, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
 from entropy_valley.errors import InputError
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The canvas of each row of the test set.
 
-    Raises InputError if the two do not name the same sentences, and for contenders that are not ascending lengths with
-    the row's own among them.
+    Raises InputError if the two do not name the same sentences, for lengths, scores and counts that are no numbers, and
+    for contenders that are not ascending lengths with the row's own among them.
     """
     canvases = files.read_jsonl(path, ("id", "length", "candidates", "scores", "calls", "slots"))
     for number, (canvas, row) in enumerate(itertools.zip_longest(canvases, rows, fillvalue={}), 1):
@@ -33,11 +33,25 @@ def read_canvases(path: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[st
                 f"canvas of {canvas.get('id')!r}, but the test set has {row.get('id')!r}",
                 "Make the canvases from this test set.",
             )
+        if problem := _no_number(canvas):
+            raise InputError(f"{path}:{number}", problem, "Remove the file and run again: it is made anew.")
         lengths = contenders(canvas)
         if canvas["length"] not in lengths or any(one >= other for one, other in itertools.pairwise(lengths)):
             problem = f"contenders {lengths} of a canvas of {canvas['length']} slots"
             raise InputError(f"{path}:{number}", problem, "Name each once, ascending, that length among them.")
     return canvases
+
+
+def _no_number(canvas: Mapping[str, Any]) -> str | None:
+    """Which entry of a canvas is not the number, or the list of numbers, that it must be; None if all are."""
+    for name, least in {"length": 1, "calls": 0, "slots": 0}.items():
+        if plugins.whole(canvas[name], least) is None:
+            return f"{name} is {canvas[name]!r}"
+    for name, kind in {"candidates": plugins.whole, "contenders": plugins.whole, "scores": plugins.number}.items():
+        found = canvas.get(name, [])
+        if not isinstance(found, list) or None in map(kind, found):
+            return f"{name} are {found!r}"
+    return None
 
 
 def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denoising) -> list[dict[str, Any]]:

@@ -72,20 +72,29 @@ class Denoising:
         room: int,
         start: Reading | None = None,
         gain: Gain | None = None,
+        *,
+        sentence: object = None,
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
         ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
-        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors.
+        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors; ``sentence``:
+        its name in errors.
         """
         if decoder := self.variable_length:
-            return VariableLength(decoder, prompt, length, min(decoder.cap, room), self.name, self.settings, start)
+            most = min(decoder.cap, room)
+            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
         counts = self.counts(length)
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
         budget = self.steps if getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
-        canvas = Canvas(prompt, length, counts, start, compared, sigs=sigs, budget=budget)
+        canvas = Canvas(prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence)
         return FixedLength(canvas, self.name, self.settings, distractor)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a user has written it."""
+        return plugins.is_own(self.order or self.variable_length)
 
     @property
     def looks_at_distractor(self) -> bool:

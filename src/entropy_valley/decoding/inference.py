@@ -132,19 +132,21 @@ class Inference:
                 self._rows[request.key] = dict(enumerate(reassigned_rows(job, lengths)))
 
     def _decode(self) -> None:
-        """A stream for each reveal order."""
-        streams: defaultdict[str, list[tuple[Asked, Job, Denoising]]] = defaultdict(list)
+        """A stream for each reveal order. A user's own order or decoder may fail: it shares none."""
+        streams: defaultdict[str | None, list[tuple[Asked, Job, Denoising]]] = defaultdict(list)
         for request in self._of("decode"):
             with self._failing(request):
                 denoising = Denoising.of(request.spec)
-                order = denoising.order and files.canonical([denoising.name, denoising.settings])
-                streams[order].append((request, self._job(request), denoising))
+                part, name = (request, self._job(request), denoising), [denoising.name, denoising.settings]
+                streams[files.canonical(name) if denoising.order or denoising.is_own else None].append(part)
         variable = streams.pop(None, [])
-        first, *others = streams.values() or [[]]
-        for parts in ([*first, *variable], *others):
-            runner = self._runner("decode")
-            works = [work for part in parts for work in self._denoising(runner, *part)]
-            deque(runner.run(works, parts[0][-1].order if parts else None), maxlen=0)
+        ours = next((name for name, parts in streams.items() if not parts[0][-1].is_own), None)
+        for parts in ([*streams.pop(ours, []), *variable], *streams.values()):
+            alone = [request for request, _, denoising in parts if denoising.is_own]
+            with self._failing(*alone) if alone else contextlib.nullcontext():
+                runner = self._runner("decode")
+                works = [work for part in parts for work in self._denoising(runner, *part)]
+                deque(runner.run(works, parts[0][-1].order if parts else None), maxlen=0)
 
     def _denoising(self, runner: Runner, request: Asked, job: Job, denoising: Denoising) -> list[Named]:
         with self._failing(request):
@@ -193,11 +195,12 @@ class Inference:
             return None
 
     @contextlib.contextmanager
-    def _failing(self, request: Asked) -> Iterator[None]:
+    def _failing(self, *requests: Asked) -> Iterator[None]:
         try:
             yield
         except InputError as error:
-            self.failures.setdefault(request.label, error)
+            for request in requests:
+                self.failures.setdefault(request.label, error)
 
 
 def _only(request: Request) -> Work:

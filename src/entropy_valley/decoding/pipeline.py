@@ -80,7 +80,7 @@ class Pipeline:
             self.inputs.check(place, length)
             return Draft(prompt, length, steps) if steps else Probe(prompt, length)
 
-        row = yield from choosing(method, sentence, probe, probes)
+        row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
         self.inputs.check(place, row["length"])
         return row
 
@@ -95,7 +95,10 @@ class Pipeline:
         elif denoising.looks_at_anchors:
             gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         known = ((length, probes.get(length), gained.get(length)) for length in lengths)
-        decoded = yield [denoising.request(prompt, sourceless, length, room, *more) for length, *more in known]
+        decoded = yield [
+            denoising.request(prompt, sourceless, length, room, *more, sentence=self.inputs.names[place])
+            for length, *more in known
+        ]
         if row.get("rescoring") and len(lengths) > 1:
             decoded = yield from self._rescored(prompt, decoded, denoising)
         return dict(zip(lengths, decoded, strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from entropy_valley import files
-from entropy_valley.decoding.variable_length.base import Guess
+from entropy_valley.decoding.variable_length.base import Guess, advanced
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
@@ -62,7 +62,8 @@ class VariableLength:
     """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
     settings.
 
-    ``start`` is the known reading of these masks: the first pass is then not run again.
+    ``start`` is the known reading of these masks: the first pass is then not run again. ``sentence`` is its name in
+    errors.
     """
 
     result: ClassVar[type] = DecodedVariableLength
@@ -74,6 +75,7 @@ class VariableLength:
     name: str = ""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     start: Reading | None = None
+    sentence: object = None
 
     def key(self, checkpoint: str, numerics: str) -> str:
         parts = [list(self.prompt), self.length, self.name, dict(self.settings)]
@@ -92,7 +94,8 @@ class VariableLength:
             # A slot that was revealed as a mask is read again, and stays as it is.
             read = [next(guesses) if slot is None or slot.token == backbone.mask_id else slot for slot in slots]
             seen = [guess if slot is None else slot for slot, guess in zip(slots, read, strict=True)]
-            slots, reading = self.decoder.advance(seen, backbone.eos_id, passes, self.most), None
+            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
+            slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
             passes += 1
         tokens = [slot.token for slot in slots]
         text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)

@@ -20,6 +20,7 @@ from entropy_valley.engine.entropy import SlotValues
 from entropy_valley.engine.order import Slots, looks_at_anchors, looks_at_distractor, needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
+from entropy_valley.engine.scores import not_a_number, scored
 
 if TYPE_CHECKING:
     import torch
@@ -140,8 +141,10 @@ class Batch:
         scores = [] if all(reads) else [self._scores(seen, np.flatnonzero(~read), order)]
         known = [*seen.values, *([] if seen.sig is None else [seen.sig])]
         columns = download([*known, *scores])
+        self._require_numbers(seen.places, columns[1], None)
         if scores:
             tokens, _, logprobs, *_ = (column[~read] for column in columns[: len(known)])
+            self._require_numbers(seen.places[~read], columns[-1], order)
             self._reveal(seen.places[~read], columns.pop(), tokens, logprobs)
         if not any(reads):
             return self, []
@@ -163,7 +166,15 @@ class Batch:
             first = np.cumsum([0, *(one.length for one in canvases)])
             known = np.concatenate([one.sigs for one in canvases])[first[canvas] + self.slot[places]]
             (sig,) = upload([known], seen.values.entropy.device)
-        return order.scores(Slots(canvases, *columns, values, sig))
+        return scored(order, Slots(canvases, *columns, values, sig))
+
+    def _require_numbers(self, places: np.ndarray, column: np.ndarray, order: Order | None) -> None:
+        """Raise InputError where a number is NaN: of an order's scores, or without one of the model's entropies."""
+        bad = np.flatnonzero(np.isnan(column))
+        if len(bad):
+            place = places[bad[0]]
+            canvas = self.canvas[place]
+            raise not_a_number(order, self.canvases[canvas], int(self.slot[place]), self.steps[canvas])
 
     def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``

@@ -167,7 +167,7 @@ class Job:
             raise InputError(
                 self._options.store,
                 f"the store lacks {missing} results that {self._options.out} needs ({what})",
-                "Run Snakemake again: its rule `inference` computes them.",
+                "Run Snakemake again: its rule `inference` computes them. Its log says which it could not compute.",
             )
 
     def _compare_tokenizers(self, trained_with: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
+from entropy_valley import plugins
 from entropy_valley.settings import Section
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
     """Whether a step of an order runs its canvas without the source too; an order without the method of that name never
     does."""
     needs = getattr(order, "needs_sourceless", None)
-    return needs is not None and not looks_at_distractor(order) and needs(step, steps)
+    if needs is None or looks_at_distractor(order):
+        return False
+    with plugins.calling(order, "needs_sourceless", f"step {step} of {steps}"):
+        return bool(needs(step, steps))
 
 
 def sourceless_steps(order: Order, passes: int, steps: int) -> int:

@@ -21,7 +21,7 @@ class Canvas:
     empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
-    looks at it.
+    looks at it. ``sentence`` is its name in errors.
     """
 
     prompt: Sequence[int]
@@ -32,6 +32,7 @@ class Canvas:
     tokens: Sequence[int] | None = None
     sigs: Sequence[float] = ()
     budget: int = 0
+    sentence: object = None
 
     @functools.cached_property
     def size(self) -> int:

@@ -76,7 +76,7 @@ class Scores:
 
 def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
     """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
-    metric = plugins.make("metric", METRICS, name, settings, ["decimals"])
+    metric = plugins.make("metric", METRICS, name, settings, {"decimals": None})
     if not (_scores_segments(metric) or callable(getattr(metric, "system_score", None))):
         raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
     if not (hasattr(type(metric), "signature") or hasattr(metric, "signature") or hasattr(metric, "prepare")):
@@ -114,17 +114,21 @@ def score(
     name: str, metric: Scorer, job: Job, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
 ) -> Scores:
     """Score one system; raises InputError where the metric gives too few numbers, or one that is not finite."""
+    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences"
     if hasattr(metric, "prepare"):
-        metric.prepare(job)
-    segments = None
+        with plugins.calling(metric, "prepare", about):
+            metric.prepare(job)
     if _scores_segments(metric):
-        segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
+        with plugins.calling(metric, "segment_scores", about):
+            segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
     if hasattr(metric, "system_score"):
-        system = float(metric.system_score(sources, hypotheses, references))
+        with plugins.calling(metric, "system_score", about):
+            system = float(metric.system_score(sources, hypotheses, references))
     else:
-        system = sum(segments) / len(segments)
+        system = sum(segments) / max(1, len(segments))
     _check(name, system, segments, len(hypotheses))
-    return Scores(system, segments, str(metric.signature), getattr(metric, "digest", None))
+    with plugins.calling(metric, "signature", about):
+        return Scores(system, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
 def _check(name: str, system: float, segments: Sequence[float] | None, sentences: int) -> None:

@@ -25,6 +25,7 @@ from entropy_valley.canvas.length_methods.partial_unmask import PartialUnmask
 from entropy_valley.canvas.length_methods.ratio import Ratio
 from entropy_valley.canvas.length_methods.smartcrop_style import SmartCropStyle
 from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.errors import InputError
 
 LENGTH_METHODS: dict[str, type] = {
     "oracle": Oracle,
@@ -46,6 +47,9 @@ LENGTH_METHODS: dict[str, type] = {
     "partial_unmask": PartialUnmask,
 }
 
+PARTS = {"sees_reference": None, "propose": 2, "choose": 2}
+FLAGS = ("sees_reference", "uses_length_head")
+
 __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
 
 
@@ -58,8 +62,15 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     keywords = {key: value for key, value in settings.items() if key != "selector"}
     if getattr(find_method(name, settings), "uses_statistics", False):
         keywords["statistics"] = statistics
-    parts = ["sees_reference", "propose", "choose"]
-    return plugins.make("length method", LENGTH_METHODS, settings.get("selector", name), keywords, parts)
+    said = settings.get("selector", name)
+    method = plugins.make("length method", LENGTH_METHODS, said, keywords, PARTS)
+    for flag in FLAGS:
+        if not isinstance(value := getattr(method, flag, False), bool):
+            raise InputError(f"length method {said!r}", f"{flag} is {plugins.shown(value)}", "It is True or False.")
+    if plugins.whole(steps := getattr(method, "draft_steps", 0), 0) is None:
+        problem = f"draft_steps is {plugins.shown(steps)}"
+        raise InputError(f"length method {said!r}", problem, "It is a whole number, 0 for all-mask canvases.")
+    return method
 
 
 def find_method(name: str, settings: Mapping[str, Any]) -> type:
