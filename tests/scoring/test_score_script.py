@@ -11,7 +11,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet, comet_checkpoint
+from entropy_valley.scoring import comet, comet_checkpoint, metrics
 
 SPEC = {
     "direction": "en-zh",
@@ -116,17 +116,25 @@ def test_a_metric_of_systems_has_no_column_of_sentences(job, run_script, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("body", "says"), [("[1.0]", "gave 1 scores for 24 sentences"), ("[float('nan')] * 24", "gave nan for sentence 1")]
+    ("body", "says"),
+    [
+        ("[1.0]", "metric 'mine': gave 1 scores for 2 sentences"),
+        ("[1.0, float('nan')]", "metric 'mine': gave nan for sentence 2"),
+        (
+            "1 / 0",
+            "Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero (mine.py, line 4)",
+        ),
+        ("['high', 'low']", "Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert string"),
+        ("None", "Mine.segment_scores: metric 'mine', 2 sentences: TypeError: 'NoneType' object is not iterable"),
+    ],
 )
-def test_a_metric_that_fails_is_named(job, run_script, tmp_path, monkeypatch, body, says):
-    module = f"failing_{abs(hash(body))}"
-    code = (
-        f"class Mine:\n    decimals, signature = 1, 'mine'\n    def segment_scores(self, *_):\n        return {body}\n"
-    )
-    (tmp_path / f"{module}.py").write_text(code)
+def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):
+    scores = f"    def segment_scores(self, *_):\n        return {body}\n"
+    (tmp_path / "mine.py").write_text(f"class Mine:\n    decimals, signature = 1, 'mine'\n{scores}")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match=rf"metric 'mine': {says}"):
-        run_script("score", *job("own", metrics={"mine": {"metric": f"{module}:Mine"}}))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    with pytest.raises(InputError, match=re.escape(says)):
+        metrics.score("mine", metrics.make_metric("mine:Mine", {}), None, ["a", "b"], ["c", "d"], ["e", "f"])
 
 
 class TestOneJobForManySystems:
