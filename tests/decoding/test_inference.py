@@ -146,7 +146,7 @@ def test_an_error_in_a_users_method_or_order_is_its_requests_alone(cells, tmp_pa
     decodes = [{"rule": "decode", "spec": by, "testset": testset, "choose": one} for by, one in asked]
     stamp, (ledger,) = cells.infer([broken, ratio, *decodes])
     method, order = stamp["failed"].pop(f"canvas broken {testset}"), f"decode broken:Order-T4 (ratio) {testset}"
-    assert "broken.py, Broken.choose: sentence 'small3': ZeroDivisionError: division by zero (broken.py, line 4)" in method
+    assert "broken.py, Broken.choose: sentence 'small3': ZeroDivisionError: division by zero (broken.py, " in method
     assert stamp["failed"].keys() == {order} and "Order.scores: sentence 's" in stamp["failed"][order]
     assert ledger["computed"] == 12  # a probe, and a decode that is tried and one that is done, of each sentence
 
