@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.answers import ROUNDS, chosen, endless, proposed
+from entropy_valley.canvas import answers
 from entropy_valley.canvas.length_methods import Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.reading import Reading
@@ -34,12 +34,12 @@ def choosing(
     ``name`` is the sentence's in errors: what a method answers is checked.
     """
     about, rounds = f"sentence {name!r}", 0
-    while lengths := proposed(method, sentence, probes, about):
-        if (rounds := rounds + 1) > ROUNDS:
-            raise endless(method, about)
+    while lengths := answers.proposed(method, sentence, probes, about):
+        if (rounds := rounds + 1) > answers.ROUNDS:
+            raise answers.endless(method, about)
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
-    return canvas_row(chosen(method, sentence, probes, about), sentence, probes, draft_steps(method) + 1)
+    return canvas_row(answers.chosen(method, sentence, probes, about), sentence, probes, draft_steps(method) + 1)
 
 
 def draft_steps(method: LengthMethod) -> int:
