@@ -32,14 +32,24 @@ def test_bottom_k_is_nested(pairs, one, other, seed):
 
 @given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
 def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
-    if len(set(pairs)) < train + dev:
+    found = len(set(pairs))
+    if found < min(train + dev, sampling.FEWEST):
         with pytest.raises(InputError, match="distinct pairs are asked for"):
             sampling.split(pairs, train, dev, seed)
         return
     trained, developed = sampling.split(pairs, train, dev, seed)
-    assert (len(trained), len(developed)) == (train, dev)
     assert not set(trained) & set(developed)
-    assert sampling.split(pairs, 0, dev, seed)[1] == developed
+    if found >= train + dev:
+        assert (len(trained), len(developed)) == (train, dev)
+        assert sampling.split(pairs, 0, dev, seed)[1] == developed
+
+
+@given(st.integers(10, 500), st.integers(1, 400), st.integers(1, 400))
+def test_of_fewer_pairs_none_is_left_and_both_get_some(found, train, dev):
+    for_training, for_dev = sampling.shares(found, train, dev)
+    assert 0 < for_training <= train and 0 < for_dev <= dev
+    assert for_training + for_dev == min(found, train + dev)
+    assert for_dev >= min(dev, found // 10)
 
 
 def test_rank_separates_its_sides():

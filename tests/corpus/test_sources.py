@@ -83,7 +83,7 @@ def test_files_give_train_and_dev(parallel):
         (b"a\n\nc\n", b"a\nb\nc\n", "in.en:2: blank line"),
         (b"a\n\xff\n", b"a\nb\n", "in.en:2: not UTF-8"),
         (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
-        (b"a\nb\n", b"c\nd\n", "25 distinct pairs are asked for, the source has 2"),
+        (b"a\nb\n", b"c\nd\n", "10 distinct pairs are asked for, the source has 2"),
     ],
 )
 def test_bad_files(parallel, source, target, message):
@@ -101,7 +101,7 @@ def test_missing_file(parallel):
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'json_lines', 'embedded'"),
+        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
         ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),

@@ -27,9 +27,9 @@ def corpus(
 ) -> Corpus:
     """Train rows, dev rows, a report, and facts for the record.
 
-    ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (numbers of
-    pairs) and optionally filters and sampling. ``folder`` is where a downloaded source is, ``rows`` how many it must
-    have. Raises InputError if the source has too few pairs.
+    ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (the most
+    pairs, see :func:`.sampling.shares`) and optionally filters and sampling. ``folder`` is where a downloaded source
+    is, ``rows`` how many it must have. Raises InputError if the source has hardly any pairs.
     """
     source, counts = _source(spec, kinds, folder, rows), Tally()
     return _corpus(spec, source, counts, *_drawn(spec, source, counts))
@@ -94,8 +94,7 @@ def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[
 def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
     """The first pairs of a file, which is taken as it is."""
     pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
-    if len(pairs) < spec[split]:
-        raise sampling.shortage(len(pairs), spec[split], split)
+    sampling.told_fewer(len(pairs), spec[split], split)
     counts.read += len(pairs)
     return pairs
 
@@ -115,7 +114,7 @@ def _corpus(
 def testset(
     spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
 ) -> list[Row]:
-    """The rows of a test set: all, or ``limit`` rows, in the order of the source.
+    """The rows of a test set: all, or at most ``limit`` rows, in the order of the source.
 
     With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
@@ -168,8 +167,7 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     if source.endless:
         return list(enumerate(islice(kept, _endless_limit(limit)), 1))
     drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", "keyed_hash"))
-    if limit is not None and len(drawn) < limit:
-        raise sampling.shortage(len(drawn), limit, "test")
+    sampling.told_fewer(len(drawn), limit or 0, "test")
     return drawn
 
 
@@ -182,8 +180,7 @@ def _endless_limit(limit: int | None) -> int:
 def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
     """The first pairs of an endless source; of any other source the pairs of lowest rank."""
     drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
-    if len(drawn) < size:
-        raise sampling.shortage(len(drawn), size, split)
+    sampling.told_fewer(len(drawn), size, split)
     return drawn
 
 

@@ -4,6 +4,7 @@ a test set."""
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappush, heappushpop
 from typing import Literal
@@ -12,6 +13,7 @@ from entropy_valley.errors import InputError
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
+FEWEST = 10  # pairs that train and dev can be drawn from, unless fewer are asked for
 
 
 def rank(pair: Pair, seed: int) -> int:
@@ -70,9 +72,10 @@ def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
 
 
 def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """``train`` and ``dev`` pairs without a common pair: dev has the lowest ranks, train the next.
+    """At most ``train`` and ``dev`` pairs without a common pair, see :func:`shares`.
 
-    So if only ``train`` changes, dev stays the same, and a smaller train set is part of a larger one.
+    Dev has the lowest ranks, train the next. So if only ``train`` changes, dev stays the same, and a smaller train set
+    is part of a larger one.
     """
     return _apart(bottom_k(pairs, train + dev, seed), train, dev)
 
@@ -88,9 +91,28 @@ def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> I
 
 
 def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:
-    if len(drawn) < train + dev:
-        raise shortage(len(drawn), train + dev, "train + dev")
-    return drawn[dev:], drawn[:dev]
+    train, dev = shares(len(drawn), train, dev)
+    return drawn[dev : dev + train], drawn[:dev]
+
+
+def shares(found: int, train: int, dev: int) -> tuple[int, int]:
+    """How many of ``found`` pairs are for training and for development: as many as are asked for, if there are so many.
+
+    Of fewer pairs, dev gets what train leaves over, or a tenth if that is more. Raises InputError for fewer than ten.
+    """
+    if found >= train + dev:
+        return train, dev
+    if found < FEWEST:
+        raise shortage(found, min(FEWEST, train + dev), "train + dev")
+    dev = min(dev, max(found // 10, found - train))
+    told_fewer(found, train + dev, f"train + dev; {found - dev} are for training, {dev} for development")
+    return found - dev, dev
+
+
+def told_fewer(found: int, wanted: int, what: str) -> None:
+    """Say in the log that a source has fewer pairs than the config allows."""
+    if found < wanted:
+        print(f"corpus: the source has {found} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
 
 
 def subset(pairs: Iterable[Pair], limit: int | None, seed: int, reading: Subset) -> list[tuple[int, Pair]]:
@@ -113,7 +135,7 @@ def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int, reading: Subs
 
 
 def shortage(found: int, wanted: int, what: str) -> InputError:
-    """The error for a source with fewer pairs than the config asks for."""
+    """The error for a source with too few pairs."""
     return InputError(
         f"corpus: {what}",
         f"{wanted} distinct pairs are asked for, the source has {found}",

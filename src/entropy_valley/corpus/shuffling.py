@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import Literal
 
-from entropy_valley.corpus.sampling import Pair, shortage
+from entropy_valley.corpus.sampling import Pair, shares
 from entropy_valley.late import numpy as np
 
 Shuffling = Literal["shuffle", "shuffle_rows"]
@@ -29,15 +29,15 @@ def split(
 ) -> tuple[list[Pair], list[Pair]]:
     """``train`` and ``dev`` pairs of the rows that ``read`` gives on each call: a pair, and whether it passes.
 
-    The draw depends on which rows pass and on their order, and on no text. Raises InputError for too few pairs.
+    They are the most, see :func:`.sampling.shares`. The draw depends on which rows pass and on their order, and on no
+    text.
     """
     passing = bytearray(passes for _, passes in read())
     order = _shuffled_rows(passing, train + SPARE, seed) if how == "shuffle_rows" else _rows(passing)
     random.Random(seed).shuffle(order)
     wanted = order[: train + dev]
     del order, passing  # a data set has tens of millions of rows
-    if len(wanted) < train + dev:
-        raise shortage(len(wanted), train + dev, "train + dev")
+    train, _ = shares(len(wanted), train, dev)
     place = {row: at for at, row in enumerate(wanted)}
     drawn = {place[row]: pair for row, (pair, _) in enumerate(read()) if row in place}
     pairs = [drawn[at] for at in range(len(wanted))]

@@ -27,8 +27,8 @@ class Corpus(Section):
     seed: int = Field(
         description="of the keyed hash and of shuffling, which draw pairs, test subsets and sentences of diagnostics"
     )
-    train: PositiveInt = Field(description="training pairs per direction")
-    dev: PositiveInt = Field(description="development pairs per direction")
+    train: PositiveInt = Field(description="training pairs per direction, at most")
+    dev: PositiveInt = Field(description="development pairs per direction, at most")
     filters: dict[str, LengthFilter] = Field(description="by language code")
     sampling: Sampling | dict[Direction, Sampling] = Field(
         "keyed_hash",

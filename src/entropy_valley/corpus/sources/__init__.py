@@ -17,12 +17,13 @@ from entropy_valley.corpus.sources.flores import Flores
 from entropy_valley.corpus.sources.huggingface import HuggingFace
 from entropy_valley.corpus.sources.json_lines import JsonLines
 from entropy_valley.corpus.sources.tatoeba import Tatoeba
+from entropy_valley.corpus.sources.tsv import Tsv
 from entropy_valley.corpus.sources.wmt22 import Wmt22
 from entropy_valley.errors import InputError
 
 Kinds = tuple[type[Source], ...]
 
-SOURCES: Kinds = (HuggingFace, Wmt22, Flores, Tatoeba, Files, JsonLines)
+SOURCES: Kinds = (HuggingFace, Wmt22, Flores, Tatoeba, Files, Tsv, JsonLines)
 
 
 def any_of(kinds: Kinds) -> Any:
