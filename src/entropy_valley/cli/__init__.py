@@ -16,13 +16,18 @@ def main() -> None:
     errors.run(_main)
 
 
-def _main() -> None:
-    parser = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(required=True)
+def parser() -> argparse.ArgumentParser:
+    """What ``entropy-valley`` understands."""
+    found = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
+    found.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = found.add_subparsers(required=True)
     for command in COMMANDS:
         command.add(commands)
-    arguments = parser.parse_args()
+    return found
+
+
+def _main() -> None:
+    arguments = parser().parse_args()
     arguments.command(arguments)
 
 

@@ -1,0 +1,182 @@
+"""The commands of README and docs: each is run or planned here, or says what it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+from workspace import ROOT, Workspace
+
+from entropy_valley import cli
+from entropy_valley.checking import checks
+
+GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/cluster.md", "docs/extending.md", "docs/install.md"]
+PAGES = [*GUIDES, "docs/plan.md", "docs/reproducing.md", "docs/translate.md", "docs/tutorial.md"]
+NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
+SIMPLE = (".", "mkdir", "head", "pre-commit")  # nothing of ours
+TUTORIAL = "docs/tutorial.md"
+
+
+class Command(NamedTuple):
+    """A line of a block, its words without its comment, and the config that stands before it on its page."""
+
+    page: str
+    line: str
+    words: tuple[str, ...]
+    config: str
+
+    def __str__(self) -> str:
+        return f"{self.page}: {' '.join(self.words)}"
+
+
+def text(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def commands(page: str) -> list[Command]:
+    found, config = [], ""
+    for language, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```", text(page), re.MULTILINE | re.DOTALL):
+        if language == "yaml":
+            config = block
+        if language in ("", "bash"):
+            lines = block.replace("\\\n", " ").splitlines()
+            found += [Command(page, line, tuple(shlex.split(line, comments=True)), config) for line in lines]
+    return [one for one in found if one.words]
+
+
+ALL = [command for page in PAGES for command in commands(page)]
+CLUSTER = [command for command in ALL if command.page == "docs/cluster.md"]
+SNAKEMAKE = [command for command in ALL if command.words[0] == "snakemake"]
+OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] != "git"]
+
+
+def once(these: list[Command]) -> dict[str, Command]:
+    """Without repetitions, by name."""
+    return {str(one): one for one in reversed(these)}
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    """The paper's matrix, nothing done yet; the classes that docs/extending.md shows are there."""
+    workspace = Workspace(tmp_path_factory.mktemp("paper"))
+    write_classes(workspace.folder, "docs/extending.md")
+    return workspace
+
+
+def write_classes(folder: Path, page: str) -> None:
+    for name, code in re.findall(r"```python\n# (\w+\.py)(.*?)```", text(page), re.DOTALL):
+        (folder / name).write_text(f"#{code}", encoding="utf-8")
+
+
+def test_every_command_is_tried_here_or_says_what_it_needs():
+    tried = {*map(str, SNAKEMAKE), *map(str, OURS), *(str(one) for one in ALL if one.words[0] in ("make", *SIMPLE))}
+    in_the_tutorial = {str(one) for one in ALL if one.page == TUTORIAL}
+    untried = [str(one) for one in ALL if str(one) not in tried | in_the_tutorial and not NEEDS.search(one.line)]
+    assert untried == [] and len(ALL) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.cluster  # two dozen plans, most of them of the paper's matrix
+@pytest.mark.parametrize("name", once(SNAKEMAKE))
+def test_snakemake_plans_what_the_pages_say(papers, name):
+    command = once(SNAKEMAKE)[name]
+    (papers.folder / "config/mine.yaml").write_text(command.config or "{}", encoding="utf-8")
+    said = papers.dry_run(*(word for word in command.words[1:] if word != "--dry-run"))
+    assert "--unlock" in command.words or re.search(r"^\d+ jobs:", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize("name", once(OURS))
+def test_our_commands_take_the_options_that_the_pages_give(name):
+    words = once(OURS)[name].words
+    options = words[words.index("entropy-valley") + 1 :]
+    cli.parser().parse_args(options[: options.index("<")] if "<" in options else options)
+
+
+@pytest.mark.parametrize("name", once([one for one in ALL if one.words[0] == "make"]))
+def test_make_knows_its_targets(name):
+    words = once(ALL)[name].words
+    said = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    build = [word.removeprefix("CUDA=") for word in words if word.startswith("CUDA=")]
+    assert all(f"whl/{one}" in said for one in build)
+
+
+@pytest.mark.slow
+def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
+    """The file that the page shows is the one that it makes."""
+    (made,) = [one.words for one in CLUSTER if "config/first.yaml" in one.words]
+    (shown,) = [one.words for one in CLUSTER if one.words[0] == "head"]
+    assert shown[-1] in made
+    planned = papers.planned(*made[1:])
+    rules = {job.split()[0] for job in planned}
+    assert {"fetch_backbone", "adopt_adapter", "testset", "inference", "decode"} <= rules
+    assert not rules & {"train", "corpus", "fetch_comet"}
+
+
+@pytest.mark.slow
+def test_the_audit_runs_before_anything_is_done(papers, monkeypatch, capsys):
+    monkeypatch.chdir(papers.folder)
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "audit"])
+    cli.main()
+    assert "missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", [one.line for one in CLUSTER if "entropy-valley check" in one.line])
+def test_the_check_is_asked_about_what_the_config_has(line, monkeypatch):
+    asked = []
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(checks, "everything", asked.append)
+    monkeypatch.setattr(checks, "report", lambda lines: None)
+    command = line.partition("#")[0]
+    monkeypatch.setattr(sys, "argv", shlex.split(command[command.index("entropy-valley") :]))
+    cli.main()
+    (subject,) = asked
+    assert (subject.device, subject.processes, list(subject.backbones)) == ("cuda", 1, ["llada-8b"])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_that_a_page_names_are_there(page):
+    named = set(re.findall(r"`((?:config|profiles|tests|docs|envs|workflow)/[\w./-]*)`", text(page)))
+    linked = {name for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", text(page)) if "//" not in name}
+    paths = [ROOT / name for name in named - {"config/mine.yaml"}] + [(ROOT / page).parent / name for name in linked]
+    assert [str(path) for path in paths if not path.exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.cluster  # a minute: it pre-trains, fine-tunes, decodes and scores
+def test_the_tutorial_runs_as_written(tmp_path):
+    """All its commands over a smaller demo; `make demo` makes only what the tutorial takes from it."""
+    workspace = Workspace(tmp_path, real=True)
+    shrink_the_demo(workspace)
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    made = ["backbones/llada-tiny/checkpoint.json", "comet/comet.json"]
+    made += ["corpus/en-de/train.jsonl", "corpus/en-de/test/grammar.jsonl"]
+    workspace.run("--cores", "2", "--workflow-profile", "demo", *(f"results/demo/{name}" for name in made))
+    write_classes(tmp_path, TUTORIAL)
+    (tmp_path / "config/mine.yaml").write_text(commands(TUTORIAL)[-1].config, encoding="utf-8")
+    lines = [one.line for one in commands(TUTORIAL) if one.words[0] not in ("make", ".")]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    said = [
+        subprocess.run(["bash", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        for line in lines
+    ]
+    assert "confident" in said[-1].stdout.lower()
+    assert len((tmp_path / "results/mine/corpus/en-de/train.jsonl").read_text().splitlines()) < 500
+
+
+def shrink_the_demo(workspace: Workspace) -> None:
+    """Give config/demo.yaml the sizes of config/smallest.yaml, for the demo's own directions."""
+    sizes = yaml.safe_load((ROOT / "config/smallest.yaml").read_text())
+    tiny = sizes["backbones"]["llada-tiny"]
+    demo = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
+    demo["corpus"] |= {"train": 700, "dev": 40}
+    demo["backbones"]["llada-tiny"]["pretraining"] |= tiny["pretraining"]
+    demo["training"] |= sizes["training"]
+    demo["scoring"]["comet"]["training"] |= sizes["scoring"]["comet"]["training"]
+    (workspace.folder / "config/demo.yaml").write_text(yaml.safe_dump(demo), encoding="utf-8")
