@@ -19,7 +19,8 @@ from entropy_valley.errors import InputError
 
 ENDING = ".made.json"
 CARD = "README.md"  # in a whole folder: for people, who may edit it
-REMEDY = "Remove it and run again."
+DEV_COPY, COPIED = ("test", "dev.jsonl"), f"train{ENDING}"  # a test set without a record: a copy of the corpus's file
+REPAIR = "`entropy-valley audit --repair` lists all that is damaged"
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,46 @@ class Record:
         """Whether every output in ``folder`` is still as it was written."""
         return all((folder / name).is_file() and _written(folder / name) == said for name, said in self.outputs.items())
 
+    def require(self, folder: Path, digests: Mapping[str, str]) -> None:
+        """Raise InputError for the first output of which ``digests``, by name, say that it is not as it was written."""
+        for name, digest in digests.items():
+            written = self.outputs.get(name, {}).get("digest", digest)
+            if written != digest:
+                problem = (
+                    f"not as the rule {self.rule} wrote it: its digest is {digest[:12]}, that of then {written[:12]}"
+                )
+                raise InputError(folder / name, problem, f"Remove {self._first(folder, name)} and run again; {REPAIR}.")
+
+    def _first(self, folder: Path, otherwise: str) -> Path:
+        """The output that the record is named after: without it, Snakemake runs the job again."""
+        named = (folder / name for name in self.outputs if record_path(folder / name).is_file())
+        return next(named, folder / otherwise)
+
 
 def record_path(path: str | Path) -> Path:
     """Where the record of a job is whose first output is ``path``."""
     return Path(path).with_suffix(ENDING)
+
+
+def parse(content: bytes) -> Record:
+    """A record from what its file holds; ValueError for anything else."""
+    try:
+        value = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("no record") from error
+    said = {"facts": {}, **value} if isinstance(value, dict) else {}
+    if said.keys() != Record.__dataclass_fields__.keys() or not isinstance(said["rule"], str):
+        raise ValueError("no record")
+    if not (_texts(said["inputs"]) and isinstance(said["outputs"], dict) and isinstance(said["facts"], dict)):
+        raise ValueError("no record")
+    for output in said["outputs"].values():
+        if not isinstance(output, dict) or [*map(type, map(output.get, ("digest", "bytes")))] != [str, int]:
+            raise ValueError("no digest and size of an output")
+    return Record(**said)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
 def read_record(place: Path) -> Record | None:
@@ -61,15 +98,17 @@ def read_record(place: Path) -> Record | None:
     if not place.is_file():
         return None
     try:
-        return Record(**json.loads(place.read_bytes()))
-    except (TypeError, ValueError):
-        raise InputError(place, "is no record of a result", REMEDY) from None
+        return parse(place.read_bytes())
+    except ValueError:
+        raise InputError(place, "is no record of a result", f"{REPAIR}.") from None
 
 
 def record_of(path: str | Path) -> Record | None:
-    """The record that describes a file: the one named after it, or after the first output of the same job."""
+    """The record that describes a file: the one named after it, or after the first output of the same job; of a copy
+    that of the job which wrote the original."""
     path = Path(path)
-    for place in (record_path(path), *sorted(path.parent.glob(f"*{ENDING}"))):
+    copied = [path.parents[1] / COPIED] if path.parts[-2:] == DEV_COPY else []
+    for place in (record_path(path), *sorted(path.parent.glob(f"*{ENDING}")), *copied):
         record = read_record(place)
         if record and path.name in record.outputs:
             return record
@@ -91,11 +130,22 @@ def require_same_commit(out: Path, found: dict[str, Any]) -> None:
         raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
 
 
+def require_whole(path: Path) -> None:
+    """Raise InputError unless every output of the job that wrote ``path`` first, and its record, is as it was written.
+
+    Their digests are computed once, see :mod:`digest_cache`. Without a record they are as they are.
+    """
+    record, folder = read_record(record_path(path)), path.parent
+    names = list(record.outputs) if record else []
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise InputError(folder / missing[0], "file not found", f"Remove {path} and run again; {REPAIR}.")
+    if record:
+        record.require(folder, digest_cache.digests(folder, names))
+
+
 def _checked(path: str | Path, digest: str) -> str:
-    record = record_of(path)
-    if record and (written := record.outputs[Path(path).name]["digest"]) != digest:
-        problem = f"not as the rule {record.rule} wrote it: its digest is {digest[:12]}, that of then {written[:12]}"
-        raise InputError(path, problem, REMEDY)
+    if record := record_of(path):
+        record.require(Path(path).parent, {Path(path).name: digest})
     return digest
 
 

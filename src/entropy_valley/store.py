@@ -10,6 +10,7 @@ At the first use the shards are read once, for the keys and where they lie; a va
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -17,13 +18,14 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from entropy_valley import files
 
 _START, _END = b'{"key":"', b'"'  # how a line of ours begins, and what ends its key
+_SUM = b'","sum":"'  # what stands before the sum
 _VALUE = ',"value":'  # what stands before the value
 _OPEN = 64  # shards that are open at once
 
@@ -48,15 +50,21 @@ class Store:
         self._shard: IO[bytes] | None = None
         self._reading: dict[Path, IO[bytes]] = {}
 
-    def get(self, key: str) -> Any | None:
-        """The value of ``key``; None if there is none."""
+    def get(self, key: str, read: Callable[[Any], Any] = lambda value: value) -> Any | None:
+        """The value of ``key``; None if there is none. ``read`` makes of it what is asked for; a value that is of
+        another kind, at which ``read`` raises, is a damaged one."""
         for place in reversed(self._places.get(key, ())):
             entry = _entry(self._line(place))
             if entry is not None and entry["key"] == key:
-                return entry["value"]
+                with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+                    return read(entry["value"])
             line = place.shard.read_bytes()[: place.start].count(b"\n") + 1
             print(f"{place.shard}:{line}: a damaged value, which is computed again", file=sys.stderr, flush=True)
         return None
+
+    def has(self, key: str) -> bool:
+        """Whether there is a whole line of ``key``."""
+        return any(_entry(self._line(place)) for place in self._places.get(key, ()))
 
     def put(self, key: str, value: Any) -> None:
         """Store a value. When this returns, it survives a kill of the process."""
@@ -124,19 +132,49 @@ def _lines(shard: Path) -> Iterator[tuple[str, int, int]]:
     with open(shard, "rb") as file:
         for line in file:
             if line.startswith(_START) and line.endswith(b"}\n"):
-                yield line[len(_START) : line.index(_END, len(_START))].decode(), start, len(line)
+                yield _key(line), start, len(line)
             elif entry := _entry(line):
                 yield entry["key"], start, len(line)
             start += len(line)
+
+
+def damaged_lines(shard: str | Path) -> list[tuple[int, str]]:
+    """Number, from 1, and key of each line of a shard that is no entry, or whose sum belies it; without what a killed
+    writer leaves, an incomplete last line."""
+    with open(shard, "rb") as file:
+        ended = ((number, line) for number, line in enumerate(file, 1) if line.endswith(b"\n"))
+        return [(number, _key(line)) for number, line in ended if not _whole(line)]
+
+
+def without_lines(shard: str | Path, numbers: Collection[int]) -> None:
+    """Write a shard anew without these lines, from 1."""
+    with open(shard, "rb") as file, files.atomic(shard) as temporary, temporary.open("wb") as kept:
+        kept.writelines(line for number, line in enumerate(file, 1) if number not in numbers)
+
+
+def _key(line: bytes) -> str:
+    """The key that a line says it is of, as far as it can be read."""
+    return line.removeprefix(_START).partition(_END)[0].decode("utf-8", "replace") if line.startswith(_START) else ""
+
+
+def _whole(line: bytes) -> bool:
+    """Whether :func:`_entry` finds an entry; of a line of ours only its sum is looked at, which is quicker."""
+    head, _, value = line.partition(_VALUE.encode())
+    key, _, said = head.removeprefix(_START).partition(_SUM)
+    if head.startswith(_START) and said:
+        return line.endswith(b"}\n") and said == _sum(key.decode("utf-8", "replace"), value[:-2]).encode() + _END
+    return _entry(line) is not None
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
     """The entry of a line; None for the incomplete last line of a killed writer, and for one that its sum belies."""
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(entry, dict) or not {"key", "value"} <= entry.keys() <= {"key", "sum", "value"}:
+        return None
+    if not isinstance(entry["key"], str):
         return None
     if "sum" not in entry:
         return entry

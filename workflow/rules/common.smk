@@ -108,6 +108,11 @@ def device_options(wildcards, input):
     return paths.Unrecorded(f"{DEVICE_OPTIONS}{' --from-store' if input.get('stamps') else ''}")
 
 
+def model_options(wildcards, input):
+    """The same of a job that reads a checkpoint."""
+    return paths.Unrecorded(f"{device_options(wildcards, input)} {manifest_option(wildcards)}")
+
+
 def model_gpu(wildcards, input):
     """A GPU for a job that loads the model: none for one that waits for the job that does, see ``asked.smk``."""
     return 0 if input.stamps else GPU
@@ -141,6 +146,13 @@ def checkpoint_file(backbone):
     return expand((rules.pretrain if made_here else rules.fetch_backbone).output, backbone=origin)
 
 
+def manifest_option(wildcards):
+    """What says how the files of a checkpoint were that was downloaded, or is the user's own; one that was made here
+    has a record."""
+    made_here = EXPERIMENT.backbones[wildcards.backbone].pretraining
+    return given("--manifest", None if made_here else checkpoint_file(wildcards.backbone)[0])
+
+
 def checkpoint_options(backbones):
     """Where the checkpoints of several backbones are."""
     given = [f"--backbone {shlex.quote(f'{name}={paths.backbone_folder(EXPERIMENT, name)}')}" for name in backbones]
@@ -152,7 +164,7 @@ CHECKPOINT = dict(adapter=adapter_of, backbone=backbone_ready)
 MODEL_PARAMS = dict(
     backbone=backbone_folder,
     adapter=lambda w: given("--adapter", adapter_folder(w)),
-    options=device_options,
+    options=model_options,
 )
 # The same of a job that runs a length method: some read a file of their run.
 METHOD_FILES = dict(**CHECKPOINT, statistics=statistics_of, length_head=length_head_of)

@@ -56,7 +56,9 @@ rule latency:
     params:
         **METHOD_PARAMS
         | dict(
-            options=paths.Unrecorded(f"--device {EXPERIMENT.device} --no-store --minutes {EXPERIMENT.latency.minutes}")
+            options=lambda w: paths.Unrecorded(
+                f"--device {EXPERIMENT.device} --no-store --minutes {EXPERIMENT.latency.minutes} {manifest_option(w)}"
+            )
         ),
         spec=lambda w: params_file(jobs.latency(EXPERIMENT, run_of(w), w.method, w.order, int(w.steps))),
     shell:

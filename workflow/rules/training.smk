@@ -21,8 +21,8 @@ rule train:
         spec=lambda w: params_file(jobs.training(EXPERIMENT, run_of(w))),
         backbone=backbone_folder,
         out=folder_of_output,
-        options=paths.Unrecorded(
-            f"--device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
+        options=lambda w: paths.Unrecorded(
+            f"{manifest_option(w)} --device {EXPERIMENT.device} --processes {EXPERIMENT.training.processes} --checkpoint-every {EXPERIMENT.training.checkpoint_every}"
             f" --activation-checkpointing {str(EXPERIMENT.training.activation_checkpointing).lower()}"
             + (f" --wandb {EXPERIMENT.training.wandb}" if EXPERIMENT.training.wandb else "")
         ),

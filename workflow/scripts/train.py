@@ -10,7 +10,7 @@ from pathlib import Path
 from entropy_valley import provenance, run
 from entropy_valley.backbone.adapter_card import write_card
 from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import MANIFEST, checkpoint_digest
+from entropy_valley.backbone.checkpoint import MANIFEST, MANIFEST_HELP, checkpoint_digest, require_same
 
 SPARED = {"auto": "auto", "true": True, "false": False}
 
@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--corpus", type=Path, required=True, help="train.jsonl")
     parser.add_argument("--backbone", type=Path, required=True, help="checkpoint folder in its released layout")
+    parser.add_argument("--manifest", type=Path, help=MANIFEST_HELP)
     parser.add_argument("--out", type=Path, required=True, help="adapter folder, written whole")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints, outside any declared output")
     parser.add_argument("--logs", type=Path, required=True, help="TensorBoard files and run.json")
@@ -35,6 +36,8 @@ def main() -> None:
     arguments = vars(parser.parse_args())
     arguments["activation_checkpointing"] = SPARED[arguments["activation_checkpointing"]]
     arguments["tested"] = list(filter(Path.is_file, arguments["tested"]))
+    if manifest := arguments.pop("manifest"):
+        require_same(arguments["backbone"], manifest)
     count, threads = arguments.pop("processes") or arguments["spec"]["processes"], arguments.pop("threads")
 
     from entropy_valley.training import processes, sft

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files
+from entropy_valley import files, provenance
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
@@ -118,7 +118,12 @@ def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Ada
 
 
 def adapter_digest(folder: Path, family: Family, backbone_digest: str, backbone: Path | None = None) -> str:
-    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
+    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
+
+    Raises InputError for files that are not as the job wrote them that made the adapter here, whoever computes what
+    they are read for.
+    """
+    provenance.require_whole(folder / FACTS)
     known = checked_facts(folder, backbone_digest, backbone)
     return known.get("adapter_digest") or read_adapter(folder, family).digest
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from entropy_valley import digest_cache, files, provenance
 from entropy_valley.backbone.families import Family
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
+MANIFEST_HELP = "how the files of the checkpoint were when it was fetched; else they are as they are"
 CONTENT = (
     "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "merges.txt",
@@ -128,9 +129,25 @@ def checkpoint_digest(folder: Path) -> str:
 def manifest(folder: Path) -> dict[str, Any]:
     """The content of ``checkpoint.json``, and the digest of each file and of all of them.
 
-    The digests are of the files as they are now: further training leaves an old ``checkpoint.json``.
+    The digests are of the files as they are now: further training leaves an old ``checkpoint.json``. Raises InputError
+    for a file that is not as the job wrote it that made the checkpoint here.
     """
-    return {**facts(folder), **_digests(folder)}
+    found = _digests(folder)
+    if record := provenance.read_record(provenance.record_path(folder / MANIFEST)):
+        record.require(folder, found["files"])
+    return {**facts(folder), **found}
+
+
+def require_same(folder: Path, written: Path) -> None:
+    """Raise InputError unless the files in ``folder`` are those of the manifest ``written``, which a download or the
+    check of a user's own checkpoint has left. A folder that is not there is not looked at."""
+    if not folder.is_dir():
+        return
+    known, found = files.read_json(written)["files"], _digests(folder)["files"]
+    if differing := sorted(name for name in {**known, **found} if known.get(name) != found.get(name)):
+        problem = f"not as {written} says: {listed(differing)}"
+        remedy = f"Restore it; or remove {written}, and of a download the folder too, and run again."
+        raise InputError(folder, problem, remedy)
 
 
 def facts(folder: Path) -> dict[str, Any]:

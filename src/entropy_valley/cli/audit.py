@@ -8,9 +8,9 @@ from typing import Any
 
 from entropy_valley.cli import configs
 from entropy_valley.differences import differences
-from entropy_valley.experiment.findings import DONE, STATES
+from entropy_valley.experiment.findings import STATES
 from entropy_valley.experiment.loading import merge
-from entropy_valley.reporting import against, audit
+from entropy_valley.reporting import against, audit, repair
 
 
 def add(commands: Any) -> None:
@@ -26,11 +26,21 @@ def add(commands: Any) -> None:
         parser.add_argument(
             f"--{column}", nargs="+", default=[], metavar="NAME", help=f"look at cells of a {column} only"
         )
-    parser.add_argument("--verify", action="store_true", help="read all files and compare them with their digests")
+    parser.add_argument(
+        "--verify", action="store_true", help="read also the files that seem unchanged since the last audit"
+    )
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="list all that is damaged, and the files to delete so that it is made again",
+    )
+    parser.add_argument("--yes", action="store_true", help="with --repair: delete them")
     parser.add_argument(
         "--against", nargs="+", metavar="FILE", help="config files as above: say instead what changes with them"
     )
-    parser.add_argument("--check", action="store_true", help="end with status 1 unless all cells are done")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 unless all is done, and nothing damaged"
+    )
     parser.set_defaults(command=_audit)
 
 
@@ -39,9 +49,11 @@ def _audit(arguments: argparse.Namespace) -> None:
         return _compare(arguments.configfile, arguments.against)
     only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
     listed, experiment = arguments.cells or bool(arguments.state), configs.experiment(arguments.configfile)
+    if arguments.repair:
+        return repair.report(experiment, arguments.yes, only, arguments.verify)
     options = {"page": arguments.page, "cells": listed, "verify": arguments.verify}
-    states = audit.report(experiment, arguments.out, only=only, **options)
-    if arguments.check and any(one.state != DONE for one in states):
+    whole = audit.report(experiment, arguments.out, only=only, **options)
+    if arguments.check and not whole:
         sys.exit(1)
 
 

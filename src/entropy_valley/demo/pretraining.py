@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from entropy_valley.backbone.loading import new_model
 from entropy_valley.backbone.prompt import PLACE, Prompt
 from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo.settings import Pretraining
-from entropy_valley.training import data
+from entropy_valley.training import data, resumable
 from entropy_valley.training.canvases import Canvases, Continuations
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.processes import fast_kernels
@@ -176,14 +177,14 @@ class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
     def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
-        self._path, self._parts = job.work / "state.pt", parts
+        self._path, self._parts = job.work / resumable.STATE, parts
         self._key = files.digest([job.spec, job.data["train"]])
 
     def load(self) -> int:
         """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
         if not self._path.exists():
             return 0
-        saved = torch.load(self._path, weights_only=True)
+        saved = torch.load(io.BytesIO(resumable.without_digest(self._path)), weights_only=True)
         if saved["key"] != self._key:
             return 0
         for name, part in self._parts.items():
@@ -192,5 +193,7 @@ class _State:
 
     def save(self, step: int) -> None:
         states = {name: part.state_dict() for name, part in self._parts.items()}
+        saved = io.BytesIO()
+        torch.save({"key": self._key, "step": step, **states}, saved)
         with files.atomic(self._path) as temporary:
-            torch.save({"key": self._key, "step": step, **states}, temporary)
+            temporary.write_bytes(resumable.with_digest(saved.getvalue()))

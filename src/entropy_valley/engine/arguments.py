@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from entropy_valley import run
+from entropy_valley.backbone.checkpoint import MANIFEST_HELP
 
 
 def model_arguments(description: str) -> argparse.ArgumentParser:
@@ -13,6 +14,7 @@ def model_arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
     parser.add_argument("--backbone", type=Path, required=True, help="a checkpoint folder")
+    parser.add_argument("--manifest", type=Path, help=MANIFEST_HELP)
     parser.add_argument("--adapter", type=Path, help="a LoRA adapter folder; without one, the bare backbone")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True, help="folder of finished work, shared between jobs")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
+from entropy_valley.backbone.checkpoint import require_same
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import Identity, read_identity
@@ -50,6 +51,8 @@ class Job:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options, self._started = options, time.monotonic()
         self.spec: dict[str, Any] = options.spec
+        if manifest := getattr(options, "manifest", None):
+            require_same(options.backbone, manifest)
         self.identity = read_identity(
             options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
         )

@@ -95,4 +95,5 @@ class Decoded:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
+        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is no number
         return cls(**value)

@@ -29,5 +29,6 @@ class Reading:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        known = (tuple(value[key]) for key in VALUES)
+        known = [tuple(value[key]) for key in VALUES]
+        sum(map(sum, known))  # TypeError for what is no number
         return cls(*known, tuple(value.get("sigs", ())))

@@ -67,9 +67,9 @@ class Memo:
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
         for numerics in (self.numerics, *self.others):
-            value = self.store.get(request.key(self.checkpoint, numerics))
+            value = self.store.get(request.key(self.checkpoint, numerics), request.result.from_json)
             if value is not None:
-                return request.result.from_json(value)
+                return value
         return None
 
 

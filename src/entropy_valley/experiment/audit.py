@@ -16,6 +16,7 @@ from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, S
 from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.experiment.result import Result, collect
 from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.written import Written
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,15 @@ class CellState:
 
 
 class Audit:
-    """What is there of a config's cells; ``verify`` as in :class:`Findings`."""
+    """What is there of a config's cells.
 
-    def __init__(self, experiment: Experiment, verify: bool = False) -> None:
-        self.experiment, self.chain, self.findings = experiment, Chain(experiment), Findings(verify)
+    Files are compared with the digests in their records; a file that has not changed since the last audit is not read
+    again, see :class:`.digest_cache.Digests`.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.written = Written(experiment.results)
+        self.experiment, self.chain, self.findings = experiment, Chain(experiment), Findings(self.written)
         self._troubled: dict[Result, dict[Result, None]] = {}
         self._failures: dict[Result, Finding | None] = {}
 
@@ -66,10 +72,14 @@ class Audit:
 
     def results(self, cells: Iterable[Cell]) -> list[Finding]:
         """The state of every result that cells are made from, each once, those that others need first."""
+        return [self.finding(result) for result in self.made_from(cells)]
+
+    def made_from(self, cells: Iterable[Cell]) -> dict[Result, None]:
+        """The results that cells are made from, each once, those that others need first."""
         made: dict[Result, None] = {}
         for cell in cells:
             collect(self.chain.scores(cell), made)
-        return [self.finding(result) for result in made]
+        return made
 
     def _troubles(self, result: Result) -> dict[Result, None]:
         """What is not done of a result's chain. Where a result is there, what it lacks of its chain is no trouble

@@ -176,7 +176,8 @@ class Chain:
     @once
     def _fetched(self, name: str) -> Result:
         folder, spec, log = f"{self.root}/backbones", self._params(jobs.hub, name), self._log("fetch_backbone", name)
-        return Result("fetch_backbone", {"backbone": name}, folder, (f"{name}.json",), log, spec)
+        weights = paths.backbone_folder(self.experiment, name)
+        return Result("fetch_backbone", {"backbone": name}, folder, (f"{name}.json",), log, spec, elsewhere=weights)
 
     @once
     def _pretrained(self, name: str) -> Result:
@@ -201,7 +202,8 @@ class Chain:
     @once
     def _dataset(self, name: str) -> Result:
         spec, log = self._params(corpora.dataset, name), self._log("fetch_dataset", name)
-        return Result("fetch_dataset", {"dataset": name}, f"{self.root}/datasets", (f"{name}.json",), log, spec)
+        folder, texts = f"{self.root}/datasets", paths.dataset_folder(self.experiment, name)
+        return Result("fetch_dataset", {"dataset": name}, folder, (f"{name}.json",), log, spec, elsewhere=texts)
 
     @once
     def testset(self, direction: str, name: str) -> Result:
@@ -222,7 +224,8 @@ class Chain:
 
     def _downloaded_comet(self, name: str) -> Result:
         folder, log = f"{self.root}/checkpoints", self._log("fetch_comet", name)
-        return Result("fetch_comet", {"checkpoint": name}, folder, (f"{name}.json",), log)
+        weights = paths.comet_folder(self.experiment, paths.downloaded_comets(self.experiment)[name])
+        return Result("fetch_comet", {"checkpoint": name}, folder, (f"{name}.json",), log, elsewhere=weights)
 
     def _toy_comet(self) -> Result:
         files = ("comet.json", "hparams.yaml", "checkpoints/model.ckpt")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
 from entropy_valley.differences import ABSENT, Difference, differences
+from entropy_valley.experiment import downloads
 from entropy_valley.experiment.result import Result
-from entropy_valley.provenance import ENDING
+from entropy_valley.experiment.written import Written
+from entropy_valley.provenance import Record
 
 DONE, STALE, DAMAGED, FAILED, MISSING = STATES = ("done", "stale", "damaged", "failed", "missing")
 SAID_IN = {"train": "adapter.json", "pretrain": "checkpoint.json"}  # the params of results that are older than records
+COPY = "dev_as_testset"  # its job copies a file of the corpus, and leaves no record
 BEGUN = "not there, though its log has no error: it runs, was killed, or its files were removed"
 TAIL = 8192  # bytes at the end of a log that are searched for an error
 
@@ -33,14 +35,13 @@ class Finding:
 
 
 class Findings:
-    """Looks at results, at each once. ``verify`` compares every file with the digest in its record, too."""
+    """Looks at results, at each once."""
 
-    def __init__(self, verify: bool = False) -> None:
-        self.verify = verify
+    def __init__(self, written: Written) -> None:
+        self.written = written
         self._found: dict[Result, Finding] = {}
-        self._records: dict[Result, dict[str, Any]] = {}
+        self._records: dict[Result, Record | None] = {}
         self._broken: set[Result] = set()  # whose record cannot be read
-        self._folders: dict[str, dict[str, os.DirEntry[str]]] = {}
         self._shared: dict[str, list[Result]] = {}
 
     def of(self, result: Result) -> Finding:
@@ -52,8 +53,8 @@ class Findings:
     def failure(self, result: Result) -> Finding | None:
         """The error that the log of a result's job ends with, or of a job that does its work together with that of
         others; none where the result is newer."""
-        there = filter(None, (self._entry(result, name) for name in result.files))
-        newest = max((entry.stat().st_mtime for entry in there), default=0.0)
+        there = filter(None, (self._about(result, name) for name in result.files))
+        newest = max((about.st_mtime for about in there), default=0.0)
         if error := _error(result.log, newest):
             return Finding(result, FAILED, error)
         return next((found for job in self._together(result) if (found := self._failed(job, newest))), None)
@@ -69,7 +70,7 @@ class Findings:
         """The jobs of the last session that did a result's work together with that of others."""
         folder, _, beginning = result.shared.rpartition("/")
         if result.shared not in self._shared:
-            names = [name for name in self._listed(folder) if name.startswith(beginning)] if beginning else []
+            names = [name for name in self.written.listed(folder) if name.startswith(beginning)] if beginning else []
             last = max((name.split(".")[-2] for name in names if not _of_attempt(name)), default="")
             rule = folder.rpartition("/")[2]
             of = ("direction", "testset") if rule == "comet" else ("direction", "backbone", "seed")
@@ -79,96 +80,97 @@ class Findings:
         return self._shared[result.shared]
 
     def _look(self, result: Result) -> Finding:
-        if not any(self._entry(result, name) for name in result.files):
+        if not any(self._about(result, name) for name in result.files):
             folder, _, log = result.log.rpartition("/")
-            return Finding(result, MISSING, BEGUN if log in self._listed(folder) else "not made yet")
-        record = self._record(result)
-        if damage := next(self._damage(result, record), ""):
+            return Finding(result, MISSING, BEGUN if log in self.written.listed(folder) else "not made yet")
+        record = self.record(result)
+        if damage := self.damage(result, record):
             return Finding(result, DAMAGED, damage, recorded=bool(record))
-        said = record["params"] if record else self._said(result)
+        said = record.params if record else self._said(result)
         if said is None:
             return Finding(result, DONE, recorded=not result.spec)
         if changed := _changed(said, result.spec, whole=bool(record)):
             return Finding(result, STALE, changed=changed)
         return self._chained(result, record)
 
-    def _damage(self, result: Result, record: Mapping[str, Any]) -> Iterator[str]:
-        """What is wrong with the files themselves: those of the result, and further ones that its record names."""
+    def damage(self, result: Result, record: Record | None) -> str:
+        """What is wrong with the files themselves: those of the result, further ones that its record names, and those
+        of a download elsewhere; empty if nothing is."""
         if result in self._broken:
-            yield f"its record {_record_name(result)} cannot be read"
-        written = record.get("outputs", {})
-        for name in dict.fromkeys([*result.files, *written]):
-            entry, was = self._entry(result, name), written.get(name)
-            size = entry.stat().st_size if entry else None
-            if not size:
-                yield f"no {name}" if size is None else f"{name} is empty"
-            elif was and was["bytes"] != size:
-                yield f"{name} has {size} bytes; {was['bytes']} were written"
-            elif was and self.verify and was["digest"] != files.file_digest(f"{result.folder}/{name}"):
-                yield f"{name} is not what was written: its digest differs"
+            return f"its record {result.record} cannot be read"
+        outputs = record.outputs if record else {}
+        names = dict.fromkeys([*result.files, *outputs])
+        wrong = (self.written.wrong(result.folder, name, outputs.get(name)) for name in names)
+        return next(filter(None, wrong), "") or downloads.damage(result, self.written.digests)
 
-    def _chained(self, result: Result, record: Mapping[str, Any]) -> Finding:
+    def _chained(self, result: Result, record: Record | None) -> Finding:
         """Whether it was made from the inputs that are there, as far as records say."""
-        read = record.get("inputs", {})
-        for need in result.needs if read else ():
-            for name, written in self._record(need).get("outputs", {}).items():
-                if read.get(f"{need.folder}/{name}", written["digest"]) != written["digest"]:
-                    if self._recorded_at(need) > self._recorded_at(result):
-                        return Finding(result, STALE, f"{name} was made again after it")
-                    return Finding(result, DAMAGED, f"it was made from another {name} than is there")
+        for need in result.needs if record and record.inputs else ():
+            made = self.record(need)
+            for name, written in made.outputs.items() if made else ():
+                read = self._read_as(record.inputs, need, name)
+                if read is None or record.inputs[read] == written["digest"]:
+                    continue
+                if not self._is(read, need, name):
+                    return Finding(result, DAMAGED, f"it was made from {read}, not from {need.folder}/{name}")
+                if self._recorded_at(need) > self._recorded_at(result):
+                    return Finding(result, STALE, f"{name} was made again after it")
+                return Finding(result, DAMAGED, f"it was made from another {name} than is there")
         return Finding(result, DONE)
 
-    def _record(self, result: Result) -> dict[str, Any]:
-        """The record beside a result; empty where there is none, or none that can be read."""
+    def _read_as(self, inputs: Mapping[str, str], need: Result, name: str) -> str | None:
+        """What a record calls the file that it should have read; or the only one of that name, which is from elsewhere
+        if the result has come from there."""
+        if (path := f"{need.folder}/{name}") in inputs or name not in need.files:
+            return path if path in inputs else None
+        found = [one for one in inputs if one.endswith(f"/{name}")]
+        same = [one for one in found if self._is(one, need, name)]
+        return (same or (found if len(found) == 1 else [None]))[0]
+
+    def _is(self, path: str, need: Result, name: str) -> bool:
+        """Whether a path in a record is that of a file, also where the results folder had another name."""
+        return path.endswith(f"{need.folder}/{name}".removeprefix(self.written.root))
+
+    def record(self, result: Result) -> Record | None:
+        """The record beside a result; None where there is none, or none that can be read."""
         if result not in self._records:
-            self._records[result] = {}
-            if self._entry(result, _record_name(result)):
-                try:
-                    self._records[result] = _json(f"{result.folder}/{_record_name(result)}")
-                except ValueError:
-                    self._broken.add(result)
+            self._records[result] = None
+            try:
+                self._records[result] = self._copied(result) or self.written.record(result.folder, result.record)
+            except ValueError:
+                self._broken.add(result)
         return self._records[result]
 
+    def _copied(self, result: Result) -> Record | None:
+        """What a copy should be like, unless what it was copied from was made again since."""
+        about = self._about(result, result.files[0])
+        if result.rule != COPY or not about or about.st_mtime < self._recorded_at(result.needs[0]):
+            return None
+        made = self.record(result.needs[0])
+        outputs = {name: said for name, said in made.outputs.items() if name in result.files} if made else {}
+        return Record(COPY, {}, {}, outputs)
+
     def _recorded_at(self, result: Result) -> float:
-        entry = self._entry(result, _record_name(result))
-        return entry.stat().st_mtime if entry else 0.0
+        about = self._about(result, result.record)
+        return about.st_mtime if about else 0.0
 
     def _said(self, result: Result) -> Mapping[str, Any] | None:
         """The params that a result without a record says itself."""
         name = SAID_IN.get(result.rule)
-        if name not in result.files or not self._entry(result, name):
+        if name not in result.files or not self._about(result, name):
             return None
         try:
             return _json(f"{result.folder}/{name}").get("spec")
         except ValueError:
             return None
 
-    def _entry(self, result: Result, name: str) -> os.DirEntry[str] | None:
-        """A file in a result's folder. Each folder is listed once."""
-        below, _, last = name.rpartition("/")
-        return self._listed(f"{result.folder}/{below}" if below else result.folder).get(last)
-
-    def _listed(self, folder: str) -> dict[str, os.DirEntry[str]]:
-        if folder not in self._folders:
-            self._folders[folder] = _entries(folder)
-        return self._folders[folder]
+    def _about(self, result: Result, name: str) -> os.stat_result | None:
+        return self.written.about(result.folder, name)
 
 
 def _of_attempt(log: str) -> bool:
     """Whether a log is of an attempt that failed, see :mod:`launch`: ``x.1.log`` beside ``x.log``."""
     return log.split(".")[-2].isdigit()
-
-
-def _record_name(result: Result) -> str:
-    return f"{result.files[0].rpartition('.')[0]}{ENDING}"
-
-
-def _entries(folder: str) -> dict[str, os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name: entry for entry in entries}
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
 
 
 def _json(path: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from entropy_valley.provenance import ENDING
+
 RULES = (  # in the order of the workflow
     *("fetch_dataset", "corpus", "testset", "dev_as_testset", "fetch_backbone", "pretrain", "train", "adopt_adapter"),
     *("tokens", "length_ratios"),
@@ -21,6 +23,7 @@ class Result:
     """What one job writes: its rule and wildcards; the folder and the files in it, the first of which has the record
     beside it; its log; its params, none for a rule that has none; and the results that it reads.
 
+    ``elsewhere`` is the folder of a download, or of the user's own files, that its first file describes.
     ``own`` marks what belongs to a few cells only: without it, they are not whole. ``shared`` is how the logs of jobs
     begin that do its work together with that of others.
     """
@@ -34,6 +37,12 @@ class Result:
     needs: tuple[Result, ...] = ()
     own: bool = False
     shared: str = ""
+    elsewhere: str = ""
+
+    @property
+    def record(self) -> str:
+        """The name of the record in its folder."""
+        return f"{self.files[0].rpartition('.')[0]}{ENDING}"
 
     @property
     def paths(self) -> list[str]:

@@ -11,9 +11,11 @@ from typing import IO, Any
 from rich.console import Console
 from rich.table import Table
 
-from entropy_valley.experiment import Experiment, plan
+from entropy_valley import digest_cache
+from entropy_valley.experiment import Experiment, plan, repair
 from entropy_valley.experiment.audit import Audit, CellState
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, STATES, Finding
+from entropy_valley.experiment.repair import Damage
 from entropy_valley.experiment.result import RULES
 from entropy_valley.files import write_text
 from entropy_valley.reporting.changes import counted, said
@@ -22,6 +24,7 @@ from entropy_valley.reporting.pages import matrix
 WIDTH = 120  # columns of a log, which has no terminal
 ROOM = 100  # columns of the cells that a reason concerns
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
+BESIDE = 18  # most lines of damage that no cell shows
 COLUMNS = ("backbone", "direction", "seed", "testset", "method", "order", "steps", "pool")  # of a cell
 
 
@@ -34,27 +37,38 @@ def report(
     page: str | Path | None = None,
     cells: bool = False,
     verify: bool = False,
-) -> list[CellState]:
+) -> bool:
     """Print the audit of a config; on request write the cells as tab-separated values and as a page for a browser, and
     what is printed to a log.
 
     ``only`` has, by the name of a column, the values of the cells that are looked at; ``cells`` prints them, too;
-    ``verify`` compares every file with its record. Returns the cells with their states.
+    ``verify`` reads each file, whether it has changed or not. Returns whether all is done, and nothing damaged.
     """
-    audit = Audit(experiment, verify)
-    states = [one for one in audit.cells() if _is_asked(one, only or {})]
+    with digest_cache.reading_all(verify):
+        audit = Audit(experiment)
+        states = [one for one in audit.cells() if is_asked(one, only or {})]
+        further = [*_hidden(audit, states), *([] if any((only or {}).values()) else repair.beside(audit))]
+    audit.written.digests.keep()
     if tsv:
         write_tsv(tsv, experiment, states)
     if page:
         matrix.write(page, audit, states, partial(because, experiment))
-    show(audit, states, cells)
+    show(audit, states, cells, further=further)
     if log:
         with open(log, "w", encoding="utf-8") as file:
-            show(audit, states, cells, file)
-    return states
+            show(audit, states, cells, file, further)
+    return not further and all(one.state == DONE for one in states)
 
 
-def _is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
+def _hidden(audit: Audit, states: Sequence[CellState]) -> list[Damage]:
+    """Damaged results of cells that are in another state before that."""
+    said = {reason.result for one in states for reason in one.reasons}
+    found = repair.of_results(audit, (one.cell for one in states))
+    return [damage for result, damage in found.items() if result not in said]
+
+
+def is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a cell is among those that are looked at, see :func:`report`."""
     said = {**state.cell.key(), "state": state.state}
     return all(str(said[column]) in values for column, values in only.items() if values)
 
@@ -75,8 +89,14 @@ def _behind(experiment: Experiment, state: CellState) -> tuple[str, str, str]:
     return " ".join(rules), "; ".join(texts).replace("\t", " "), " ".join(logs)
 
 
-def show(audit: Audit, states: Sequence[CellState], cells: bool = False, file: IO[str] | None = None) -> None:
-    """Print states by run and by rule, and the reasons; with ``cells`` also each cell."""
+def show(
+    audit: Audit,
+    states: Sequence[CellState],
+    cells: bool = False,
+    file: IO[str] | None = None,
+    further: Sequence[Damage] = (),
+) -> None:
+    """Print states by run and by rule, the reasons, and ``further`` damage; with ``cells`` also each cell."""
     console = Console(file=file, highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(file=file, width=WIDTH, highlight=False, markup=False)
@@ -85,6 +105,10 @@ def show(audit: Audit, states: Sequence[CellState], cells: bool = False, file: I
         console.print()
     for line in reasons(audit.experiment, states):
         console.print(line, soft_wrap=True)
+    for one in further[:BESIDE]:
+        console.print(f"damaged: {one.rule}: {one.place}: {one.why}", soft_wrap=True)
+    if len(further) > BESIDE:
+        console.print(f"damaged: … and {len(further) - BESIDE} more; --repair lists all")
     if cells:
         console.print(_cells(audit.experiment, states))
     console.print(total(states), soft_wrap=True)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
-from entropy_valley import digest_cache, files
+from entropy_valley import digest_cache, files, provenance
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_origin
@@ -57,6 +57,8 @@ class Comet(Section):
         check_class(self._path, self.reference_free)
         if self.on_hub:
             comet_origin.check(self._path.parents[1], self.checkpoint, self.revision)
+        else:
+            provenance.require_whole(self._path.parents[1] / comet_origin.MANIFEST)  # if it was trained here
 
     @property
     def on_hub(self) -> bool:
@@ -137,10 +139,10 @@ class Comet(Section):
 
     def _known(self, keys: Sequence[str]) -> list[float] | None:
         for key in keys if self._job.store is not None else ():
-            found = self._job.store.get(key)
-            # Earlier versions stored scores that are no numbers, too.
-            if found and all(map(math.isfinite, found["scores"])):
-                return found["scores"]
+            found = self._job.store.get(key, _numbers)
+            # Earlier versions stored scores that are not finite, too.
+            if found and all(map(math.isfinite, found)):
+                return found
         return None
 
     def _keep(self, key: str, scores: list[float]) -> list[float]:
@@ -164,6 +166,12 @@ class Comet(Section):
     def _model_name(self) -> str:
         """The hub's name, or the folder's of a user's own file."""
         return self._path.parents[1].name if self.checkpoint.endswith(".ckpt") else self.checkpoint
+
+
+def _numbers(value: Any) -> list[float]:
+    """The scores in a value of the store; TypeError for what is no number."""
+    sum(value["scores"])
+    return value["scores"]
 
 
 def _keys(segments: Sequence[Segment], signed: Sequence[str]) -> list[str]:

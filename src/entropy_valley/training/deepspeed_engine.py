@@ -17,7 +17,7 @@ import torch
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.training import lora
+from entropy_valley.training import lora, resumable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 
 if TYPE_CHECKING:
@@ -117,18 +117,20 @@ class Checkpoints:
 
     def __init__(self, folder: Path, key: str, rank: int) -> None:
         self._folder, self._key, self._rank = folder, key, rank
-        self._pointer = folder / "last.json"
 
     def progress(self) -> dict[str, Any]:
         """That of the last checkpoint; {} if the folder has none of this training."""
         return self._last().get("progress", {})
 
     def _last(self) -> dict[str, Any]:
-        last = files.read_json(self._pointer) if self._pointer.exists() else {}
+        last = resumable.last(self._folder)
         return last if last.get("key") == self._key else {}
 
     def resume(self, engine: Any) -> dict[str, Any]:
-        """Load the last checkpoint into the engine; return its progress, or that of a start."""
+        """Load the last checkpoint into the engine; return its progress, or that of a start.
+
+        Raises InputError, as :func:`resumable.require_whole` does, for a damaged one.
+        """
         last = self._last()
         torch.distributed.barrier()
         if not last:
@@ -136,6 +138,7 @@ class Checkpoints:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
             return {"step": 0, "seconds": 0.0, "history": []}
+        resumable.require_whole(self._folder)
         with _without_running_code(self._folder / last["tag"]):
             # Not strict: checkpoints do not hold the frozen weights.
             engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
@@ -148,7 +151,9 @@ class Checkpoints:
         files.flush_to_disk(self._folder / tag)
         torch.distributed.barrier()
         if self._rank == 0:
-            files.write_json(self._pointer, {"key": self._key, "tag": tag, "progress": progress})
+            digests = resumable.digests(self._folder / tag)
+            said = {"key": self._key, "tag": tag, "progress": progress, "digests": digests}
+            files.write_json(self._folder / resumable.POINTER, said)
             for old in self._folder.glob("step*"):
                 if old.name != tag:
                     shutil.rmtree(old)
