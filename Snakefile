@@ -8,7 +8,7 @@ min_version("9.0")
 
 from entropy_valley import errors, experiment as configuration, files, revisions
 from entropy_valley.backbone import adapters, checkpoint
-from entropy_valley.experiment import matrix, paths, scoring, session
+from entropy_valley.experiment import matrix, paths, repair, scoring, session
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs, methods
 from entropy_valley.human_evaluation import guidelines
 from entropy_valley.reporting import audit, document, reports, snakemake_report
@@ -83,9 +83,11 @@ onstart:
 
 onsuccess:
     SESSION.end()
+    repair.forget(R)
 
 
 rule all:
     default_target: True
     input:
         WANTED,
+        repair.to_make_again(R, made_here),

@@ -287,6 +287,9 @@ def test_repair_deletes_what_a_damaged_result_consists_of_and_nothing_else(exper
     assert before <= set(R.rglob("*"))
     reported.report(experiment, delete=True)
     assert before - set(R.rglob("*")) == {path.with_name(name) for name in names}
+    again = str(path.with_name("adapter.json"))
+    assert repair.to_make_again(str(R), lambda: {again, "another"}) == [again]
+    assert repair.to_make_again(str(R), lambda: {"of another config"}) == []
     assert found(experiment) == {}
     reported.report(experiment, delete=False)
     assert capsys.readouterr().out.endswith("Nothing is damaged.\n")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from workspace import by_rule
 
 from entropy_valley import files
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment import base_files, load_files, repair
 from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.provenance import record_path
@@ -74,5 +76,14 @@ def test_a_change_plans_what_it_would_with_metadata(copied, change):
     assert without == with_metadata
 
 
-def test_the_reason_names_the_key(copied):
-    assert "params changed: selector.ratios" in copied[1].dry_run(over=CHANGES["a grid"][0])
+def test_the_reason_names_the_key_and_what_was_repaired_is_made_again(copied, monkeypatch):
+    """Snakemake alone leaves it: all that is made from it is there."""
+    monkeypatch.chdir(copied[1].folder)
+    damaged = "results/demo/en-de/llada-tiny/seed2/grammar/oracle/med-T32/hypotheses.jsonl"
+    repair.remove("results/demo", [repair.Damage(damaged, "decode", "cut", (damaged,))])
+    said = copied[1].dry_run(over=CHANGES["a grid"][0])
+    assert "params changed: selector.ratios" in said
+    assert re.search(r"^decode .*\n?.*missing output \(1\)", said, re.M), said
+    Path(damaged).touch()
+    repair.forget("results/demo")
+    assert not Path("results/demo", repair.AGAIN).exists()

@@ -39,6 +39,12 @@ def everything():
     return [*read, *(cell.scores(R) for cell in ALL_CELLS)]
 
 
+def made_here():
+    """The first file of each result that cells are made from, and all that reports read."""
+    results = asked.behind(CHAIN.scores(cell) for cell in ALL_CELLS)
+    return {*everything(), *(result.paths[0] for result in results)}
+
+
 def read_by(path):
     """The files that the report of a path reads, or all reports for the document; none if it is no report's."""
     name = re.sub(r"(\.float)?\.\w+$", "", os.path.relpath(path, R))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from entropy_valley import errors, files
@@ -17,9 +16,11 @@ def damage(result: Result, digests: Digests) -> str:
 
     Digests of large files are computed once, see :mod:`digest_cache`.
     """
-    if not (result.elsewhere and os.path.isdir(result.elsewhere)):
+    if not result.elsewhere:
         return ""
     folder, said = Path(result.elsewhere), Path(result.paths[0])
+    if not folder.is_dir():
+        return ""
     if result.rule == "fetch_dataset":
         return _dataset(folder, said, digests)
     check = checkpoint.require_same if result.rule == "fetch_backbone" else _comet

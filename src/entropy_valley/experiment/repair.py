@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import store
+from entropy_valley import files, store
 from entropy_valley.errors import InputError, refusal
 from entropy_valley.experiment import downloads
 from entropy_valley.experiment.audit import Audit
@@ -20,6 +20,7 @@ from entropy_valley.store import Store
 from entropy_valley.training import resumable
 
 STORES = ("store", "work/length_statistics")  # in the results: folders of stores
+AGAIN = "work/again.json"  # in the results: what was deleted, for the next run
 LOCKS = Path(".snakemake/locks")
 
 
@@ -51,11 +52,15 @@ def beside(audit: Audit) -> list[Damage]:
     return [*_unread(audit), *_lines(audit, root), *_trainings(root)]
 
 
-def remove(damages: Iterable[Damage]) -> None:
-    """Delete what is damaged. Raises InputError while Snakemake runs in this folder."""
+def remove(root: str, damages: Sequence[Damage]) -> None:
+    """Delete what is damaged in a results folder, ``root``, and note it for the next run: Snakemake itself would not
+    make a file again that only finished results were made from. Raises InputError while it runs in this folder.
+    """
     if LOCKS.is_dir() and any(LOCKS.iterdir()):
         remedy = "Let it end, or see `snakemake --unlock`; then repair."
         raise InputError(LOCKS, "Snakemake runs in this folder, or was killed", remedy)
+    deleted = [one.place for one in damages if one.remove and not (one.lines or Path(one.place).is_dir())]
+    files.write_json(Path(root, AGAIN), sorted({*deleted, *_missing(root)}))
     for one in damages:
         for path in map(Path, one.remove):
             if one.lines:
@@ -64,6 +69,24 @@ def remove(damages: Iterable[Damage]) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+
+
+def to_make_again(root: str, makes: Callable[[], Container[str]]) -> list[str]:
+    """What was deleted of a results folder and is not there yet, of the files that a config ``makes``."""
+    missing = _missing(root)
+    made = makes() if missing else ()
+    return [path for path in missing if path in made]
+
+
+def forget(root: str) -> None:
+    """Forget what was deleted, when all of it is there again."""
+    if not _missing(root):
+        Path(root, AGAIN).unlink(missing_ok=True)
+
+
+def _missing(root: str) -> list[str]:
+    place = Path(root, AGAIN)
+    return [path for path in files.read_json(place) if not Path(path).exists()] if place.is_file() else []
 
 
 def _damage(audit: Audit, found: Finding) -> Damage:

@@ -33,7 +33,7 @@ def report(
     for one in damages:
         print(*_lines(one), sep="\n")
     if delete:
-        repair.remove(damages)
+        repair.remove(experiment.results, damages)
     print((DELETED if delete else LISTED) if damages else "Nothing is damaged.")
 
 
