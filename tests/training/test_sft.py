@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
-from entropy_valley import files
+from entropy_valley import files, limits
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora, sft
 from entropy_valley.training import deepspeed_engine as engine
@@ -91,6 +91,20 @@ def test_a_reference_beyond_the_context_is_refused_before_training(finetune, mon
     files.write_jsonl(tmp_path / "test.jsonl", [{"id": "t1", "source": "it", "target": "the old red car " * 40}])
     with pytest.raises(InputError, match=r"test.jsonl: prompt, reference and EOS of 1 of 1 .*: t1"):
         finetune(spec(), tested=[tmp_path / "test.jsonl"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("free", r"work: checkpoints of this training need 0.00 GB, 0.00 GB are free"),
+        ("memory", r"llada: its weights need 0.0 GB in float32, this machine has 0.0 GB"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch, limit, message):
+    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr(limits, limit, lambda *_: 1000)
+    with pytest.raises(InputError, match=message):
+        finetune(spec())
 
 
 @pytest.mark.parametrize("shifted", [True, False])

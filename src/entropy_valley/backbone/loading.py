@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from entropy_valley import limits
 from entropy_valley.backbone import adapters, checkpoint, weights
 from entropy_valley.backbone.attention import BIDIRECTIONAL, CAUSAL
 from entropy_valley.backbone.families import Family, find_family
@@ -75,6 +76,7 @@ def load_backbone(
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
+    _require_memory(model, device, folder)
     digest = checkpoint.checkpoint_digest(folder)
     changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder)
     tokenizer = load_tokenizer(folder, kind)
@@ -85,6 +87,17 @@ def load_backbone(
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
     return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head)
+
+
+def _require_memory(model: Any, device: str, folder: Path) -> None:
+    """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
+    needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    on_cpu = device == "cpu"
+    there = limits.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    if needed > there:
+        place = f"this machine has {there / 1e9:.1f} GB" if on_cpu else f"{there / 1e9:.1f} GB are free on the GPU"
+        problem = f"its weights need {needed / 1e9:.1f} GB in {str(model.dtype).removeprefix('torch.')}, {place}"
+        raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
 
 
 def torch_dtype(name: str) -> torch.dtype:

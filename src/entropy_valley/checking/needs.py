@@ -21,6 +21,7 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.corpora import both_ways
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
 from entropy_valley.scoring import comet_origin
+from entropy_valley.training.settings import SAVED
 
 GB = 1e9
 # Bytes, measured: of a training pair of WMT19; while pairs are drawn (docs/data.md: 442 MB for 404,000); and of a
@@ -28,7 +29,6 @@ GB = 1e9
 PAIR, DRAWN, CELL = 400, 1000, 1400
 RELEASED = 2  # bytes of a released weight
 TRAINED = 24  # bytes of memory that an adapter's parameter takes in its training: docs/performance.md
-SAVED = 16  # bytes of a parameter in a checkpoint of a training, or in the memory of pre-training: itself and AdamW's
 LOADING = ("inference", "generate", "latency", "train", "valley", "length_statistics", "length_head")
 FILES, FILES_OF_JOB = 64, 4  # measured in the demo: Snakemake had 15 open with two jobs, a training 12
 ADDED = len(".12345678") + len(".1.log.link")  # what a name gets while its file is written
@@ -110,7 +110,7 @@ def _held(experiment: Experiment, job: Job) -> tuple[int, str]:
     if job.rule == "corpus":
         return _drawn(experiment, job.wildcards["direction"])
     if job.rule == "pretrain":
-        return SAVED * _parameters(experiment, name), f"pre-training {name}"
+        return SAVED * _parameters(experiment, name), f"pre-training {name}"  # weights, gradients, AdamW's moments
     if job.rule not in LOADING or experiment.device != "cpu":
         return 0, job.rule
     trained = job.rule == "train"

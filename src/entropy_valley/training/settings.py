@@ -10,6 +10,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.settings import Section, Share
 
 AUTO = "auto"
+SAVED = 16  # bytes of an adapter's parameter in a checkpoint: itself and its master copy, and the two moments of AdamW
 Auto = Literal["auto"]
 Targets = Literal["blocks", "by_name"]
 Weight = Literal["1/t", "none"]

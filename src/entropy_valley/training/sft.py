@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, limits
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt, require_room
@@ -27,7 +27,7 @@ from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
 from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_finite, require_wandb
-from entropy_valley.training.settings import AUTO, Auto, Training
+from entropy_valley.training.settings import AUTO, SAVED, Auto, Training
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
     steps = settings.max_steps or settings.epochs * len(batches.order)
     kept = settings.kept(steps)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
+    _require_disk(job, sum(weight.numel() for weight in lora.trainable(adapted)), 1 if checkpoints.progress() else 2)
     if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
@@ -133,6 +134,14 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
+
+
+def _require_disk(job: Job, parameters: int, copies: int) -> None:
+    """Raise InputError where the disk has no room for so many more checkpoints: a new one is beside the old one."""
+    needed, free = copies * SAVED * parameters, limits.free(job.work)
+    if needed > free:
+        problem = f"checkpoints of this training need {needed / 1e9:.2f} GB, {free / 1e9:.2f} GB are free"
+        raise InputError(job.work, problem, f"Free {(needed - free) / 1e9:.2f} GB there.")
 
 
 def _plan(
