@@ -90,6 +90,11 @@ class Stages:
         run_script("testset", drawn | {"limit": 6}, "--out", paths[3])
         return [read(path) for path in paths]
 
+    def overlap(self, run_script: Any) -> Any:
+        out = self.root / "overlap.json"
+        run_script("overlap", {"revision": 1}, "--testset", self.testset, "--train", self.train, "--out", out)
+        return read(out)
+
     def tokens(self, run_script: Any) -> Any:
         backbone, out = self.checkpoints / "llada", self.root / "tokens.jsonl"
         job = {"backbone": "llada", "family": "llada", "revision": 1}

@@ -20,6 +20,7 @@ FILE = Path(__file__).with_name("golden.json")
 RENEW = "python -m pytest tests/test_golden.py --renew"
 STAGES = {
     "corpus": ["CORPUS"],
+    "overlap": ["OVERLAP"],
     "tokens": ["TOKENS"],
     "length_ratios": ["LENGTH_RATIOS"],
     "pretraining": ["PRETRAINING"],

@@ -58,7 +58,9 @@ def run(main: Callable[[], None]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
     except OSError as error:
-        remedy = "Free space or correct the permissions, then run the same command again."
+        folder = isinstance(error, IsADirectoryError)
+        act = "Name a file, not a folder" if folder else "Free space or correct the permissions"
+        remedy = f"{act}, then run the same command again."
         place = error.filename or "file system"
         print(f"error: {place}: {error.strerror or error}. {remedy}", file=sys.stderr, flush=True)
         sys.exit(1)

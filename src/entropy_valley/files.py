@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from entropy_valley import plain_text
 from entropy_valley.errors import InputError
 
 
@@ -188,26 +189,25 @@ def watched(told: Callable[[Path, bytes], None]) -> Iterator[None]:
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 text file without their newline; missing, empty or badly encoded is an InputError."""
+    """The lines of a UTF-8 text file without their newline; missing, empty or no text is an InputError."""
     path = Path(path)
     try:
         content = path.read_bytes()
-        if told := _told.get():
-            told(path, content)
-        text = content.decode("utf-8")
-    except FileNotFoundError:
-        raise InputError(path, "file not found", "Check the path, or run the rule that makes it.") from None
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"{path}:{line}",
-            f"not UTF-8 (byte {error.object[error.start]:#04x})",
-            f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {path}",
-        ) from None
-    lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n")
-    if lines == [""]:
-        raise InputError(path, "file is empty", "Give a file with at least one sentence.")
-    return [line.removesuffix("\r") for line in lines]
+    except (FileNotFoundError, IsADirectoryError):
+        raise not_there(path) from None
+    if told := _told.get():
+        told(path, content)
+    text = plain_text.decoded(path, content)
+    if text in ("", "\n"):
+        raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
+    return plain_text.lines(path, text)
+
+
+def not_there(path: str | Path) -> InputError:
+    """The error for a path that is no file."""
+    if Path(path).is_dir():
+        return InputError(path, "is a folder, not a file", "Name a file.")
+    return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
 
 
 def read_json(path: str | Path) -> Any:

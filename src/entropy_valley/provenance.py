@@ -118,7 +118,7 @@ def record_of(path: str | Path) -> Record | None:
 def require_as_made(path: str | Path) -> str:
     """The digest of a file. Raises InputError if it is missing, or not as the job wrote it that its record names."""
     if not Path(path).is_file():
-        raise InputError(path, "file not found", "Check the path, or run the rule that makes it.")
+        raise files.not_there(path)
     return _checked(path, files.file_digest(path))
 
 

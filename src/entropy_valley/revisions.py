@@ -6,6 +6,7 @@ branch switch.
 """
 
 CORPUS = 1
+OVERLAP = 1
 TOKENS = 1
 PRETRAINING = 3
 TRAINING = 3

@@ -20,8 +20,8 @@ PAIRS = [
 ]
 
 
-def by_words(text, add_special_tokens):
-    assert not add_special_tokens
+def by_words(text, add_special_tokens, split_special_tokens):
+    assert split_special_tokens and not add_special_tokens
     return {"input_ids": text.split()}
 
 

@@ -63,6 +63,7 @@ def test_the_papers_matrix(paper):
         "check": 1,
         "corpus": 3,
         "testset": 3 + 1,
+        "overlap": 3 + 1,
         "tokens": 3,
         "length_ratios": 3,
         "fetch_backbone": 3 + 1 + 1,  # the variants of one checkpoint share it

@@ -100,7 +100,7 @@ def test_what_is_tuned_is_compared_on_the_development_pairs(finished):
     over = {"tables": {"studies": ["mine"]}, "studies": {"mine": {**STUDY, "testset": "dev", "others": []}}}
     planned = by_rule(finished.planned(over=over))
     assert planned == {
-        "dev_as_testset": 1,
+        **dict.fromkeys(("dev_as_testset", "overlap"), 1),
         **dict.fromkeys(("canvas", "decode", "score"), 2),
         **dict.fromkeys(("inference", "comet", "table", "all"), 1),
     }
@@ -138,7 +138,7 @@ def test_studies_of_orders(finished):
     assert planned.keys() == {
         *(f"decode {run}.{sweep}.{order}.32" for order in orders if order != "med"),
         *(f"score {run}.{sweep}/{order}-T32" for order in orders if order != "med"),
-        "testset en-zh.grammar-challenge",
+        *(f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")),
         f"sig_concentration {run}.grammar-challenge",
         f"canvas {run}.{challenge}",
         *(f"decode {run}.{challenge}.{order}.32" for order in ("med", "sig_first")),

@@ -6,6 +6,7 @@ localrules:
     fetch_dataset,
     testset,
     dev_as_testset,
+    overlap,
 
 
 if not EXPERIMENT.corpus.on_cluster:
@@ -88,3 +89,22 @@ rule dev_as_testset:
         "../../envs/corpus.yaml"
     shell:
         f"{LAUNCH} cp {{input:q}} {{output:q}}"
+
+
+rule overlap:
+    """Count the test sentences that occur in the training pairs, for the footnotes of tables."""
+    input:
+        testset=f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl",
+        train=lambda w: rules.corpus.output.train if w.direction in corpora.trained(EXPERIMENT) else [],
+    output:
+        update(f"{R}/corpus/{{direction}}/overlap/{{testset}}.json"),
+    log:
+        f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
+    conda:
+        "../../envs/corpus.yaml"
+    params:
+        spec=params_file(files.canonical({"revision": revisions.OVERLAP})),
+        train=lambda w, input: given("--train", input.get("train")),
+    shell:
+        f"{LAUNCH} python workflow/scripts/overlap.py {{params.spec:q}}"
+        " --testset {input.testset:q} {params.train} --out {output:q}"

@@ -63,7 +63,8 @@ class Params:
     ``metrics`` are all that the cells were scored by, the main one first; ``shown`` are the names of those that are
     printed, unless said otherwise the main one and BLEU.
     ``labels`` maps ``directions``, ``backbones`` and ``testsets`` to printed names; a name without a
-    label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio.
+    label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio. ``overlaps``
+    are files by direction and test set that count the test sentences which occur in training.
     ``resamples`` to ``cohen`` are those of :class:`Statistics`.
     """
 
@@ -77,6 +78,7 @@ class Params:
     cohen: Deviation = "sample"
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    overlaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str, required: Iterable[str] = ()) -> Self:

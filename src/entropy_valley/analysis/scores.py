@@ -44,7 +44,9 @@ def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
         for number, row in enumerate(rows, 1)
     }
     if len(values) < len(rows):
-        raise InputError(cell.segments, "a sentence id comes twice", "Remove the file and score the cell again.")
+        raise InputError(
+            cell.segments, "a sentence id comes twice", "Remove the file and run the rule that makes it again."
+        )
     return pd.Series(values, name=metric.name)
 
 

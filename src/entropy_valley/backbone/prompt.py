@@ -1,7 +1,13 @@
-"""The prompt before the canvas. Prompt and target are tokenised separately and concatenated."""
+"""The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
+
+What a source or target spells is text: the special tokens of a family, such as its mask and EOS, come from the template
+alone.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,15 +35,27 @@ class Prompt:
 
     def encode(self, source: str) -> list[int]:
         """Token ids of prompt(x), with the BOS in front if there is one."""
-        return ([] if self.bos is None else [self.bos]) + self.tokens(self.template.replace(PLACE, source))
+        return [*self._front, *(self._around(source) or self._parsed(self.template.replace(PLACE, source)))]
+
+    def encode_all(self, sources: Sequence[str]) -> list[list[int]]:
+        """:meth:`encode` of many sources in one call of a tokenizer of transformers."""
+        texts = [self.template.replace(PLACE, source) for source in sources]
+        parsed = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        return [[*self._front, *(self._around(one) or ids)] for one, ids in zip(sources, parsed, strict=True)]
 
     def tokens(self, text: str) -> list[int]:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+
+    def tokens_of_all(self, texts: list[str]) -> list[list[int]]:
+        """:meth:`tokens` of many texts in one call of a tokenizer of transformers."""
+        plain = {"add_special_tokens": False, "split_special_tokens": True, "return_attention_mask": False}
+        return self.tokenizer(texts, **plain)["input_ids"]
 
     def slots_of(self, text: str, spans: Iterable[Sequence[int]]) -> list[int]:
         """The tokens of a text, from 0, that share a character with one of the ``spans`` (start, end) of it."""
-        said = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        plain = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True}
+        said = self.tokenizer(text, **plain)["offset_mapping"]
         parts = list(spans)
         return [
             place
@@ -49,6 +67,34 @@ class Prompt:
         """The stripped text of tokens, without special tokens; with ``first_line``, what is before its first break."""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
+
+    @property
+    def _front(self) -> list[int]:
+        return [] if self.bos is None else [self.bos]
+
+    @functools.cached_property
+    def _special(self) -> re.Pattern[str]:
+        """Finds the special tokens of the tokenizer in a text."""
+        added = self.tokenizer.added_tokens_decoder.values()
+        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names)) or "(?!)")
+
+    def _parsed(self, text: str) -> list[int]:
+        """Token ids of a text with its special tokens."""
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
+
+    def _around(self, source: str) -> list[int] | None:
+        """The prompt of a source that spells special tokens; None for any other.
+
+        The template is cut at its own special tokens that are nearest to the source: what is between them is text.
+        """
+        if not self._special.search(source):
+            return None
+        before, behind = self.template.split(PLACE)
+        begin = max((found.end() for found in self._special.finditer(before)), default=0)
+        end = next((found.start() for found in self._special.finditer(behind)), len(behind))
+        text = self.tokens(before[begin:] + source + behind[:end])
+        return [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
 
 
 def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:

@@ -70,14 +70,24 @@ class RustTokenizer:
         self._tokenizer.no_truncation()
 
     def __call__(
-        self, text: str, add_special_tokens: bool, return_offsets_mapping: bool = False
+        self,
+        text: str,
+        add_special_tokens: bool,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
     ) -> dict[str, list[Any]]:
+        self._tokenizer.encode_special_tokens = split_special_tokens
         encoded = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
         return {"input_ids": encoded.ids, **({"offset_mapping": encoded.offsets} if return_offsets_mapping else {})}
 
     def decode(self, tokens: list[int], skip_special_tokens: bool, clean_up_tokenization_spaces: bool) -> str:
         """The text of tokens; ``tokenizers`` never cleans up spaces."""
         return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, Any]:
+        """The added tokens by id."""
+        return self._tokenizer.get_added_tokens_decoder()
 
     @functools.cached_property
     def _vocabulary(self) -> dict[str, int]:
@@ -88,7 +98,7 @@ class RustTokenizer:
 
     def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
         """Whether each of the declared tokens is an added one here, with the same flags."""
-        added = {token.content: token for token in self._tokenizer.get_added_tokens_decoder().values()}
+        added = {token.content: token for token in self.added_tokens_decoder.values()}
         flags = [token if isinstance(token, dict) else {"content": token} for token in tokens]
         return all(
             token["content"] in added

@@ -24,6 +24,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
 from entropy_valley.human_evaluation.pack import Pack, Row
+from entropy_valley.plain_text import guarded
 
 TEXTS = ("ID", "Source", "Reference", "System A", "System B")
 RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
@@ -34,7 +35,6 @@ SHEET = "Ratings"
 _WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
 _LINE = 15.0  # points of a line of text
 _RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
-_FORMULA = re.compile(r"^'*[=+\-@\t\r]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
 _ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 
@@ -42,16 +42,6 @@ _ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 def texts(row: Row) -> tuple[str, ...]:
     """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
     return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
-
-
-def guarded(text: str) -> str:
-    """A text for a CSV file: an apostrophe is put before one that a spreadsheet would read as a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """The inverse of :func:`guarded`."""
-    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
 
 
 def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:

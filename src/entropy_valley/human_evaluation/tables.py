@@ -17,7 +17,8 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation.forms import SHEET, unguarded
+from entropy_valley.human_evaluation.forms import SHEET
+from entropy_valley.plain_text import unguarded
 
 SUFFIXES = (".csv", ".xlsx")
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}

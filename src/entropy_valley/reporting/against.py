@@ -53,7 +53,7 @@ def compare(before: Experiment, after: Experiment) -> Comparison:
 
 def _follows(change: Difference) -> bool:
     """Whether it follows from other cells: a table has the labels, ratios and files of those that it shows."""
-    of_cells = change.key.startswith(("labels.", "ratios.", "testsets.", "tokens."))
+    of_cells = change.key.startswith(("labels.", "ratios.", "testsets.", "tokens.", "overlaps."))
     return of_cells and ABSENT in (change.before, change.after)
 
 
@@ -74,7 +74,7 @@ def jobs(experiment: Experiment) -> dict[Key, Result]:
 def _report(experiment: Experiment, path: str, report: reports.Report, needs: tuple[Result, ...]) -> Result:
     """The job of a table or figure. Where files are is no param of it here: the results may be in another folder."""
     folder, name = path.split("/")
-    rule = "figure" if folder == "figures" else "comparison" if "html" in report.endings else "table"
+    rule = "figure" if folder == "figures" else "table" if "tex" in report.endings else "comparison"
     root = experiment.results
     spec = json.loads(report.params(experiment).replace(f'"{root}/', '"'))
     if "cells" in spec:

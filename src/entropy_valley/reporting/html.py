@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from collections.abc import Sequence
-from html import escape
 
+from entropy_valley.plain_text import shown
 from entropy_valley.reporting.tables import Cell, Column, Note, Section, Table
 
 STYLE = """
@@ -45,6 +46,11 @@ def page(title: str, table: Table, caption: str = "") -> str:
         f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{above}\n<nav>{links}</nav>\n"
         f"<table>\n<thead>{_head(table.columns)}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n{below}\n</body>\n</html>\n"
     )
+
+
+def escape(text: str) -> str:
+    """A text on one line as HTML."""
+    return html.escape(shown(text))
 
 
 def _head(columns: Sequence[Column]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from entropy_valley import files
@@ -19,6 +19,11 @@ def setting(params: Params, results: Results) -> Note:
     return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
 
 
+ODD = {
+    "repeated": "with the source of an earlier one",
+    "copied": "with the source as translation",
+    "invisible": "with a side without visible characters",
+}
 SLOT = Note(
     "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
 )
@@ -90,7 +95,33 @@ def provenance(params: Params) -> tuple[Note, ...]:
     everywhere = {cell.direction for cell in params.cells}
     facts = signatures.provenance(params.cells, params.shown_metrics)
     made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
-    return (sentences(params), *made)
+    return (sentences(params), *overlaps(params), *made)
+
+
+def overlaps(params: Params) -> tuple[Note, ...]:
+    """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
+    tests = dict.fromkeys((cell.direction, cell.testset) for cell in params.cells)
+    paths = {test: params.overlaps.get(test[0], {}).get(test[1]) for test in tests}
+    found = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
+    trained = [f"{place} {_in_training(counts)}" for place, counts in found if "training" in counts]
+    odd = [f"{place}: {said}" for place, counts in found for said in _odd(counts)]
+    return (
+        *([Note(f"Test sentences that occur in training: {'; '.join(trained)}.")] if trained else []),
+        *([Note(f"Odd sentences: {'; '.join(odd)}.")] if odd else []),
+    )
+
+
+def _in_training(counts: Mapping[str, Any]) -> str:
+    known = counts["training"]
+    if not (known["source"] or known["target"]):
+        return "none"
+    return f"{known['source']:,} sources, {known['target']:,} references, {known['pair']:,} pairs"
+
+
+def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
+    """What is odd in a test set and its training pairs, each with its number."""
+    for of, found in (("", counts), ("training pairs ", counts.get("training", {}))):
+        yield from (f"{found[kind]:,} {of}{text}" for kind, text in ODD.items() if found.get(kind))
 
 
 def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:

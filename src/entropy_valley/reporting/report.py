@@ -98,6 +98,10 @@ class TableReport(Report):
 
     endings = ("tex", "float.tex", "md", "html", "csv")
 
+    def inputs(self, experiment: Experiment) -> list[str]:
+        found = _overlaps(experiment, self.cells(experiment)).values()
+        return [*super().inputs(experiment), *(path for tests in found for path in tests.values())]
+
     def table(self, params: Any, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
         raise NotImplementedError
@@ -186,7 +190,18 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
             "directions": {name: labels.direction(name) for name in directions},
         },
         "ratios": _fixed_ratios(experiment, cells),
+        "overlaps": _overlaps(experiment, cells),
     }
+
+
+def _overlaps(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+    """Where the test sentences are counted that occur in training, of cells whose backbone is fine-tuned."""
+    found: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        if not experiment.backbones[cell.run.backbone].zero_shot:
+            place = f"{experiment.results}/corpus/{cell.run.direction}/overlap/{cell.testset}.json"
+            found.setdefault(cell.run.direction, {})[cell.testset] = place
+    return found
 
 
 def _fixed_ratios(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:

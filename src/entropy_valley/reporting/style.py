@@ -28,7 +28,7 @@ RC = {
     "axes.grid": True, "axes.grid.axis": "y", "grid.color": GRID, "grid.linewidth": 0.6,
     "xtick.bottom": False, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "legend.frameon": False,
     "lines.linewidth": 1.2, "errorbar.capsize": 2.5, "figure.constrained_layout.use": True,
-    "pdf.fonttype": 42, "savefig.dpi": 200,
+    "text.parse_math": False, "pdf.fonttype": 42, "savefig.dpi": 200,
 }  # fmt: skip
 
 LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes

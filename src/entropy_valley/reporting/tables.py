@@ -6,13 +6,18 @@ Texts of a table are plain Unicode; each writer escapes them for its format.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import files
 from entropy_valley.late import pandas as pd
+from entropy_valley.plain_text import guarded, shown
 from entropy_valley.reporting.latex_tables import to_latex
+
+# Backslash, column, emphasis, code, formula, HTML, entity, link: only where they would be more than the character.
+_MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|\](?=[(\[:])")
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,17 @@ def write(table: Table, tidy: pd.DataFrame, *, tex: Path, csv: Path, md: Path) -
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
-    """Write a tidy frame with ten significant digits; what is not available is empty."""
-    files.write_text(path, tidy.to_csv(index=False, float_format="%.10g"))
+    """Write a tidy frame with ten significant digits; what is not available is empty, and no text is a formula."""
+    texts = {name: tidy[name] for name in tidy.select_dtypes("object")}
+    safe = {name: pd.Series(map(_safe, column), column.index, object) for name, column in texts.items()}
+    files.write_text(path, tidy.assign(**safe).to_csv(index=False, float_format="%.10g"))
+
+
+def _safe(value: object) -> object:
+    """A value of a CSV file: a text that is no number is guarded; its lines end with LF, as those of the file."""
+    if not isinstance(value, str) or re.fullmatch(r"[+-][\d.,]+%?", value):
+        return value
+    return re.sub(r"\r\n?", "\n", guarded(value))
 
 
 def to_markdown(table: Table) -> str:
@@ -91,7 +105,7 @@ def to_markdown(table: Table) -> str:
     titles = [_markdown(f"{column.over} {column.title}".strip()) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
-    notes = [f"{_markdown(note.text)}{f' `{note.signature}`' if note.signature else ''}" for note in table.notes]
+    notes = [_paragraph(note.text) + (f" {_code(note.signature)}" if note.signature else "") for note in table.notes]
     return "\n".join([_markdown_row(titles), _markdown_row(rules), *rows]) + "\n\n" + "\n\n".join(notes) + "\n"
 
 
@@ -110,7 +124,20 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _markdown(text: str) -> str:
-    return text.replace("|", r"\|").replace("*", r"\*")
+    """The text on one line; what Markdown would read as a mark, a link, HTML or a formula stays text."""
+    return _MARKS.sub(r"\\\g<0>", shown(text))
+
+
+def _paragraph(text: str) -> str:
+    """The text as a paragraph: no heading, quotation or list, whatever it begins with."""
+    return re.sub(r"^(\d*)([#>+=-]|[.)](?= |$))", r"\1\\\2", _markdown(text).strip())
+
+
+def _code(text: str) -> str:
+    """The text as code, between more backticks than it has."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    blank = " " * (text[:1] == "`" or text[-1:] == "`")
+    return f"{fence}{blank}{shown(text)}{blank}{fence}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.plain_text import shown
 
 WIDEST = 1000  # characters of a line in a log
 
@@ -33,18 +34,20 @@ def print_table(
     header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = (), sections: bool = True
 ) -> None:
     """Print rows, a section at each whose first cell says something, and notes below; ``sections`` false: none."""
-    table = Table(*_folded(header, rows), box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
+    for title in _folded(list(map(shown, header)), rows):
+        table.add_column(Text(title))
     for row in rows:
         if row[0] and sections:
             table.add_section()
-        table.add_row(*(Text(text.replace("**", ""), "bold" if text.startswith("**") else "") for text in row))
+        table.add_row(*(Text(shown(text.replace("**", "")), "bold" if text.startswith("**") else "") for text in row))
     console = Console()
     if not console.is_terminal:  # a log has no right edge
         console.width = max(console.width, Console(width=WIDEST).measure(table).maximum)
     console.print(table)
     console.print()
     for note in notes:
-        console.print(Text(re.sub(r"[`\\]", "", note), "dim"))
+        console.print(Text(shown(_plain(note).replace("`", "")), "dim"))
 
 
 def _folded(header: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -58,10 +61,13 @@ def _folded(header: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _markdown(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
     """Header, rows and footnote of a file by :func:`tables.to_markdown`; the row of dashes is left out."""
     rows = [
-        [cell.strip().replace("\\", "") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in lines
-        if line.startswith("|")
+        [_plain(cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line.startswith("|")
     ]
     if len(rows) < 3 or len({len(row) for row in rows}) > 1:
         raise InputError("table", "no table of results in this file", "Name a .md or .csv of results/tables.")
     return rows[0], rows[2:], [line for line in lines if line and not line.startswith("|")]
+
+
+def _plain(text: str) -> str:
+    """A text of Markdown without its backslashes."""
+    return re.sub(r"\\(.)", r"\1", text)

@@ -20,13 +20,18 @@ class Outputs:
 
 
 def read_outputs(testset: str | Path, hypotheses: str | Path) -> Outputs:
-    """Read both files; ids that differ in number or order are an InputError naming the first that does."""
+    """Read both files. Raises InputError, naming the first that does, where ids differ in number or order, where one
+    comes twice, and where a hypothesis is no text.
+    """
     rows = files.read_jsonl(testset, ("id", "source", "target"))
     outputs = files.read_jsonl(hypotheses, ("id", "hypothesis"))
+    _require_distinct(testset, [row["id"] for row in rows])
     remedy = f"Decode {testset} again: one hypothesis per sentence, in its order."
     for number, (row, output) in enumerate(zip(rows, outputs, strict=False), 1):
         if row["id"] != output["id"]:
             raise InputError(f"{hypotheses}:{number}", f"id {output['id']!r} where {row['id']!r} is due", remedy)
+        if not isinstance(output["hypothesis"], str):
+            raise InputError(f"{hypotheses}:{number}", f"hypothesis is {output['hypothesis']!r}, not a text", remedy)
     if len(rows) != len(outputs):
         longer, path = (rows, testset) if len(rows) > len(outputs) else (outputs, hypotheses)
         extra = longer[min(len(rows), len(outputs))]["id"]
@@ -38,3 +43,11 @@ def read_outputs(testset: str | Path, hypotheses: str | Path) -> Outputs:
         hypotheses=[output["hypothesis"] for output in outputs],
         references=[row["target"] for row in rows],
     )
+
+
+def _require_distinct(testset: str | Path, ids: list[str]) -> None:
+    first: dict[str, int] = {}
+    for number, name in enumerate(ids, 1):
+        if first.setdefault(name, number) != number:
+            problem = f"id {name!r} is there already, in line {first[name]}"
+            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley.backbone.prompt import PLACE, Prompt
+from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.errors import InputError
 from entropy_valley.training.masking import stream
 
@@ -54,10 +54,9 @@ def tokenise(
 
 
 def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, cut: bool) -> Pairs:
-    front = [] if prompt.bos is None else [prompt.bos]
-    sources = _encode(prompt, [prompt.template.replace(PLACE, row["source"]) for row in rows])
-    targets = _encode(prompt, [row["target"] for row in rows])
-    pairs = [(front + source, [*target, eos_id]) for source, target in zip(sources, targets, strict=True)]
+    sources = prompt.encode_all([row["source"] for row in rows])
+    targets = prompt.tokens_of_all([row["target"] for row in rows])
+    pairs = [(source, [*target, eos_id]) for source, target in zip(sources, targets, strict=True)]
     fitting = sum(len(source) + len(target) <= max_tokens for source, target in pairs)
     if cut:
         pairs = [(source, _shortened(target, max_tokens - len(source))) for source, target in pairs]
@@ -71,11 +70,6 @@ def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, ma
 def _shortened(target: list[int], room: int) -> list[int]:
     """The target with its EOS, at most ``room`` tokens of it; unchanged where too little would be left."""
     return target if len(target) <= room or room <= LEAST_CUT else [*target[: room - 1], target[-1]]
-
-
-def _encode(prompt: Prompt, texts: list[str]) -> list[list[int]]:
-    """The tokens of many texts in one call: the same as ``Prompt.tokens`` of each."""
-    return prompt.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
 
 
 def join(parts: Sequence[Pairs]) -> Pairs:

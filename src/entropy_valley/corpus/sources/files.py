@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from entropy_valley import files
+from entropy_valley import files, plain_text
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
@@ -29,7 +29,10 @@ class Files(Source):
 
 
 def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
-    """The pairs of two files. Raises InputError for an empty file, a blank line, and files of unequal length."""
+    """The pairs of two files.
+
+    Raises InputError for an empty file, a line that is no sentence, files of unequal length, and equal ones.
+    """
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
         short, long = sorted(((len(sources), source), (len(references), reference)), key=lambda item: item[0])
@@ -38,12 +41,17 @@ def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
             f"{long[0]} lines, but {short[1]} has {short[0]}",
             "Line n of one file must translate line n of the other.",
         )
+    if sources == references:
+        raise InputError(reference, f"has the sentences of {source}", "Name a file of their translations.")
     return list(zip(sources, references, strict=True))
 
 
 def _sentences(path: str | Path) -> list[str]:
-    lines = [line.strip() for line in files.read_lines(path)]
-    for number, line in enumerate(lines, 1):
-        if not line:
-            raise InputError(f"{path}:{number}", "blank line", "Remove this line from both files, or fill it.")
-    return lines
+    lines = files.read_lines(path)
+    if 2 * sum("\t" in line for line in lines) > len(lines):
+        raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
+    sentences = [plain_text.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    if "" in sentences:
+        place = f"{path}:{sentences.index('') + 1}"
+        raise InputError(place, "blank line", "Remove this line from both files, or fill it.")
+    return sentences

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from entropy_valley import files
+from entropy_valley import files, plain_text
 from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source, reverse
@@ -109,4 +109,4 @@ class JsonLines(Source):
         source, target = (row[key] for key in keys)
         if not (isinstance(source, str) and isinstance(target, str)):
             raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
-        return source.strip(), target.strip()
+        return plain_text.sentence(f"{path}:{number}", source), plain_text.sentence(f"{path}:{number}", target)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from entropy_valley import files
+from entropy_valley import files, plain_text
 from entropy_valley.corpus.sampling import Pair, rank
 from entropy_valley.corpus.sources.base import Source
 from entropy_valley.errors import InputError
 
+MOST = 2**31  # bytes of a text in an archive; the release's largest has 50 MB
 RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
 
 
@@ -76,7 +77,7 @@ def _columns(path: Path, number: int, line: str) -> Pair:
             f"not two sentences with a tab between them: {line[:60]!r}",
             "Each line must be: source, tab, target.",
         )
-    return cells[0], cells[1]
+    return plain_text.sentence(f"{path}:{number}", cells[0]), plain_text.sentence(f"{path}:{number}", cells[1])
 
 
 def _sides(rows: list[Pair], splits: list[str], names: tuple[str, ...]) -> tuple[set[str], set[str]]:
@@ -95,10 +96,19 @@ def _downloaded(languages: list[str]) -> list[Pair]:
     name, archive = "-".join(languages), _archive(languages)
     try:
         with zipfile.ZipFile(archive) as opened:
-            sides = [opened.read(f"Tatoeba.{name}.{one}").decode("utf-8").splitlines() for one in languages]
+            sides = [_side(opened, f"Tatoeba.{name}.{one}").splitlines() for one in languages]
     except (zipfile.BadZipFile, KeyError):
         raise InputError(archive, "not an archive of the Tatoeba release", "Delete this file and run again.") from None
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(archive, "its two texts differ in their lines", "Delete this file and run again.")
     return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
+
+
+def _side(opened: zipfile.ZipFile, name: str) -> str:
+    """A text of an archive, unless it is beyond all measure: a small archive may hold one of terabytes."""
+    if opened.getinfo(name).file_size > MOST:
+        raise zipfile.BadZipFile
+    return opened.read(name).decode("utf-8")
 
 
 def _archive(languages: list[str]) -> Path:

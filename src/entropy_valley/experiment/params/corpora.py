@@ -79,6 +79,14 @@ def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     return list(dict.fromkeys(checkpoint_of(experiment, name) for name in names))
 
 
+def trained(experiment: Experiment) -> set[str]:
+    """The directions whose training pairs are drawn here for an adapter."""
+    if experiment.adapters == "released":
+        return set()
+    runs = (cell.run for cell in all_cells(experiment))
+    return {run.direction for run in runs if not experiment.backbones[run.backbone].zero_shot}
+
+
 def dataset(experiment: Experiment, name: str) -> str:
     """For the download of a data set; ``name`` is that of its folder."""
     source = downloaded_datasets(experiment)[name]
