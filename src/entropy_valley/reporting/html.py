@@ -78,5 +78,6 @@ def _section(number: int, section: Section, aligns: Sequence[str]) -> str:
 
 
 def _cell(cell: Cell, align: str, shaded: bool) -> str:
-    text = f"<b>{escape(cell.text)}</b>" if cell.bold else escape(cell.text)
+    text = escape(cell.text).replace(" ± ", "&nbsp;±&nbsp;")  # in one line
+    text = f"<b>{text}</b>" if cell.bold else text
     return f'<td class="{align}{" shaded" if shaded or cell.shaded else ""}">{text}</td>'
