@@ -101,6 +101,12 @@ def test_each_failed_attempt_keeps_its_log(start, tmp_path):
     assert logs(tmp_path) == {"x.1.log": "one\n", "x.2.log": "two\n", "x.log": "three\n"}
 
 
+def test_in_a_run_of_many_jobs_a_job_speaks_into_its_log_alone(start, tmp_path):
+    process = start("import sys; sys.exit('gone')", env={**os.environ, launch.IN_LOGS: "1"})
+    assert process.communicate() == ("", "") and process.returncode == 1
+    assert logs(tmp_path)["x.1.log"] == "gone\n"
+
+
 def test_a_repeated_job_that_succeeds_leaves_one_log(start, tmp_path):
     for attempt in ("one", "two"):
         start(f"import sys; print('{attempt}', file=sys.stderr)").communicate()
