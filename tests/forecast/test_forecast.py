@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.findings import MISSING
+from entropy_valley.experiment.findings import MISSING, Findings
 from entropy_valley.experiment.loading import load, merge, overlay
 from entropy_valley.experiment.result import Result
+from entropy_valley.experiment.written import Written
 from entropy_valley.forecast import downloads, rates
 from entropy_valley.forecast.downloads import Download
 from entropy_valley.forecast.forecast import Forecast
@@ -64,10 +65,10 @@ def test_only_what_is_missing_or_follows_from_it_is_left(tmp_path):
     scores = [job(name, adapter) for name in ("one", "two")]
     for name in ("adapter", "one"):
         (tmp_path / f"{name}.json").write_text("{}")
-    left = remaining([corpus, adapter, *scores], scores)
+    left = remaining(Findings(Written(tmp_path)), [corpus, adapter, *scores], scores)
     assert {one.wildcards["direction"]: found.state for one, found in left.items()} == {"two": MISSING}
     (tmp_path / "adapter.json").write_text("")  # damaged: all that follows is made again, from a corpus made anew
-    assert len(remaining([corpus, adapter, *scores], scores)) == 4
+    assert len(remaining(Findings(Written(tmp_path)), [corpus, adapter, *scores], scores)) == 4
 
 
 def test_shared_work_is_less_than_its_sum_and_what_is_there_is_left_out():

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from entropy_valley.checking import needs
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.findings import Finding
+from entropy_valley.experiment.findings import Finding, Findings
 from entropy_valley.experiment.result import Result
+from entropy_valley.experiment.written import Written
 from entropy_valley.forecast.downloads import Download, downloads
 from entropy_valley.forecast.rates import Rates, measured
 from entropy_valley.forecast.remaining import remaining
@@ -53,7 +54,9 @@ class Forecast:
         self, experiment: Experiment, jobs: Iterable[Result], left: Mapping[Result, Finding | None] | None = None
     ) -> None:
         self.experiment, self.jobs = experiment, list(jobs)
-        self.left = dict(left if left is not None else remaining(self.jobs, self.jobs))
+        self.left = dict(
+            left if left is not None else remaining(Findings(Written(experiment.results)), self.jobs, self.jobs)
+        )
         self.work = Work(experiment)
         self._tasks = Tasks(self.work)
         self.there = [job for job in self.jobs if job not in self.left]

@@ -9,14 +9,13 @@ from entropy_valley.experiment.findings import DONE, FAILED, MISSING, Finding, F
 from entropy_valley.experiment.result import RULES, Result
 
 
-def remaining(jobs: Iterable[Result], targets: Iterable[Result]) -> dict[Result, Finding]:
+def remaining(findings: Findings, jobs: Iterable[Result], targets: Iterable[Result]) -> dict[Result, Finding]:
     """The jobs that run so that ``targets`` are made, each with the state of its result: DONE where only what it is
     made from is made again.
 
     ``jobs`` are all that targets need, those that others need first. A result that only finished ones need may be
     missing: it is not made for its own sake.
     """
-    findings = Findings()
     found = {job: _state(findings, job) for job in jobs}
     changed: dict[Result, bool] = {}
     for job, one in found.items():
