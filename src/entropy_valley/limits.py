@@ -10,6 +10,11 @@ from pathlib import Path
 CGROUP, OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
+def amount(count: float) -> str:
+    """A number of bytes in print."""
+    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
+
+
 def there(folder: str | Path) -> Path:
     """The path, or the nearest folder above it that is there already."""
     path = Path(folder).absolute()

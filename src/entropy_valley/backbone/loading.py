@@ -95,8 +95,8 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
     on_cpu = device == "cpu"
     there = limits.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
     if needed > there:
-        place = f"this machine has {there / 1e9:.1f} GB" if on_cpu else f"{there / 1e9:.1f} GB are free on the GPU"
-        problem = f"its weights need {needed / 1e9:.1f} GB in {str(model.dtype).removeprefix('torch.')}, {place}"
+        place = f"this machine has {limits.amount(there)}" if on_cpu else f"{limits.amount(there)} are free on the GPU"
+        problem = f"its weights need {limits.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
 
 

@@ -20,10 +20,10 @@ from entropy_valley.corpus.sources.wmt22 import SENTENCES
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.corpora import both_ways
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
+from entropy_valley.limits import amount
 from entropy_valley.scoring import comet_origin
 from entropy_valley.training.settings import SAVED
 
-GB = 1e9
 # Bytes, measured: of a training pair of WMT19; while pairs are drawn (docs/data.md: 442 MB for 404,000); and of a
 # sentence of a cell in the demo, with its canvas, translation and scores, and their part of the store.
 PAIR, DRAWN, CELL = 400, 1000, 1400
@@ -58,12 +58,12 @@ def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
     for folder, what, size in left(experiment, jobs):
         needed.setdefault(limits.device(folder), Counter())[folder, what] += size
     for parts in needed.values():
-        folder, free = next(iter(parts))[0], limits.free(next(iter(parts))[0])
-        if parts.total() > free:
-            listed = ", ".join(f"{what} {size / GB:.1f} GB" for (_, what), size in parts.most_common())
+        folder, needs = next(iter(parts))[0], parts.total()
+        if needs > (free := limits.free(folder)):
+            listed = ", ".join(f"{what} {amount(size)}" for (_, what), size in parts.most_common())
             yield (
-                f"disk: needs an estimated {parts.total() / GB:.1f} GB or more ({listed}), {free / GB:.1f} GB are free "
-                f"in {limits.there(folder)}. Free {(parts.total() - free) / GB:.1f} GB, or move `results` or `models`"
+                f"disk: needs an estimated {amount(needs)} or more ({listed}), {amount(free)} are free in "
+                f"{limits.there(folder)}. Free {amount(needs - free)}, or move `results` or `models`"
             )
 
 
@@ -99,7 +99,7 @@ def memory(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
     size, what = max((_held(experiment, job) for job in jobs), default=(0, ""))
     if size > (there := limits.memory()):
         yield (
-            f"memory: {what} needs an estimated {size / GB:.1f} GB or more, this machine has {there / GB:.1f} GB. "
+            f"memory: {what} needs an estimated {amount(size)} or more, this machine has {amount(there)}. "
             "Use a larger one, or ask for less"
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from entropy_valley import limits
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import Size
 from entropy_valley.corpus.sources.huggingface import HuggingFace
@@ -33,9 +34,7 @@ class Download:
 
 def gigabytes(count: float | None) -> str:
     """A number of bytes in print."""
-    if count is None:
-        return "size not known"
-    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
+    return "size not known" if count is None else limits.amount(count)
 
 
 def downloads(experiment: Experiment, jobs: Iterable[tuple[str, Mapping[str, str]]]) -> list[Download]:

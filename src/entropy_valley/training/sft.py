@@ -140,8 +140,8 @@ def _require_disk(job: Job, parameters: int, copies: int) -> None:
     """Raise InputError where the disk has no room for so many more checkpoints: a new one is beside the old one."""
     needed, free = copies * SAVED * parameters, limits.free(job.work)
     if needed > free:
-        problem = f"checkpoints of this training need {needed / 1e9:.2f} GB, {free / 1e9:.2f} GB are free"
-        raise InputError(job.work, problem, f"Free {(needed - free) / 1e9:.2f} GB there.")
+        problem = f"checkpoints of this training need {limits.amount(needed)}, {limits.amount(free)} are free"
+        raise InputError(job.work, problem, f"Free {limits.amount(needed - free)} there.")
 
 
 def _plan(
