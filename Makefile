@@ -1,4 +1,4 @@
-# make demo | demo-full | demo-authors | test | test-cluster | nightly | lint | install | lock | clean
+# make demo | demo-full | demo-authors | test | test-faults | test-cluster | nightly | lint | install | lock | clean
 # make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 PYTHON ?= python3.11
@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors test test-cluster nightly lint lock clean licences audit-packages
+.PHONY: install demo demo-full demo-authors test test-faults test-cluster nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -51,6 +51,10 @@ endef
 # One worker more than the two cores it is tried on: the tests on SLURM mostly wait.
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
+
+# Kills, failed writes, damage and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others.
+test-faults: install
+	python -m pytest -n 2 --dist loadgroup -m faults tests/faults --timeout 540
 
 # The whole check with two processes; and jobs on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and
 # mariadb-server-core and mariadb-client-core.

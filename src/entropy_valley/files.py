@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from entropy_valley import plain_text
+from entropy_valley import exchange, plain_text
 from entropy_valley.errors import InputError
+from entropy_valley.locks import locked
+
+_FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
 
 def canonical(value: Any) -> str:
@@ -74,20 +76,42 @@ def cache_folder() -> Path:
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
-    path = Path(path)
+    path, temporary = Path(path), None
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
-    permit(temporary)
+    with naming(path):
+        try:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            os.close(handle)
+            temporary = Path(name)
+            permit(temporary)
+            yield temporary
+            temporary.replace(path)
+        finally:
+            if temporary:
+                temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an OSError in the block name ``path``, if it names no file (a full disk) or what stands for it until then."""
     try:
-        yield temporary
-        temporary.replace(path)
+        yield
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not name the file
+        if not error.filename or str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
+            error.filename, error.filename2 = str(path), None
         raise
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def saving(path: Path) -> Iterator[None]:
+    """:func:`naming` for torch and safetensors: their own exceptions for a failed write become an OSError."""
+    try:
+        with naming(path):
+            yield
+    except Exception as error:
+        if not _FAILED_WRITE.search(str(error)) or isinstance(error, OSError):
+            raise
+        raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
 
 
 @contextlib.contextmanager
@@ -109,32 +133,15 @@ def atomic_folder(folder: str | Path) -> Iterator[Path]:
     """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed."""
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        new, old = temporary / "new", temporary / "old"
-        new.mkdir()  # others may not read the folder that mkdtemp makes
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-    finally:
-        shutil.rmtree(temporary)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of ``folder``; wait while another process of this or another workflow holds it."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    with naming(folder):
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            new = temporary / "new"
+            new.mkdir()  # others may not read the folder that mkdtemp makes
+            yield new
+            exchange.replace(folder, new, temporary / "old")
+        finally:
+            shutil.rmtree(temporary)
 
 
 def make_once(folder: Path, fill: Callable[[Path], None]) -> None:

@@ -177,7 +177,10 @@ def main() -> None:
     parser.add_argument("command", nargs=REMAINDER, help="-- and the command")
     options = parser.parse_args()
     end_with_parent(signal.SIGTERM, os.getppid())
-    log, table = Log(options.log), None
+    try:
+        log, table = Log(options.log), None
+    except OSError as error:  # a full disk, or a folder that may not be written to
+        sys.exit(f"error: {error.filename}: {error.strerror}")
     if options.results:
         name = os.path.relpath(options.log, f"{options.results}/logs")
         table = f"{options.results}/benchmarks/{os.path.splitext(name)[0]}.tsv"

@@ -115,6 +115,12 @@ def record_of(path: str | Path) -> Record | None:
     return None
 
 
+def stands(path: str | Path) -> bool:
+    """Whether all files of the job that wrote ``path`` first are still as it wrote them; True without a record."""
+    record = read_record(record_path(path))
+    return record is None or record.describes(Path(path).parent)
+
+
 def require_as_made(path: str | Path) -> str:
     """The digest of a file. Raises InputError if it is missing, or not as the job wrote it that its record names."""
     if not Path(path).is_file():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from entropy_valley.errors import InputError
 HANDED_DOWN = "ENTROPY_VALLEY_RUN"  # the environment variable with the path of the description
 PACKAGE = Path(__file__).parent
 CODE = {".py", ".smk", ".json", ".tex", ".csv"}
+DIGEST = re.compile("[0-9a-f]{32}")
 REMEDY = "Undo the change, or stop the run and its jobs and start it again."
 
 
@@ -49,13 +51,20 @@ def require_same_code(started_with: Mapping[str, str]) -> None:
 
 
 def params(given: str) -> Any:
-    """A rule's params: from the file that the rule names, or from JSON text."""
+    """A rule's params: from the file that the rule names, or from JSON text. A file that is named by the digest of its
+    text, as the workflow writes them, must hold that text."""
     if not given.lstrip().startswith(("{", "[")):
+        _require_named_text(Path(given))
         return files.read_json(given)
     try:
         return json.loads(given)
     except json.JSONDecodeError as error:
         raise InputError("PARAMS", f"not JSON ({error.msg})", "Give JSON text, or the path of a JSON file.") from None
+
+
+def _require_named_text(path: Path) -> None:
+    if DIGEST.fullmatch(path.stem) and path.is_file() and files.file_digest(path) != path.stem:
+        raise InputError(path, "not the params that its name is the digest of", "Remove it and run Snakemake again.")
 
 
 def script(main: Callable[[], None]) -> None:

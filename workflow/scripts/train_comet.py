@@ -40,7 +40,7 @@ def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
         return False
     known = {"revision": 1, "dev": identity["dev"], **files.read_json(folder / IDENTITY)}
     wanted = {**identity, "digest": files.file_digest(checkpoint)}
-    return all(known.get(key) == value for key, value in wanted.items())
+    return all(known.get(key) == value for key, value in wanted.items()) and provenance.stands(folder / IDENTITY)
 
 
 def _make(

@@ -157,9 +157,9 @@ def facts(folder: Path) -> dict[str, Any]:
 
 def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
     """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same, and its files are as written."""
-    known, record = facts(folder), provenance.read_record(provenance.record_path(folder / MANIFEST))
+    known = facts(folder)
     same = all(known.get(key) == value for key, value in identity.items())
-    return same and any(folder.glob("*.safetensors")) and (record is None or record.describes(folder))
+    return same and any(folder.glob("*.safetensors")) and provenance.stands(folder / MANIFEST)
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
@@ -183,7 +183,8 @@ def write_tensors(tensors: dict[str, Any], path: Path) -> None:
     """Write a safetensors file with the permissions of any new file."""
     from safetensors.torch import save_file
 
-    save_file(tensors, path, metadata={"format": "pt"})
+    with files.saving(path):
+        save_file(tensors, path, metadata={"format": "pt"})
     files.permit(path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from entropy_valley import files, provenance
 from entropy_valley.corpus import build
 from entropy_valley.corpus.build import Corpus
 from entropy_valley.corpus.sources import Kinds
+from entropy_valley.errors import InputError
 
 DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
 
@@ -37,13 +37,16 @@ def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None
 
 
 def _drawn(spec: Mapping[str, Any], place: Path) -> Corpus | None:
+    """What the reverse has drawn by this spec; None without it, and if it is damaged: then the source is read again."""
     if not place.is_file():
         return None
-    with place.open(encoding="utf-8") as lines:
-        said = json.loads(next(lines))
-        if said["params"] != spec:
-            return None
-        rows = list(map(json.loads, lines))
+    try:
+        first, *rows = files.read_jsonl(place)
+        said, digest = first["said"], first["digest"]
+    except (InputError, LookupError, TypeError):
+        return None
+    if digest != files.rows_digest([said, *rows]) or said["params"] != spec:
+        return None
     return rows[: said["train"]], rows[said["train"] :], said["report"], said["facts"]
 
 
@@ -51,5 +54,7 @@ def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
     record = provenance.record_of(report)
     if not (record and report.is_file() and record.matches(spec)):
         train, dev, said, facts = drawn
-        first = {"params": spec, "report": said, "facts": facts, "train": len(train)}
-        files.write_jsonl(report.parent / DRAWN, itertools.chain([first], train, dev))
+        about = {"params": spec, "report": said, "facts": facts, "train": len(train)}
+        digest = files.rows_digest(itertools.chain([about], train, dev))
+        rows = itertools.chain([{"digest": digest, "said": about}], train, dev)
+        files.write_jsonl(report.parent / DRAWN, rows)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, provenance
 from entropy_valley.backbone.adapters import (
     FACTS,
     facts,
@@ -62,6 +62,8 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     """
     known = facts(folder)
     if any(known.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
+        return False
+    if not provenance.stands(folder / FACTS):
         return False
     try:
         return read_adapter(folder, find_family(known["family"])).digest == known["adapter_digest"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, hub
+from entropy_valley import files, hub, provenance
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model, torch_dtype
@@ -63,7 +63,8 @@ def adopt(job: Job) -> None:
 
 def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool:
     """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
-    if present.get("spec") != job.spec or present["backbone_digest"] != backbone_digest:
+    same = present.get("spec") == job.spec and present["backbone_digest"] == backbone_digest
+    if not same or not provenance.stands(job.out / adapters.FACTS):
         return False
     return job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)
 

@@ -147,7 +147,8 @@ class Checkpoints:
     def save(self, engine: Any, progress: dict[str, Any]) -> None:
         """Save the engine; the pointer moves when all ranks have written their files."""
         tag = f"step{progress['step']}"
-        engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
+        with files.saving(self._folder / tag):
+            engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
         files.flush_to_disk(self._folder / tag)
         torch.distributed.barrier()
         if self._rank == 0:

@@ -85,14 +85,18 @@ class Job:
 def finetune(job: Job) -> None:
     """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` if it passes the checks.
 
-    On a CPU the same job gives the same bytes, even if it was killed and resumed.
+    On a CPU the same job gives the same bytes, even if it was killed and resumed. Of several runs that train the same
+    adapter one works, and the others wait.
     """
     if job.is_finished():
         return
     if job.wandb:
         require_wandb()
     rank = processes.join(job.device, job.settings.processes)
-    train(job, rank)
+    with files.locked(job.work) if rank == 0 else nullcontext():
+        torch.distributed.barrier()  # until the first process has the lock
+        if not job.is_finished():  # by another run, while this one waited
+            train(job, rank)
     processes.leave()
 
 

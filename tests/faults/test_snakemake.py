@@ -1,0 +1,137 @@
+"""A real run of the smallest demo, killed at any moment with all its jobs; two runs on one folder; a locked folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import children
+import pytest
+import warm
+from chain import results
+from faults import give_up_privileges
+from workspace import Workspace
+
+pytestmark = [pytest.mark.faults, pytest.mark.xdist_group("snakemake")]
+CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
+TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
+OPTIONS = ("--cores", "2", *TARGETS)
+KILLS = 8
+
+
+class Run(Workspace):
+    """The workflow in a folder, with jobs that start at once."""
+
+    def __init__(self, folder, place):
+        super().__init__(folder, *CONFIGS, real=True)
+        python = folder / "bin" / "python"
+        python.write_text(warm.client(place))
+        python.chmod(0o755)
+
+    def kill_after(self, process, seconds):
+        """Snakemake and its jobs at once, as a lost machine does; whether it was still running."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=seconds)
+            return False
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return True
+
+    def start(self, *arguments, over=None, environment=None, before=lambda: None):
+        """Snakemake in a session of its own, with no more configs or variables; ``before`` is called in its process."""
+        command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", *CONFIGS]
+        said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "preexec_fn": before}
+        variables = os.environ | {"PATH": self._path(os.environ["PATH"])}
+        return subprocess.Popen(command, cwd=self.folder, env=variables, start_new_session=True, **said)
+
+    def results(self):
+        return results(self.folder / "results/smallest")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    children.prepare()
+    place = tmp_path_factory.mktemp("warm") / "socket"
+    process = children.FORKED.Process(target=warm.serve, args=(place,))
+    process.start()
+    while not place.exists():
+        process.join(0.05)
+        assert process.is_alive()
+    yield place
+    process.kill()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server, tmp_path_factory):
+    run = Run(tmp_path_factory.mktemp("undisturbed"), server)
+    run.run(*OPTIONS)
+    return run
+
+
+@pytest.fixture(scope="module")
+def killed(server, tmp_path_factory):
+    """A run that the tests kill, one after the other."""
+    return Run(tmp_path_factory.mktemp("killed"), server)
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_killed_with_all_jobs(undisturbed, killed, chance, number):
+    """What is there is what an undisturbed run makes; nothing is begun before the lock is taken away."""
+    process = killed.start(*OPTIONS)
+    if killed.kill_after(process, chance.uniform(3, 12)):
+        if number == 0:
+            assert "--unlock" in killed.run(*OPTIONS, fails=True)
+        killed.run("--unlock", *TARGETS)
+    made = undisturbed.results()
+    for name, content in killed.results().items():
+        assert content == made[name], name
+
+
+def test_after_all_kills_the_run_ends_as_an_undisturbed_one(undisturbed, killed):
+    killed.run(*OPTIONS)
+    assert killed.results() == undisturbed.results()
+    assert "Nothing to be done" in killed.run(*OPTIONS)
+
+
+def test_of_two_runs_on_one_folder_one_ends_at_once(undisturbed, server, tmp_path):
+    run = Run(tmp_path, server)
+    first = run.start(*OPTIONS)
+    while not any((run.folder / ".snakemake/locks").glob("*")):
+        assert first.poll() is None, first.stdout.read()
+    said = run.run(*OPTIONS, fails=True)
+    assert "cannot be locked" in said and "Traceback" not in said
+    first.communicate()
+    assert first.returncode == 0
+    assert run.results() == undisturbed.results()
+
+
+def test_two_runs_from_two_checkouts_make_one_result(undisturbed, server, tmp_path):
+    """They share the results folder, and no lock of Snakemake."""
+    shared, other = tmp_path / "shared", tmp_path / "other"
+    shared.mkdir()
+    other.mkdir()
+    runs = [Run(shared, server), Run(other, server)]
+    (shared / "results").mkdir()
+    (other / "results").symlink_to(shared / "results")
+    processes = [run.start(*OPTIONS) for run in runs]
+    said = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert runs[0].results() == undisturbed.results()
+
+
+def test_a_read_only_results_folder_is_one_error(undisturbed, server, tmp_path):
+    run = Run(tmp_path, server)
+    shutil.copytree(undisturbed.folder / "results", run.folder / "results", symlinks=True)
+    before = run.results()
+    for folder in (run.folder / "results").rglob("*"):
+        if folder.is_dir():
+            folder.chmod(0o555)
+    process = run.start("--forcerun", "score", *OPTIONS, before=give_up_privileges)
+    said, _ = process.communicate()
+    assert process.returncode != 0 and "Traceback" not in said, said
+    assert "results/smallest" in said
+    assert run.results() == before
