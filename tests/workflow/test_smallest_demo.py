@@ -40,7 +40,7 @@ def no_network(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, no_network):
     workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, real=True)
-    workspace.run("--cores", "2", "all", DOCUMENT, "pages", environment=no_network.environment)
+    workspace.said = workspace.run("--cores", "2", "all", DOCUMENT, "pages", environment=no_network.environment)
     return workspace
 
 
@@ -80,6 +80,13 @@ def test_tables_and_figures_are_there(demo):
     assert (demo.folder / DOCUMENT).is_file() and document.index("hero.pdf") < document.index("main.float.tex")
     with open(results / "tables/main.csv", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"oracle", "ratio", "ratio_eos", "ev"}
+
+
+def test_the_run_has_printed_a_screenful(demo):
+    said = demo.said.splitlines()
+    assert len(said) < 80 and max(map(len, said)) < 200
+    assert sum(" steps (" in line for line in said) <= 25
+    assert not re.search(r"Warning|pkg_resources|Finished jobid|^rule |Cannot restore", demo.said, re.MULTILINE)
 
 
 def test_without_downloads_nothing_asks_for_the_network(demo, no_network):

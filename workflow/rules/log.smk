@@ -30,7 +30,8 @@ class Brief(DefaultFormatter):
         jobs = sorted(dag.needrun_jobs(), key=lambda job: (rules.index(job.rule.name), dag.jobid(job)))
         self.reasons = {dag.jobid(job): plan.why(dag.reason(job)) for job in jobs}
         text = plan.summary([self.planned(job) for job in jobs])
-        text = f"{announcement()}\n{text}"
+        if self.workflow.is_main_process:  # and not a job of a cluster
+            text = f"{announcement()}\n{text}"
         return "\n".join([text, *warnings(), NOTHING_RUN]) if self.dry else text
 
     def format_job_info(self, msg):
