@@ -21,6 +21,8 @@ from entropy_valley.locks import locked
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
+TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts wherever they are asked for
+
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
@@ -227,7 +229,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows of a JSON Lines file, each an object that has all of ``keys``."""
+    """Rows of a JSON Lines file, each an object that has all of ``keys``; those of :data:`TEXTS` hold a text."""
     return [_row(path, number, line, keys) for number, line in enumerate(read_lines(path), 1)]
 
 
@@ -243,4 +245,8 @@ def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[
     missing = [key for key in keys if not isinstance(row, dict) or key not in row]
     if missing:
         raise InputError(f"{path}:{number}", f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
+    for key in TEXTS:
+        if key in keys and not isinstance(row[key], str):
+            problem = f"{key} is {str(row[key])[:60]!r}, not a text"
+            raise InputError(f"{path}:{number}", problem, "Remove the file, and make it again.")
     return row

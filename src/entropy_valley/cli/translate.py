@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files
+from entropy_valley import files, plain_text
 from entropy_valley.backbone import adapters
 from entropy_valley.cli import configs
 from entropy_valley.cli.translators import Chosen
@@ -161,10 +161,11 @@ def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
 
 
 def _read(stream: BinaryIO) -> Iterator[Line]:
-    """(number from 1, text without space around it) of each line; raises InputError for one that is not UTF-8."""
+    """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
     for number, line in enumerate(stream, 1):
         try:
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, plain_text.sentence(f"{STDIN}:{number}", text)
         except UnicodeDecodeError as error:
             problem = f"not UTF-8 (byte {error.object[error.start]:#04x})"
             raise InputError(f"{STDIN}:{number}", problem, "Convert it: iconv -f LATIN1 -t UTF-8") from None

@@ -20,9 +20,7 @@ class Outputs:
 
 
 def read_outputs(testset: str | Path, hypotheses: str | Path) -> Outputs:
-    """Read both files. Raises InputError, naming the first that does, where ids differ in number or order, where one
-    comes twice, and where a hypothesis is no text.
-    """
+    """Read both files; ids that differ in number or order, or come twice, are an InputError that names the first."""
     rows = files.read_jsonl(testset, ("id", "source", "target"))
     outputs = files.read_jsonl(hypotheses, ("id", "hypothesis"))
     _require_distinct(testset, [row["id"] for row in rows])
@@ -30,8 +28,6 @@ def read_outputs(testset: str | Path, hypotheses: str | Path) -> Outputs:
     for number, (row, output) in enumerate(zip(rows, outputs, strict=False), 1):
         if row["id"] != output["id"]:
             raise InputError(f"{hypotheses}:{number}", f"id {output['id']!r} where {row['id']!r} is due", remedy)
-        if not isinstance(output["hypothesis"], str):
-            raise InputError(f"{hypotheses}:{number}", f"hypothesis is {output['hypothesis']!r}, not a text", remedy)
     if len(rows) != len(outputs):
         longer, path = (rows, testset) if len(rows) > len(outputs) else (outputs, hypotheses)
         extra = longer[min(len(rows), len(outputs))]["id"]
