@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from readings import flat, search
 from entropy_valley import errors
 from entropy_valley.canvas import answers
 from entropy_valley.canvas.length_methods import Choice, make_method
+from entropy_valley.canvas.selection import sentences_of
 from entropy_valley.errors import InputError, UserCodeError
 
 METHOD = """\
@@ -113,6 +115,12 @@ def test_a_wrong_choice(written, choose, problem):
     assert str(caught.value).startswith("mine.py, Mine.choose: sentence ") and problem in str(caught.value)
 
 
+def test_predictions_cannot_be_changed():
+    (sentence,) = sentences_of([{"source": "a b"}], SimpleNamespace(tokens=str.split), Says(()), [{3: -1.0}])
+    with pytest.raises(AttributeError, match="mappingproxy"):
+        sentence.predicted.pop(3)
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=2),
     lambda inside: (
@@ -124,6 +132,8 @@ ANYTHING = st.recursive(
 
 class Says:
     """A user's method with this answer to everything."""
+
+    sees_reference = False
 
     def __init__(self, answer):
         self.propose = self.choose = lambda sentence, probes: answer

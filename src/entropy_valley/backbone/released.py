@@ -29,7 +29,7 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     repository = repository or checkpoint.facts(folder).get("repository")
     problems = _differences(config, {"model_type": family.model_type, **family.fixed})
     try:
-        arguments = family.to_stock(config)
+        arguments = dict(family.to_stock(config))
     except KeyError as error:
         problems.append(f"no field {error}")
     except Exception as error:  # of a user's own family, too

@@ -56,7 +56,7 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     problems = _problems(wanted, found, index, unreadable)
     said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if said:
-        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch it again.")
+        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
     return {name: place for name, (place,) in found.items()}
 
 

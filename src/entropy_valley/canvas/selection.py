@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
@@ -86,7 +87,7 @@ def sentences_of(
         Sentence(
             len(prompt.tokens(row["source"])),
             len(prompt.tokens(row["target"])) if method.sees_reference else None,
-            lengths,
+            None if lengths is None else MappingProxyType(lengths),
             room,
         )
         for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
