@@ -174,6 +174,7 @@ def test_sentences_are_found_compared_and_linked(browser, tmp_path):
     with opening(browser, tmp_path / "en-zh.test.html") as tab:
         shown = tab.eval_on_selector_all("article:first-child bdi", "all => all.map(one => one.textContent)")
         assert shown == [*PAIRS[0], *(texts[0][0] for texts in OUTPUTS.values())]  # as they are, marked or not
+        assert tab.get_attribute("article:first-child .unseen", "data-code") == "U+202E"
         assert tab.eval_on_selector_all(
             "article:first-child tr:last-child mark", "all => all.map(one => one.textContent)"
         ) == ["他"]
