@@ -212,6 +212,7 @@ def test_sentences_are_found_compared_and_linked(browser, tmp_path):
         assert cut_off(tab, 1280, 768, 360) == []
 
 
+@pytest.mark.cluster  # seconds, with the other long tests
 def test_two_thousand_sentences_of_eight_systems_open_in_two_seconds(browser, tmp_path):
     pairs = [
         (f"Sentence {number} of a test set that is as long as WMT22's. " * 3, "译文" * 40) for number in range(2037)
@@ -295,6 +296,7 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         assert cut_off(tab, 1280, 768, 360) == []
 
 
+@pytest.mark.cluster  # seconds, with the other long tests
 def test_the_matrix_works_with_ten_thousand_cells(browser, audited):
     """Those of the page above, 500 times."""
     data = json.loads(re.search(r'id="data">(.*?)</script>', audited.read_text("utf-8"), re.S)[1])
