@@ -78,10 +78,11 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
 
 def test_a_line_stays_a_line(translate):
     """As text: a column for each method, empty lines empty, in the order of stdin."""
-    found, said, status = translate([SOURCES[0], "", "  ", SOURCES[1]], "--length", "ev", "ratio", "--no-hints")
+    options = ("--length", "ev", "ratio", "--ratios", 0.75, "--no-hints")
+    found, said, status = translate([SOURCES[0], "", "  ", SOURCES[1]], *options)
     assert [line.count("\t") for line in found] == [1, 1, 1, 1] and found[1:3] == ["\t", "\t"]
     assert status == 0 and "development" not in said
-    for part in ("mine", "prompt: ", "med, 4 steps", f'ev {{"ratios": {GRID}'):
+    for part in ("mine", "prompt: ", "med, 4 steps", 'ev {"ratios": [0.75]', 'ratio {"ratios": 0.75'):
         assert part in said
 
 
@@ -107,6 +108,8 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--length", "evv"], "--length: the config has no 'evv'"),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_line"], "length_statistics.json: file not found. Make it: snakemake --cores 1 "),
+        (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
+        (["--length", "ratio", "--ratios", "0.5", "0.6"], "ratios"),
         (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),

@@ -146,9 +146,11 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     if name in reassigned_methods(experiment):
         raise InputError("--length", f"{name} deals the ratios of a whole test set", "Give another length method.")
     settings = selector_settings(experiment, name, direction)
+    if ratios is not None and "ratios" not in settings:
+        raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
     if getattr(find_method(name, settings), "sees_reference", False):
         raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
-    if ratios is not None and "ratios" in settings:
+    if ratios is not None:
         settings["ratios"] = ratios if isinstance(settings["ratios"], list) or len(ratios) > 1 else ratios[0]
     return settings
 
