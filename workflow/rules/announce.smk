@@ -28,13 +28,19 @@ def announcement():
     return "\n".join(reported.first_lines(Forecast(EXPERIMENT, results, results), planned_downloads(), FILES))
 
 
+def require(check, *arguments):
+    """End the run with the error of a check."""
+    try:
+        check(*arguments)
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def confirm_downloads():
-    """Raise WorkflowError where this run would download much, and nobody has agreed."""
+    """End the run where it would download much, and nobody has agreed."""
     if not workflow.touch:
-        if problem := errors.refusal(downloads.require_agreement, EXPERIMENT, planned_downloads()):
-            raise WorkflowError(problem)
+        require(downloads.require_agreement, EXPERIMENT, planned_downloads())
 
 
 if workflow.is_main_process:
-    if problem := errors.refusal(profile.require, sys.argv[1:], workflow.basedir):
-        raise WorkflowError(problem)
+    require(profile.require, sys.argv[1:], workflow.basedir)

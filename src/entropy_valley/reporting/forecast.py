@@ -21,7 +21,7 @@ The stages marked “paper” have no finished job that says how fast this GPU i
 matrix of config.yaml takes the paper's {PAPERS:.0f} hours on H20. One finished job of a stage replaces it."""
 
 
-def report(experiment: Experiment, configs: Sequence[str | Path], slots: Sequence[int] = ()) -> Forecast:
+def report(experiment: Experiment, configs: Sequence[str | Path], slots: Sequence[int] = ()) -> None:
     """Print what is left to run of a config and what it will take; on ``slots`` GPUs, or cores."""
     forecast = Forecast(experiment, against.jobs(experiment).values())
     print(*heading(experiment, configs), sep="\n")
@@ -30,7 +30,6 @@ def report(experiment: Experiment, configs: Sequence[str | Path], slots: Sequenc
         show(forecast, slots)
     if found := forecast.hindsight:
         show_hindsight(found)
-    return forecast
 
 
 def heading(experiment: Experiment, configs: Iterable[str | Path]) -> list[str]:
