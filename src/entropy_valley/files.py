@@ -99,7 +99,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if not error.filename or str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
+        until_then = str(path.absolute().with_name(f".{path.name}."))
+        if not error.filename or str(Path(str(error.filename)).absolute()).startswith(until_then):
             error.filename, error.filename2 = str(path), None
         raise
 
@@ -165,7 +166,7 @@ def flush_to_disk(folder: Path) -> None:
     """Write every file of ``folder`` from the system's buffers to disk."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            with open(path, "rb") as file:
+            with naming(path), open(path, "rb") as file:
                 os.fsync(file.fileno())
 
 

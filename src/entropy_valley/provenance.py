@@ -184,8 +184,9 @@ def made(
 
 
 def _contents(folder: Path) -> list[Path]:
-    kept_beside = (ENDING, digest_cache.ENDING, CARD)
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(kept_beside)]
+    """The files of a result; hidden ones are digests that are kept beside it, and what killed writers leave."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    return [path for path in found if not path.name.endswith((ENDING, CARD))]
 
 
 def _written(path: Path) -> dict[str, Any]:

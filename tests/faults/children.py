@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
-LIMIT = 120  # seconds that a job may take on a busy machine
+LIMIT = 300  # seconds that a job may take on a busy machine
 FORKED = multiprocessing.get_context("forkserver")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from chain import stages
 from faults import KilledBefore
@@ -72,7 +74,7 @@ def test_damage_while_a_killed_job_waits(chain, chance, tmp_path, name, number):
         done = damage(path, chance)
         outcome = trial.run()
         if noticed(trial, outcome, path, done):
-            path.unlink()
+            shutil.rmtree(path.parent)
             outcome = None
     trial.require_finished(outcome or trial.run())
 

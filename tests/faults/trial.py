@@ -11,7 +11,7 @@ import children
 from chain import Chain, results
 from children import Outcome
 
-from entropy_valley.provenance import ENDING
+from entropy_valley.provenance import CARD, ENDING
 
 
 class Trial:
@@ -30,12 +30,12 @@ class Trial:
         return children.Running(self.folder, self.job, *faults)
 
     def require_old_or_new(self) -> None:
-        """Each result is as it was before, or as it is to be: none is torn, and none is lost. The record in a folder
-        that was replaced comes last, and may be missing."""
+        """Each result is as it was before, or as it is to be: none is torn, and none is lost. In a folder that was
+        replaced, record and model card come last, and may be missing."""
         now = results(self.folder)
         for name in now.keys() | self.before.keys():
-            replaced = name not in now and name.endswith(ENDING)
-            assert replaced or now.get(name) in (self.before.get(name), self.after.get(name)), f"{name} is torn or lost"
+            later = name not in now and name.endswith((ENDING, CARD))
+            assert later or now.get(name) in (self.before.get(name), self.after.get(name)), f"{name} is torn or lost"
 
     def require_untouched(self) -> None:
         assert results(self.folder) == self.before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -67,5 +68,7 @@ def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
     """Write both formats, each whole, without a date: the same figure gives the same bytes."""
     with mpl.rc_context(RC):
         for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
+            made = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
+            drawn.savefig(made, format=kind, metadata=undated)
             with files.atomic(path) as temporary:
-                drawn.savefig(temporary, format=kind, metadata=undated)
+                temporary.write_bytes(made.getvalue())

@@ -77,6 +77,7 @@ def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield _fetch(job, **job.spec["source"])
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
+        provenance.require_whole(job.folder / adapters.FACTS)  # if it was trained here
         yield job.folder, {}
     else:
         raise InputError(job.folder, "no such folder", f"Correct {job.key}.")

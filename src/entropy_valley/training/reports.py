@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
@@ -58,6 +61,21 @@ def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: o
 
 
 @contextlib.contextmanager
+def _tensorboard(logs: Path, first: int) -> Iterator[Any]:
+    """TensorBoard's writer from step ``first`` on. It writes in a thread: a write that fails there is an OSError here,
+    and the thread says nothing of its own."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    usual = threading.excepthook
+    threading.excepthook = lambda failed: None if isinstance(failed.exc_value, OSError) else usual(failed)
+    try:
+        with files.naming(logs), SummaryWriter(logs, purge_step=first) as board:
+            yield board
+    finally:
+        threading.excepthook = usual
+
+
+@contextlib.contextmanager
 def reports(
     logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: WandbRun | None = None
 ) -> Iterator[Report]:
@@ -66,10 +84,8 @@ def reports(
     ``tokens`` (of the step) is logged as tokens per second, and the bar shows ``cross_entropy``. Every ``every``-th
     step goes to TensorBoard, and to ``wandb``; steps beyond ``start`` that a killed run logged are hidden.
     """
-    from torch.utils.tensorboard import SummaryWriter
-
     with (
-        SummaryWriter(logs, purge_step=start + 1) as board,
+        _tensorboard(logs, start + 1) as board,
         wandb.logging(logs) if wandb else contextlib.nullcontext() as log,
         progress(total=steps, description=description, unit="step") as bar,
     ):
