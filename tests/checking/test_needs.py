@@ -69,6 +69,9 @@ def test_memory_is_that_of_the_largest_job_on_this_machine(paper, monkeypatch):
     many = paper.corpus.model_copy(update={"train": 10_000_000})
     (said,) = needs.problems(paper.model_copy(update={"corpus": many}), [Job("corpus", RUN)], 16)
     assert "drawing 20,004,000 training pairs (en-zh) needs an estimated 20.0 GB or more" in said
+    own = paper.sources["wmt19-zh-en"].model_copy(update={"rows": 1000})  # it has fewer than the config allows
+    fewer = paper.model_copy(update={"corpus": many, "sources": {**paper.sources, "wmt19-zh-en": own}})
+    assert needs.problems(fewer, [Job("corpus", RUN)], 16) == []
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):

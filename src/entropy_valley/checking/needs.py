@@ -79,8 +79,7 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
         elif job.rule == "pretrain":
             yield experiment.results, "pre-trained models", 4 * _parameters(experiment, name)
         elif job.rule == "corpus":
-            settings = experiment.corpus_of(job.wildcards["direction"])
-            yield experiment.results, "training pairs", PAIR * (settings.train + settings.dev)
+            yield experiment.results, "training pairs", PAIR * _pairs(experiment, job.wildcards["direction"])
         elif job.rule in ("decode", "generate"):
             yield experiment.results, "cells", CELL * _sentences(experiment, job.wildcards["testset"])
         elif job.rule == "train":
@@ -120,9 +119,15 @@ def _held(experiment: Experiment, job: Job) -> tuple[int, str]:
 
 
 def _drawn(experiment: Experiment, direction: str) -> tuple[int, str]:
-    settings = experiment.corpus_of(direction)
-    pairs = (settings.train + settings.dev) * (1 + both_ways(experiment, direction))
+    pairs = _pairs(experiment, direction) * (1 + both_ways(experiment, direction))
     return DRAWN * pairs, f"drawing {pairs:,} training pairs ({direction})"
+
+
+def _pairs(experiment: Experiment, direction: str) -> int:
+    """Pairs that are drawn: as many as the config allows, or as the source has; 0 where that is not known."""
+    settings, source = experiment.corpus_of(direction), experiment.sources[experiment.directions[direction].train]
+    most = settings.train + settings.dev
+    return most if source.endless else min(most, source.total or 0)
 
 
 def open_files(jobs: int) -> Iterator[str]:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, limits
 from entropy_valley.errors import InputError
 from entropy_valley.training import lora, resumable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.settings import SAVED
 
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Training
@@ -125,6 +126,13 @@ class Checkpoints:
     def _last(self) -> dict[str, Any]:
         last = resumable.last(self._folder)
         return last if last.get("key") == self._key else {}
+
+    def require_room(self, parameters: int) -> None:
+        """Raise InputError where the disk has no room for checkpoints; a new one is beside the old one for a while."""
+        needed, free = (1 if self._last() else 2) * SAVED * parameters, limits.free(self._folder)
+        if needed > free:
+            problem = f"checkpoints of this training need {limits.amount(needed)}, {limits.amount(free)} are free"
+            raise InputError(self._folder, problem, f"Free {limits.amount(needed - free)} there.")
 
     def resume(self, engine: Any) -> dict[str, Any]:
         """Load the last checkpoint into the engine; return its progress, or that of a start.

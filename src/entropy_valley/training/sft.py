@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, limits
+from entropy_valley import files
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt, require_room
@@ -27,7 +27,7 @@ from entropy_valley.training.loss import MicroBatch
 from entropy_valley.training.masking import seed_of
 from entropy_valley.training.passes import Passes
 from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_finite, require_wandb
-from entropy_valley.training.settings import AUTO, SAVED, Auto, Training
+from entropy_valley.training.settings import AUTO, Auto, Training
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
     steps = settings.max_steps or settings.epochs * len(batches.order)
     kept = settings.kept(steps)
     adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
-    _require_disk(job, sum(weight.numel() for weight in lora.trainable(adapted)), 1 if checkpoints.progress() else 2)
+    checkpoints.require_room(sum(weight.numel() for weight in lora.trainable(adapted)))
     if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
@@ -138,14 +138,6 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
-
-
-def _require_disk(job: Job, parameters: int, copies: int) -> None:
-    """Raise InputError where the disk has no room for so many more checkpoints: a new one is beside the old one."""
-    needed, free = copies * SAVED * parameters, limits.free(job.work)
-    if needed > free:
-        problem = f"checkpoints of this training need {limits.amount(needed)}, {limits.amount(free)} are free"
-        raise InputError(job.work, problem, f"Free {limits.amount(needed - free)} there.")
 
 
 def _plan(
