@@ -232,12 +232,23 @@ class Hostile:
         return os.mkdir, (str(self.folder),)
 
 
-@pytest.mark.parametrize("file", ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"])
-def test_a_checkpoint_that_would_run_code_is_refused(finetune, broken_off, tmp_path, file):
+@pytest.mark.parametrize(
+    ("file", "digests", "problem"),
+    [
+        ("mp_rank_00_model_states.pt", {"digests": {}}, "step6: a file holds more than"),
+        ("zero_pp_rank_0_mp_rank_00_optim_states.pt", {}, r"optim_states\.pt: not as it was written"),
+    ],
+)
+def test_a_checkpoint_that_would_run_code_or_is_damaged_is_refused(
+    finetune, broken_off, tmp_path, file, digests, problem
+):
+    """Earlier versions wrote no digests."""
     broken_off(spec(), tmp_path)
+    last = tmp_path / "work" / "last.json"
+    files.write_json(last, {**files.read_json(last), **digests})
     (checkpoint,) = (tmp_path / "work").glob(f"step*/{file}")
     torch.save({**torch.load(checkpoint, weights_only=False), "more": Hostile(tmp_path / "made")}, checkpoint)
-    with pytest.raises(InputError, match=f"step6: a file holds more than.* Remove {tmp_path / 'work'}: the training"):
+    with pytest.raises(InputError, match=f"{problem}.* Remove {tmp_path / 'work'}: the training"):
         finetune(spec(), tmp_path)
     assert not (tmp_path / "made").exists()
 
