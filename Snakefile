@@ -90,4 +90,4 @@ rule all:
     default_target: True
     input:
         WANTED,
-        repair.to_make_again(R, made_here),
+        made_again(),

@@ -14,12 +14,14 @@ import pytest
 from entropy_valley import digest_cache, files, provenance
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.backbone.families import find_family
+from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.made import made
 from entropy_valley.errors import InputError, refusal
 from entropy_valley.experiment import base_files, load_files, repair
 from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.findings import DAMAGED, DONE
 from entropy_valley.experiment.matrix import all_cells
+from entropy_valley.reporting import document, terminal
 from entropy_valley.reporting import repair as reported
 from entropy_valley.store import Store
 from entropy_valley.training import resumable
@@ -150,8 +152,9 @@ READ = {
     "COMET": lambda path: provenance.require_whole(path.parents[1] / "comet.json"),
     "scores": read_text,
     "system scores": read_text,
-    "table": read_text,
-    "figure": provenance.require_as_made,
+    "table": terminal.show,
+    "figure": lambda path: document.to_latex([document.Item("figures/hero", "")], R),
+    "length statistics": LengthStatistics.read,
 }
 
 

@@ -39,6 +39,15 @@ def everything():
     return [*read, *(cell.scores(R) for cell in ALL_CELLS)]
 
 
+def made_again():
+    """What `entropy-valley audit --repair` has deleted and this config makes: Snakemake itself would leave what only
+    finished results were made from."""
+    try:
+        return repair.to_make_again(R, made_here)
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def made_here():
     """The first file of each result that cells are made from, and all that reports read."""
     results = asked.behind(CHAIN.scores(cell) for cell in ALL_CELLS)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch.nn.functional import cross_entropy
 
+from entropy_valley import provenance
+from entropy_valley.backbone.checkpoint import read_shard
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.engine import BUDGET
@@ -38,8 +40,9 @@ class LengthHead:
 
     @classmethod
     def read(cls, path: Path, device: torch.device | str = "cpu") -> Self:
-        """From its ``.safetensors``; raises InputError where that is no length head."""
-        tensors = load_file(path, device=str(device))
+        """From its ``.safetensors``; raises InputError for anything else than was written."""
+        provenance.require_as_made(path)
+        tensors = {name: tensor.to(device) for name, tensor in read_shard(path)}
         if tensors.keys() != {"weight", "bias"}:
             raise InputError(path, f"no length head: it has {sorted(tensors)}", "Remove it and run the rule again.")
         return cls(tensors["weight"], tensors["bias"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from entropy_valley import files
+from entropy_valley import files, provenance
 from entropy_valley.errors import InputError
 
 FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
@@ -53,7 +53,8 @@ class LengthStatistics:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """From its file; raises InputError where that is not one."""
+        """From its file; raises InputError where that is not one, or not the one that was written."""
+        provenance.require_as_made(path)
         return cls.of(files.read_json(path), path)
 
     @classmethod

@@ -86,7 +86,10 @@ def forget(root: str) -> None:
 
 def _missing(root: str) -> list[str]:
     place = Path(root, AGAIN)
-    return [path for path in files.read_json(place) if not Path(path).exists()] if place.is_file() else []
+    listed = files.read_json(place) if place.is_file() else []
+    if not (isinstance(listed, list) and all(isinstance(path, str) for path in listed)):
+        raise InputError(place, "is no list of files", "Remove it and repair again.")
+    return [path for path in listed if not Path(path).exists()]
 
 
 def _damage(audit: Audit, found: Finding) -> Damage:
