@@ -90,13 +90,17 @@ def test_a_text_stays_one_in_latex(text):
     assert not re.search(r"[\\{}$&#%_^~|<>\x00-\x1f\x7f]", known)
 
 
-@pytest.mark.parametrize("text", cases.MARKUP)
-def test_a_text_stays_one_on_the_terminal(tmp_path, capsys, text):
-    files.write_text(tmp_path / "t.md", tables.to_markdown(table(text)))
-    terminal.show(tmp_path / "t.md")
-    tables.write_csv(tmp_path / "t.csv", pd.DataFrame({"a": [text]}))
-    terminal.show(tmp_path / "t.csv")
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", capsys.readouterr().out)
+def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
+    groups = tuple(Group(text, (Row((Cell(text), Cell(text, bold=True))),)) for text in cases.MARKUP)
+    columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))
+    files.write_text(tmp_path / "t.md", tables.to_markdown(Table(columns, (Section(groups, "[/x]"),), (Note("[/x]"),))))
+    tables.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": cases.MARKUP}))
+    for name in ("t.md", "t.csv"):
+        terminal.show(tmp_path / name)
+        said = capsys.readouterr().out
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
+        plain = [text for text in cases.MARKUP if text.isprintable() and "*" not in text]
+        assert "[/x]" in said and all(text in said for text in plain)
 
 
 @pytest.mark.parametrize("text", cases.FORMULAS)
