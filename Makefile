@@ -54,7 +54,7 @@ test: install
 
 # Kills, failed writes, damage and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others.
 test-faults: install
-	python -m pytest -n 2 --dist loadgroup -m faults tests/faults --timeout 540
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 
 # The whole check with two processes; and jobs on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and
 # mariadb-server-core and mariadb-client-core.

@@ -23,14 +23,6 @@ def chance(request):
     return random.Random(f"{SEED} {request.node.name}")
 
 
-def pytest_collection_modifyitems(items):
-    """The trials of one stage in one process, which runs it undisturbed first."""
-    for item in items:
-        name = getattr(item, "callspec", None) and item.callspec.params.get("name")
-        if name and item.get_closest_marker("faults"):
-            item.add_marker(pytest.mark.xdist_group(name))
-
-
 def pytest_terminal_summary(terminalreporter):
     """One line with the trials of each kind; of tests without this marker, nothing."""
     names = [report.location[2] for report in terminalreporter.stats.get("passed", []) if "/faults/" in report.nodeid]

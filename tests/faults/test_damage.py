@@ -74,7 +74,7 @@ def test_damage_while_a_killed_job_waits(chain, chance, tmp_path, name, number):
         done = damage(path, chance)
         outcome = trial.run()
         if noticed(trial, outcome, path, done):
-            shutil.rmtree(path.parent)
+            shutil.rmtree(trial.folder / path.relative_to(trial.folder).parts[0])
             outcome = None
     trial.require_finished(outcome or trial.run())
 

@@ -16,7 +16,7 @@ from chain import results
 from faults import give_up_privileges
 from workspace import Workspace
 
-pytestmark = [pytest.mark.faults, pytest.mark.xdist_group("snakemake")]
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
 OPTIONS = ("--cores", "2", *TARGETS)
