@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import children
 import pytest
 import warm
 from chain import results
 from faults import give_up_privileges
-from workspace import Workspace
+from workspace import ROOT, Workspace
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
 OPTIONS = ("--cores", "2", *TARGETS)
 KILLS = 8
+GUIDE = ROOT / "docs/reliability.md"
 
 
 class Run(Workspace):
@@ -136,3 +139,20 @@ def test_a_read_only_results_folder_is_one_error(undisturbed, server, tmp_path):
     assert process.returncode != 0 and "Traceback" not in said, said
     assert "results/smallest" in said and "Permission denied" in said
     assert run.results() == before
+
+
+def test_results_from_the_future_stop_the_run_until_they_are_touched(undisturbed, server, tmp_path):
+    """As after a clock that was wrong is put right; docs/reliability.md has the command."""
+    run = Run(tmp_path, server)
+    shutil.copytree(undisturbed.folder / "results", run.folder / "results", symlinks=True)
+    shutil.copytree(undisturbed.folder / ".snakemake", run.folder / ".snakemake", symlinks=True)
+    tomorrow = time.time() + 86_400
+    for path in (run.folder / "results/smallest/corpus").rglob("*.jsonl"):
+        os.utime(path, (tomorrow, tomorrow))
+    said = run.run(*OPTIONS, fails=True)
+    assert "has older modification time" in said and "grammar.jsonl" in said
+    assert run.results() == undisturbed.results()
+    (command,) = re.findall(r"`(find results .*?)`", GUIDE.read_text())
+    subprocess.run(command, shell=True, cwd=run.folder, check=True)
+    run.run(*OPTIONS)
+    assert run.results() == undisturbed.results()
