@@ -99,6 +99,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error.filename, bytes):
+            error.filename = os.fsdecode(error.filename)
         until_then = str(path.absolute().with_name(f".{path.name}."))
         if not error.filename or str(Path(str(error.filename)).absolute()).startswith(until_then):
             error.filename, error.filename2 = str(path), None

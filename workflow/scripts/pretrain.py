@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import provenance, run
+from entropy_valley import files, provenance, run
 from entropy_valley.backbone.checkpoint import MANIFEST
 
 
@@ -31,7 +31,8 @@ def main() -> None:
     corpora, dev = dict(arguments.pop("corpus")), dict(arguments.pop("dev"))
     job = pretraining.Job(corpora=corpora, dev=dev, **arguments)
     inputs = [*corpora.values(), *dev.values()]
-    with provenance.made("pretrain", job.spec, inputs, [job.out / MANIFEST], whole_folder=True):
+    record = provenance.made("pretrain", job.spec, inputs, [job.out / MANIFEST], whole_folder=True)
+    with files.locked(job.out), record:  # of two runs one works, and the other finds its work
         pretraining.pretrain(job)
 
 

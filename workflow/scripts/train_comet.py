@@ -27,7 +27,8 @@ def main() -> None:
         "dev": {_direction(path): files.file_digest(path) for path in options.dev},
     }
     inputs, first = [*options.corpus, *options.dev], options.out / IDENTITY
-    with provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True):
+    record = provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True)
+    with files.locked(options.out), record:  # of two runs one works, and the other finds its work
         if not _is_finished(options.out, identity):
             with files.atomic_folder(options.out) as folder:
                 _make(config, options.corpus, options.dev, folder, identity)
