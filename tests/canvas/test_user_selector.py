@@ -33,11 +33,11 @@ def test_it_is_short():
 
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     settings = methods.selector_settings(experiment, "confident", "en-zh")
-    assert settings == {"selector": "lengths:MostConfident", "ratios": [0.7, 0.8, 0.9]}
+    assert settings == {"selector": "lengths:MostConfident", "ratios": [0.7, 0.75, 0.8, 0.85, 0.9]}
     selector = make_method("confident", settings)
     assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in LENGTH_METHODS.values()
     row, rounds = search(selector, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
-    assert rounds == [[8, 9, 10]]
+    assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
     assert not methods.needs_statistics(experiment, "confident")
 
@@ -72,8 +72,8 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
 
 
 def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):
-    bad = "{en-zh: [0.7, -0.8], zh-en: [1.1], en-de: [1.5]}, ratio: 1"
-    (tmp_path / "mine.yaml").write_text(re.sub(r"\{en-zh.*?\}", bad, BLOCK))
+    bad = "ratios: {en-zh: [0.7, -0.8], zh-en: [1.1], en-de: [1.5]}, ratio: 1"
+    (tmp_path / "mine.yaml").write_text(BLOCK.replace("same_ratios_as: ev", bad))
     with pytest.raises(InputError) as caught:
         load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert "2 problems" in str(caught.value)

@@ -65,7 +65,7 @@ def test_devtest_has_1012_sentences_between_any_two_languages(folder):
 
 def test_an_incomplete_copy_is_refused(folder):
     for name in ("deu_Latn", "fra_Latn"):
-        (folder / f"devtest/{name}.devtest").write_text("one\ntwo\n")
+        (folder / f"devtest/{name}.devtest").write_text(f"one {name}\ntwo {name}\n")
     with pytest.raises(InputError, match=f"2 lines instead of 1012. An incomplete copy: delete {folder}"):
         build.testset(source(folder=str(folder)))
     with pytest.raises(InputError, match=r"fra_Latn.dev: file not found"):

@@ -49,7 +49,7 @@ def test_unknown_tokens_are_the_tokenizers(translator):
     class Words:
         unk_token_id = 0
 
-        def __call__(self, text, add_special_tokens):
+        def __call__(self, text, **plain):
             return {"input_ids": [("unknown", "the", "cat").index(word) for word in text.split()]}
 
     words = dataclasses.replace(translator, prompt=Prompt("{src}", Words()))

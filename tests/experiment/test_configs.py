@@ -94,7 +94,8 @@ METHODS = ["oracle", "ratio", "ev", "mine"]
 
 def test_a_selector_of_the_users_own_is_let_in(load, tmp_path, monkeypatch):
     (tmp_path / "own_selectors.py").write_text(
-        "class Mine:\n    sees_reference, propose, choose = False, None, None\n    def __init__(self, share): pass\n"
+        "class Mine:\n    sees_reference = False\n    def __init__(self, share): pass\n"
+        "    def propose(self, sentence, probes): pass\n    def choose(self, sentence, probes): pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     mine = {"selector": "own_selectors:Mine", "share": 0.5}
@@ -163,7 +164,8 @@ def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(loa
 
 
 def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypatch):
-    (tmp_path / "own_orders.py").write_text("class Mine:\n    scores = None\n    def __init__(self, reach): pass\n")
+    code = "class Mine:\n    def __init__(self, reach): pass\n    def scores(self, slots): pass\n"
+    (tmp_path / "own_orders.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
     assert methods.order_settings(load(own), "mine") == {"order": "own_orders:Mine", "order_settings": {"reach": 2}}

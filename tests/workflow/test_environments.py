@@ -36,6 +36,7 @@ def environment(stage: str) -> dict[str, str]:
 
 LOCK = pins((ROOT / "requirements.lock").read_text())
 PROJECT = pins((ROOT / "pyproject.toml").read_text())
+OPTIONAL = {"wandb"}  # the user's own choice to install, refused with one error where it is missing
 DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
 
@@ -79,7 +80,7 @@ def third_party(script: str, rooms: tuple[str, ...] | None) -> set[str]:
             todo |= {module.rpartition(".")[0]} if "." in module else set()  # importing a.b runs a/__init__.py, too
             todo |= package_imports(module, rooms)
     names = {module.split(".")[0] for module in seen} - sys.stdlib_module_names - {"entropy_valley"}
-    return {canonical(DISTRIBUTIONS[name][0]) for name in names}
+    return {canonical(DISTRIBUTIONS[name][0]) for name in names - OPTIONAL}
 
 
 def package_imports(module: str, rooms: tuple[str, ...] | None) -> set[str]:

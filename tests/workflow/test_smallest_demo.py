@@ -86,7 +86,8 @@ def test_the_run_has_printed_a_screenful(demo):
     said = demo.said.splitlines()
     assert len(said) < 80 and max(map(len, said)) < 200
     assert sum(" steps (" in line for line in said) <= 25
-    assert not re.search(r"Warning|pkg_resources|Finished jobid|^rule |Cannot restore", demo.said, re.MULTILINE)
+    jobs = r"Warning|pkg_resources|Finished jobid|^(local)?rule \w+:|Cannot restore"
+    assert not re.search(jobs, demo.said, re.MULTILINE)
 
 
 def test_without_downloads_nothing_asks_for_the_network(demo, no_network):

@@ -24,8 +24,8 @@ from entropy_valley.limits import amount
 from entropy_valley.scoring import comet_origin
 from entropy_valley.training.settings import SAVED
 
-# Bytes, measured: of a training pair of WMT19; while pairs are drawn (docs/data.md: 442 MB for 404,000); and of a
-# sentence of a cell in the demo, with its canvas, translation and scores, and their part of the store.
+# Bytes: of a training pair of WMT19 (assumed); and measured, of a pair while pairs are drawn (docs/data.md: 442 MB
+# for 404,000), and of a sentence of a cell in the demo: canvas, translation, scores, and their part of the store.
 PAIR, DRAWN, CELL = 400, 1000, 1400
 RELEASED = 2  # bytes of a released weight
 TRAINED = 24  # bytes of memory that an adapter's parameter takes in its training: docs/performance.md
