@@ -172,5 +172,7 @@ def _imported(kind: str, name: str) -> Any:
     except (Exception, SystemExit) as error:  # whatever the user's file does
         raise UserCodeError(place, _raised(error), "Mend the module, so that Python can import it.") from error
     if not hasattr(found, attribute):
+        classes = [name for name, one in vars(found).items() if inspect.isclass(one) and one.__module__ == module]
+        remedy = f"Its classes: {', '.join(classes) or 'none'}."
         raise InputError(place, f"module {module!r} has no attribute {attribute!r}", remedy)
     return getattr(found, attribute)
