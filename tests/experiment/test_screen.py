@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from entropy_valley.errors import InputError
@@ -64,3 +65,9 @@ def test_a_mistyped_profile_is_refused(tmp_path, monkeypatch):
         profile.require(known, ROOT)
     with pytest.raises(InputError, match=r"no such profile.*default, demo"):
         profile.require(["-n", "--workflow-profile", "dmeo"], ROOT)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("profiles/*/config.yaml")), ids=lambda path: path.parent.name)
+def test_every_profile_shows_the_log_of_a_job_that_fails(path):
+    """What jobs say is kept from the terminal only then."""
+    assert yaml.safe_load(path.read_text())["show-failed-logs"] is True
