@@ -1,9 +1,16 @@
-"""Plug-ins by name: one of ours, or a user's own as ``module:name``. What calls a user's own says who is to blame."""
+"""Plug-ins by name: one of ours, or a user's own as ``module:name``. What calls a user's own says who is to blame.
+
+In params and keys of results, a user's own has a digest of its code behind its name, ``module:name@digest``: after an
+edit it is another one.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import importlib
+import importlib.util
 import inspect
 import operator
 import reprlib
@@ -15,18 +22,34 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from entropy_valley import files
 from entropy_valley.errors import InputError, UserCodeError
 
 _GUIDE = "docs/extending.md shows what the class needs."
 
 
 def find(kind: str, known: Mapping[str, Any], name: str) -> Any:
-    """What ``name`` says; raises InputError where it is neither known nor importable."""
+    """What ``name`` says; raises InputError where it is neither known nor importable, or has been edited since."""
+    name, _, code = name.partition("@")
     if ":" in name:
-        return _imported(kind, name)
+        found = _imported(kind, name)
+        if code and code != _code(name):
+            problem = "its code was edited since the run began"
+            raise InputError(f"{kind} {name!r}", problem, "Run the same command again: it plans what the edit changes.")
+        return found
     if name not in known:
         raise InputError(f"{kind} {name!r}", "unknown", f"Name one of {', '.join(sorted(known))}, or module:name.")
     return known[name]
+
+
+def with_code(name: str) -> str:
+    """A name for params and keys: that of a user's own with a digest of its module's code."""
+    return f"{name}@{_code(name)}" if ":" in name else name
+
+
+def without_code(name: str) -> str:
+    """A name as the config has it."""
+    return name.partition("@")[0]
 
 
 def make(
@@ -41,7 +64,7 @@ def make(
     ``parts`` are those of its protocol: how many arguments a method is called with, None for an attribute. Raises
     InputError as :func:`find` does, for settings that the class refuses, and for an instance that lacks a part.
     """
-    plugin, place = find(kind, known, name), f"{kind} {name!r}"
+    plugin, place = find(kind, known, name), f"{kind} {without_code(name)!r}"
     if not isinstance(plugin, type):
         raise InputError(place, "is no class", "Name a class.")
     try:
@@ -109,6 +132,19 @@ def number(value: object) -> int | float | None:
     except (TypeError, ValueError, RuntimeError):  # torch: a tensor of several numbers
         return None
     return found if found == found else None
+
+
+def _code(name: str) -> str:
+    """12 hex digits: a digest of the module's code without comments and formatting, or of its file if it is no text."""
+    path = Path(importlib.util.find_spec(name.partition(":")[0]).origin)
+    return _digest(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _digest(path: Path, changed: int) -> str:
+    if path.suffix != ".py":
+        return files.file_digest(path)[:12]
+    return files.text_digest(ast.dump(ast.parse(path.read_bytes())))[:12]
 
 
 def _method(plugin: object, name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from entropy_valley import plugins
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
@@ -45,7 +46,7 @@ def translate(llada, settings):
 
 def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
     settings = methods.order_settings(loaded("my_orders", *OWN["my_orders"]), "outward")
-    assert settings == {"order": "my_orders:Outward", "order_settings": {"reach": 2.0}}
+    assert settings == {"order": plugins.with_code("my_orders:Outward"), "order_settings": {"reach": 2.0}}
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.variable_length, denoising.steps, denoising.order.reach) == (None, 4, 2.0)
     assert len(translate(llada, settings)) == 2
@@ -53,7 +54,8 @@ def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
 
 def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
     settings = methods.order_settings(loaded("my_decoders", *OWN["my_decoders"]), "append")
-    assert settings == {"order": "my_decoders:Append", "order_settings": {"masks": 4, "cap": 256}}
+    own = plugins.with_code("my_decoders:Append")
+    assert settings == {"order": own, "order_settings": {"masks": 4, "cap": 256}}
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.order, denoising.steps, denoising.variable_length.masks) == (None, 0, 4)
     assert all(translation.length > 2 for translation in translate(llada, settings))

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from entropy_valley import plugins
 from entropy_valley.canvas.length_methods import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
@@ -168,7 +169,8 @@ def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypat
     (tmp_path / "own_orders.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
-    assert methods.order_settings(load(own), "mine") == {"order": "own_orders:Mine", "order_settings": {"reach": 2}}
+    mine = {"order": plugins.with_code("own_orders:Mine"), "order_settings": {"reach": 2}}
+    assert methods.order_settings(load(own), "mine") == mine
     assert methods.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
     assert methods.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, create_model, model_validator
 
+from entropy_valley import plugins
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.experiment.blocks import one_of
 from entropy_valley.scoring.bleu import Bleu, Chrf
@@ -73,12 +74,15 @@ def scoring_params(scoring: Scoring) -> dict[str, Any]:
     more = {
         "bleu": scoring.bleu.model_dump(exclude_defaults=True),
         "chrf": scoring.chrf.model_dump(exclude_defaults=True),
-        "metrics": {
-            name: one.model_dump(mode="json", exclude={"label"}, exclude_defaults=True)
-            for name, one in scoring.metrics.items()
-        },
+        "metrics": {name: _params(one) for name, one in scoring.metrics.items()},
     }
     return {"comet": comet, **{name: settings for name, settings in more.items() if settings}}
+
+
+def _params(section: Any) -> dict[str, Any]:
+    """Of a further metric; that of a user's own class also has its code."""
+    said = section.model_dump(mode="json", exclude={"label"}, exclude_defaults=True)
+    return said | {"metric": plugins.with_code(said["metric"])}
 
 
 def checkpoints(scoring: Scoring) -> dict[str, Comet]:

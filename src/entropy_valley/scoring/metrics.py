@@ -77,6 +77,7 @@ class Scores:
 def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
     """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
     metric = plugins.make("metric", METRICS, name, settings, {"decimals": None})
+    name = plugins.without_code(name)
     if not (_scores_segments(metric) or callable(getattr(metric, "system_score", None))):
         raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
     if plugins.whole(metric.decimals, 0) is None:

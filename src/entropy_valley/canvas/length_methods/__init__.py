@@ -64,6 +64,7 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
         keywords["statistics"] = statistics
     said = settings.get("selector", name)
     method = plugins.make("length method", LENGTH_METHODS, said, keywords, PARTS)
+    said = plugins.without_code(said)
     for flag in FLAGS:
         if not isinstance(value := getattr(method, flag, False), bool):
             raise InputError(f"length method {said!r}", f"{flag} is {plugins.shown(value)}", "It is True or False.")

@@ -43,12 +43,14 @@ def selector_name(experiment: Experiment, method: str) -> str:
 
 
 def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
-    """A method's block. Of values by direction it has that of this direction."""
+    """A method's block. Of values by direction it has that of this direction; of a user's class also its code."""
     block = getattr(experiment.length_methods, method)
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in dump(block).items()
     }
+    if "selector" in settings:
+        settings["selector"] = plugins.with_code(settings["selector"])
     binary = not experiment.decoding.exact_products and "exact" in type(block).model_fields
     return {"exact": False, **settings} if binary else settings
 
@@ -65,10 +67,10 @@ def reassigned_methods(experiment: Experiment) -> list[str]:
 
 
 def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
-    """The reveal order that a name of the config stands for, and its settings."""
+    """The reveal order that a name of the config stands for, with its code if it is a user's, and its settings."""
     block = experiment.reveal_orders.get(name)
     settings = {"order": name} if block is None else dump(block)
-    return {"order": settings.pop("order"), "order_settings": settings}
+    return {"order": plugins.with_code(settings.pop("order")), "order_settings": settings}
 
 
 def source_guided(experiment: Experiment, name: str) -> bool:
