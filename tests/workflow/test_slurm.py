@@ -27,6 +27,7 @@ def submitted(cluster) -> Counter[tuple[str, str, str]]:
     return Counter((job.rule, job.partition, job.asked) for job in jobs)
 
 
+@pytest.mark.cluster  # three minutes
 def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     """The paper's settings, with jobs that only touch their outputs."""
     testset = "results/en-zh/llada-8b/seed1/wmt22"
