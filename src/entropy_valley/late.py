@@ -21,7 +21,6 @@ class _Late:
 
 
 if TYPE_CHECKING:
-    import krippendorff
     import matplotlib
     import numpy
     import pandas
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
     from matplotlib import colors, figure, font_manager, ft2font, ticker
     from statsmodels.stats import inter_rater, power
 else:
-    numpy, pandas, scipy, matplotlib, krippendorff = map(
-        _Late, ("numpy", "pandas", "scipy", "matplotlib", "krippendorff")
-    )
+    numpy, pandas, scipy, matplotlib = map(_Late, ("numpy", "pandas", "scipy", "matplotlib"))
     colors, figure, font_manager, ft2font, ticker = (
         _Late(f"matplotlib.{name}") for name in ("colors", "figure", "font_manager", "ft2font", "ticker")
     )

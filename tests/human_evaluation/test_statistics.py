@@ -83,19 +83,26 @@ class TestAgreement:
         expected = 12 * (deviations**2).sum() / (annotators**2 * (sentences**3 - sentences) - annotators * ties)
         assert statistics.kendall_w(scores) == pytest.approx(expected)
 
-    def test_krippendorffs_alpha_of_his_own_example(self):
-        """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", example C: nominal α = 0.743."""
-        nan = np.nan
-        data = np.array(
-            [
-                [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
-                [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
-                [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
-                [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
-            ]
-        )
-        assert statistics.alpha(data.T, "nominal") == pytest.approx(0.743, abs=5e-4)
-        assert statistics.alpha(data.T, "ordinal") == pytest.approx(0.815, abs=5e-4)
+    @pytest.mark.parametrize(
+        ("annotators", "nominal", "ordinal"),
+        [
+            (("aabbdcccedda", "babbbccceddd"), 0.692, None),
+            (("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.743, 0.815),
+            ((".....34121133.3", "1.213343.......", "..21344.21133.4"), 0.691, 0.807),
+        ],
+        ids=["two", "four", "three"],
+    )
+    def test_krippendorffs_alpha_of_published_examples(self, annotators, nominal, ordinal):
+        """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability"; the last one is Wikipedia's. A character is
+        a value, a dot a missing one."""
+        values = np.array([[math.nan if value == "." else ord(value) for value in row] for row in annotators]).T
+        assert statistics.alpha(values, "nominal") == pytest.approx(nominal, abs=5e-4)
+        if ordinal:
+            assert statistics.alpha(values, "ordinal") == pytest.approx(ordinal, abs=5e-4)
+
+    def test_krippendorffs_alpha_without_a_difference_or_a_pair(self):
+        assert statistics.alpha(np.array([[1, 1], [1, 1], [2, math.nan]]), "ordinal") == 1
+        assert math.isnan(statistics.alpha(np.array([[1, math.nan], [math.nan, 2]]), "nominal"))
 
 
 class TestDifferences:

@@ -13,7 +13,7 @@ from typing import Any
 
 from entropy_valley.analysis.significance import Statistics, paired_test, wilcoxon_p
 from entropy_valley.human_evaluation.pack import SYSTEMS
-from entropy_valley.late import inter_rater, krippendorff, power, scipy
+from entropy_valley.late import inter_rater, power, scipy
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
 
@@ -136,10 +136,24 @@ def kendall_w(scores: np.ndarray) -> float:
 
 
 def alpha(values: np.ndarray, level: str) -> float:
-    """Krippendorff's α of (units, annotators) values; 1 where there is one value only."""
-    if len(np.unique(values)) == 1:
-        return 1.0
-    return float(krippendorff.alpha(reliability_data=values.T, level_of_measurement=level))
+    """Krippendorff's α (2011) of (units, annotators) values, NaN where an annotator gave none; ``level`` is nominal or
+    ordinal. 1 where there is one value only, NaN where no unit has two.
+    """
+    given = np.unique(values[~np.isnan(values)])
+    counts = (values[:, :, None] == given).sum(axis=1)  # (units, values): by how many annotators
+    counts = counts[counts.sum(axis=1) > 1]
+    shares = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    coincidences = counts.T @ shares - np.diag(shares.sum(axis=0))
+    totals = coincidences.sum(axis=0)
+    if level == "ordinal":
+        ranks = totals.cumsum() - totals / 2
+        distances = (ranks[:, None] - ranks) ** 2
+    else:
+        distances = 1 - np.eye(len(given))
+    observed, expected = (coincidences * distances).sum(), (np.outer(totals, totals) * distances).sum()
+    if not expected:
+        return 1.0 if len(counts) else math.nan
+    return float(1 - (totals.sum() - 1) * observed / expected)
 
 
 def needed(differences: np.ndarray) -> float:
