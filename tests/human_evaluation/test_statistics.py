@@ -93,8 +93,8 @@ class TestAgreement:
         ids=["two", "four", "three"],
     )
     def test_krippendorffs_alpha_of_published_examples(self, annotators, nominal, ordinal):
-        """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability"; the last one is Wikipedia's. A character is
-        a value, a dot a missing one."""
+        """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability"; the last one is Wikipedia's. A character
+        is a value, a dot a missing one."""
         values = np.array([[math.nan if value == "." else ord(value) for value in row] for row in annotators]).T
         assert statistics.alpha(values, "nominal") == pytest.approx(nominal, abs=5e-4)
         if ordinal:
