@@ -102,6 +102,18 @@ def test_more_gpus_never_take_less_than_the_longest_chain_or_their_share(given, 
     assert took <= sum(task.work * max(1, task.gpus / slots) for task in made.values()) + 1e-6
 
 
+def test_a_given_comet_has_the_size_of_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    checkpoint = tmp_path / "model/checkpoints/model.ckpt"
+    comet = {"checkpoint": str(checkpoint), "training": None}
+    demo, own = experiment(), experiment(scoring={"comet": comet})
+    jobs = [job for job in against.jobs(demo).values() if job.rule == "score"]
+    assert Work(own).of_scores(jobs) > 500 * Work(demo).of_scores(jobs)
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(bytes(2_000_000))  # the toy COMET's
+    assert Work(own).of_scores(jobs) == pytest.approx(Work(demo).of_scores(jobs))
+
+
 def test_large_and_unknown_downloads_need_a_word():
     demo = experiment()
     small, large, unknown = Download("a", 2e6), Download("b", 16e9), Download("c", None)

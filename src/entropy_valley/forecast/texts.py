@@ -14,7 +14,7 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import DEV
 from entropy_valley.experiment.params import corpora
 
-BYTES = 4  # of UTF-8 in a token: English, German and Chinese differ little
+TOKEN = 4  # bytes of UTF-8: English, German and Chinese differ little
 READ = 2000  # lines of a file that are looked at
 USUAL = {"train": 30.0, "test": 20.0}  # tokens of a source sentence of WMT19, and of WMT22
 GRAMMAR = 10.0  # of the demo's
@@ -64,7 +64,7 @@ def _measured(path: Path) -> Text | None:
         count = len(first) + sum(1 for _ in file)
     try:
         pairs = [(pair["source"], pair["target"]) for pair in map(json.loads, first)]
-        lengths = [fmean(len(text.encode()) / BYTES for text in side) for side in zip(*pairs, strict=True)]
+        lengths = [fmean(len(text.encode()) / TOKEN for text in side) for side in zip(*pairs, strict=True)]
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     return Text(count, *lengths) if lengths else None

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.checking import subject
-from entropy_valley.checking.sizes import Size
+from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.methods import selector_name, source_guided
-from entropy_valley.experiment.paths import checkpoint_of
+from entropy_valley.experiment.paths import checkpoint_of, comet_folder
 from entropy_valley.experiment.result import Result
-from entropy_valley.forecast.texts import BYTES, Text, Texts
+from entropy_valley.forecast.texts import TOKEN, Text, Texts
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
-COMET, TOY = 0.56e9, 1e6  # parameters of COMET-22's encoder, XLM-R large, and of the toy COMET's
+COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files are there
 # The lengths that methods choose for a sentence are close to each other. That of a method is one of so many, by the
 # slots of the reference. Fitted to the demo, whose store counts how many canvases are different.
 SPREAD = 0.65
@@ -122,9 +124,16 @@ class Work:
             key = (job.wildcards["backbone"], job.wildcards["seed"], system)
             self._draw(runs, key, job, 1)
         texts = [(self._text(job, job.wildcards["testset"]), drawn) for job, drawn in runs.values()]
-        parameters = TOY if self.experiment.scoring.comet.training else COMET
         read = (text.sentences * self.different(drawn, text) * (_whole(text) + text.target) for text, drawn in texts)
-        return 2 * parameters * sum(read)
+        return 2 * self._comet() * sum(read)
+
+    def _comet(self) -> float:
+        """Parameters of the main COMET: those of its file, where it is there."""
+        path = Path(comet_folder(self.experiment))
+        path = path / CHECKPOINT if path.is_dir() else path
+        if path.is_file():
+            return path.stat().st_size / BYTES["float32"]
+        return TOY if self.experiment.scoring.comet.training else COMET
 
     def _decoding(self, job: Result, text: Text) -> float:
         """One sentence on one canvas: a pass for each step that reveals something, twice where the order looks at the
@@ -168,4 +177,4 @@ def _whole(text: Text) -> float:
 
 def _prompt(job: Result) -> float:
     """The tokens that a prompt puts around the source."""
-    return len(job.spec["prompt"].encode()) / BYTES
+    return len(job.spec["prompt"].encode()) / TOKEN
