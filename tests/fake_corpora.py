@@ -8,11 +8,12 @@ from entropy_valley import files, provenance
 
 FILTERS = {"en": {"words": [5, 200]}, "zh": {"characters": [2, 600]}}
 DROPPED = {"en": {"short": 1200, "long": 30}, "zh": {"blank": 4, "short": 66}}  # 1300
+SPREAD = {"p10": 0.55, "p30": 0.625, "p50": 0.8, "p70": 0.9, "p90": 1.0}
 RATIOS = {
-    "en-zh": {"llada-tiny": {"median": 0.8, "mean": 0.8349, "pairs": 20_000}},
+    "en-zh": {"llada-tiny": {"median": 0.8, "mean": 0.8349, "pairs": 20_000, **SPREAD}},
     "zh-en": {
-        "llada-tiny": {"median": 1.2375, "mean": 1.3, "pairs": 20_000},
-        "dream-tiny": {"median": 1.5, "mean": 1.6, "pairs": 20_000},
+        "llada-tiny": {"median": 1.2375, "mean": 1.3, "pairs": 20_000, **SPREAD},
+        "dream-tiny": {"median": 1.5, "mean": 1.6, "pairs": 20_000, **SPREAD},
     },
 }
 

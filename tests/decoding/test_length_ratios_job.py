@@ -27,7 +27,8 @@ def by_words(text, add_special_tokens, split_special_tokens):
 
 def test_by_hand():
     pairs = [{"source": "a b", "target": "a"}, {"source": "a", "target": "a b c"}, {"source": "a b", "target": "a b"}]
-    assert length_ratios(pairs, by_words) == {"median": 1.0, "mean": 1.5, "pairs": 3}
+    percentiles = {"p10": 0.6, "p30": 0.8, "p50": 1.0, "p70": 1.8, "p90": 2.6}
+    assert length_ratios(pairs, by_words) == pytest.approx({"median": 1.0, "mean": 1.5, "pairs": 3, **percentiles})
     assert length_ratios([*pairs, {"source": " ", "target": "a"}], by_words)["pairs"] == 3  # no tokens, no ratio
     with pytest.raises(InputError, match="no training pair has a source"):
         length_ratios([{"source": "", "target": "a"}], by_words)
@@ -38,6 +39,7 @@ def test_moments(ratios):
     found = moments(ratios)
     assert found["mean"] == pytest.approx(statistics.fmean(ratios)) and found["pairs"] == len(ratios)
     assert sum(ratio < found["median"] for ratio in ratios) <= len(ratios) / 2
+    assert found["p50"] == pytest.approx(found["median"]) and found["p10"] <= found["p30"] <= found["p90"]
     assert sum(ratio > found["median"] for ratio in ratios) <= len(ratios) / 2
 
 

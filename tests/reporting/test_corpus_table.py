@@ -10,9 +10,9 @@ from entropy_valley.reporting import reports
 from entropy_valley.reporting.reports.corpus import Corpus
 
 
-def rows(table):
-    """The texts of each row by its label."""
-    groups = [group for section in table.sections for group in section.groups]
+def rows(table, sections=slice(None, -1)):
+    """The texts of each row by its label; of all sections but the last one, the percentiles."""
+    groups = [group for section in table.sections[sections] for group in section.groups]
     return {group.label: [cell.text for cell in group.rows[0].cells] for group in groups}
 
 
@@ -27,6 +27,8 @@ def test_numbers_by_direction(tmp_path):
     assert found["LLaDA-tiny"] == ["0.80 (0.83)", "1.24 (1.30)"]
     assert found["Dream-tiny"] == ["–", "1.50 (1.60)"]
     assert found["LLaDA-8B-Base, in the paper"] == ["–", "1.24"]
+    spread = rows(table, slice(-1, None))
+    assert spread == {"LLaDA-tiny": ["0.55 0.62 0.80 0.90 1.00"] * 2, "Dream-tiny": ["–", "0.55 0.62 0.80 0.90 1.00"]}
     values = numbers.set_index(["direction", "backbone", "metric"])["value"]
     parts = [
         values["en-zh", "", f"dropped_{side}_{why}"]

@@ -8,11 +8,12 @@ from typing import Any, Self
 
 from entropy_valley import files, provenance, run
 from entropy_valley.analysis.params import record
+from entropy_valley.backbone.length_ratios import PERCENTILES
 from entropy_valley.corpus.filters import REASONS
 from entropy_valley.late import pandas as pd
 
 SIDES = ("source", "target")
-RATIOS = ("median", "mean", "pairs")
+RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
 UNKNOWN = float("nan")
 
 
@@ -49,7 +50,8 @@ def corpora(params: CorpusParams) -> pd.DataFrame:
 
     Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
     ``train``, ``dev``. The parts are NaN where the job that drew the pairs did not count them. Of each tokenizer:
-    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs`` of |y|/|x| of the training pairs in tokens.
+    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
+    |y|/|x| of the training pairs in tokens.
     """
     rows = [row for one in params.directions for row in (*_counts(one), *_ratios(one))]
     return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from entropy_valley import files, revisions
 from entropy_valley.analysis.corpora import SIDES, CorpusParams, Direction, corpora, digest, filters
 from entropy_valley.analysis.published import find
+from entropy_valley.backbone.length_ratios import PERCENTILES
 from entropy_valley.corpus.filters import REASONS
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.corpora import tokenizers
@@ -27,6 +28,8 @@ COUNTED = (
     ("dev", "Development pairs"),
 )
 RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
+SPREAD = f"|y|/|x|: percentiles {', '.join(map(str, PERCENTILES))}"
+CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
 ORDER = Note(
     "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
     "long."
@@ -39,7 +42,7 @@ class Corpus(TableReport):
 
     caption = (
         "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
-        "drawn; and the length of translations over that of sources in tokens of each backbone, median and mean."
+        "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
     )
     parsed = CorpusParams  # type: ignore[assignment]
     read = ()
@@ -83,8 +86,9 @@ class Corpus(TableReport):
     def table(self, params: CorpusParams, numbers: pd.DataFrame) -> Table:
         found = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
         columns = (Column("", align="l"), *(Column(one.label, align="r") for one in params.directions))
-        sections = (Section(_pairs(params, found), "Pairs"), Section(_ratios(params, found), RATIO))
-        return Table(columns, sections, tuple(_notes(params, numbers)))
+        ratios = Section((*_ratios(params, found, CENTRE, "{:.2f} ({:.2f})"), *_papers(params)), RATIO)
+        spread = Section(_ratios(params, found, RANGE, " ".join(["{:.2f}"] * len(RANGE))), SPREAD)
+        return Table(columns, (Section(_pairs(params, found), "Pairs"), ratios, spread), tuple(_notes(params, numbers)))
 
 
 def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -101,17 +105,21 @@ def _pairs(params: CorpusParams, found: Found) -> tuple[Group, ...]:
     return (_row(params, "Source", lambda one: one.source), *counts)
 
 
-def _ratios(params: CorpusParams, found: Found) -> tuple[Group, ...]:
-    """The length ratios under each tokenizer, and those that the paper prints."""
+def _ratios(params: CorpusParams, found: Found, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
+    """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
 
     def ratio(one: Direction, backbone: str) -> str:
-        keys = [(one.direction, backbone, f"length_ratio_{kind}") for kind in ("median", "mean")]
-        return "{:.2f} ({:.2f})".format(*map(found.get, keys)) if keys[0] in found else formats.NONE
+        keys = [(one.direction, backbone, f"length_ratio_{metric}") for metric in metrics]
+        return text.format(*map(found.get, keys)) if keys[0] in found else formats.NONE
 
     named = params.backbones.items()
-    ours = tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
-    theirs = _row(params, "LLaDA-8B-Base, in the paper", lambda one: params.paper.get(one.direction, formats.NONE))
-    return (*ours, *([theirs] if params.paper else []))
+    return tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
+
+
+def _papers(params: CorpusParams) -> Iterator[Group]:
+    if params.paper:
+        named = "LLaDA-8B-Base, in the paper"
+        yield _row(params, named, lambda one: params.paper.get(one.direction, formats.NONE))
 
 
 def _row(params: CorpusParams, label: str, text: Callable[[Direction], str]) -> Group:
