@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import load_backbone, new_model
-from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.backbone.packing import Rows, hidden_states, pack
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
+DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
 SEQUENCES = st.lists(st.lists(st.integers(0, 39), min_size=1, max_size=12), min_size=1, max_size=6)
 
 
@@ -29,20 +30,21 @@ def wide(name):
 MODELS = {name: wide(name) for name in FAMILIES}
 
 
-def logits(model, sequences):
+def logits(model, sequences, prefixes=()):
     """The logits of each sequence, all run in one pass."""
     with torch.inference_mode():
-        packed = pack(sequences)
+        packed = pack(sequences, prefixes=prefixes)
         return model.lm_head(hidden_states(model, packed)).split(packed.lengths)
 
 
-def stock(family, model, sequence, padding):
+def stock(family, model, sequence, padding, prefix=0):
     """The logits of the stock forward under its own eager attention, with an explicit mask, padded on the right."""
     plain = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="eager")
     plain.load_state_dict(model.state_dict())
     size = len(sequence) + padding
     mask = torch.zeros(1, 1, size, size)
     mask[..., len(sequence) :] = torch.finfo(torch.float32).min
+    mask[..., :prefix, prefix:] = torch.finfo(torch.float32).min
     if family.causal:
         mask[..., torch.ones(size, size, dtype=torch.bool).triu(1)] = torch.finfo(torch.float32).min
     with torch.inference_mode():
@@ -55,6 +57,18 @@ def test_a_packed_sequence_is_what_the_stock_model_computes_padded_or_not(made, 
     model, sequences = made[family.name][0], [[1, 2, 3, 4], [5, 6], [7, 8]]
     for packed, sequence in zip(logits(model, sequences), sequences, strict=True):
         torch.testing.assert_close(packed, stock(family, model, sequence, padding), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", DIFFUSION)
+def test_a_prefix_attends_to_itself_alone(made, name):
+    model, sequences, prefixes = made[name][0], [[1, 2, 3, 4, 7], [5, 6], [7, 8], [9]], [3, 0, 1, 0]
+    expected = [stock(FAMILIES[name], model, one, 0, first) for one, first in zip(sequences, prefixes, strict=True)]
+    found, expected = torch.cat(logits(model, sequences, prefixes)), torch.cat(expected)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    places, counts = torch.tensor([3, 4, 6, 8]), (2, 1, 1, 0)
+    with torch.inference_mode():  # the rows alone, their queries alone in the last layer
+        states = hidden_states(model, pack(sequences, prefixes=prefixes), Rows(places, counts))
+        torch.testing.assert_close(model.lm_head(states), expected[places], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
@@ -99,10 +113,12 @@ def test_the_other_attention_is_refused(made, family, monkeypatch):
 def test_gradients_are_those_of_the_sequences_apart(name):
     model, sequences = copy.deepcopy(MODELS[name]), [[1, 2, 3, 4], [5, 6, 7], [8, 9, 10]]
 
-    def gradient(batches):
+    def gradient(batches, prefix):
         model.zero_grad()
         for batch in batches:
-            hidden_states(model, pack(batch)).square().sum().backward()
+            hidden_states(model, pack(batch, prefixes=[prefix] * len(batch))).square().sum().backward()
         return model.model.layers[0].self_attn.q_proj.weight.grad.clone()
 
-    torch.testing.assert_close(gradient([sequences]), gradient([[one] for one in sequences]), atol=1e-4, rtol=1e-5)
+    for prefix in (0, 2) if name in DIFFUSION else (0,):
+        apart = gradient([[one] for one in sequences], prefix)
+        torch.testing.assert_close(gradient([sequences], prefix), apart, atol=1e-4, rtol=1e-5)

@@ -199,12 +199,12 @@ def test_the_reference_leaves_the_model_as_it_was(llada):
     assert llada.model.config._attn_implementation == before
 
 
-def test_the_reference_reveals_what_it_says():
+def test_the_reference_reveals_what_it_says(llada):
     """Worked by hand: two slots, entropies chosen so that the second is revealed first."""
 
     class Model(torch.nn.Module):
         config = type("Config", (), {"_attn_implementation": "x"})()
-        dtype = torch.float32
+        dtype, device = torch.float32, "cpu"
 
         def set_attn_implementation(self, name):
             self.config._attn_implementation = name
@@ -217,5 +217,5 @@ def test_the_reference_reveals_what_it_says():
             assert input_ids[0].tolist() == [2, 3, 1]  # slot 1 was revealed first
             return type("Output", (), {"logits": torch.stack([first, first, first])[None]})
 
-    fake = type("Backbone", (), {"model": Model(), "mask_id": 3, "eos_id": 1, "shifted": False, "device": "cpu"})
+    fake = dataclasses.replace(llada, model=Model(), mask_id=3, eos_id=1)
     assert reference.decode(fake, [2], 2, 2) == ([2, 1], [2])

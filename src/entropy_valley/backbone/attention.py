@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,16 +20,25 @@ from entropy_valley.backbone.transfer import upload
 BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 
+class Source(Protocol):
+    """Where segments have their keys and values from, if they are not the rows of the pass in turn."""
+
+    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The keys and values of all segments, (keys, heads, width), from those of the pass, (rows, heads, width)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Segments:
-    """The sequences of a pass: sequence k has ``keys[k]`` rows; ``queries[k]`` of them attend.
+    """The parts of a pass: the next ``queries[k]`` rows that attend do so to the next ``keys[k]`` keys.
 
-    ``apart``: the attention of a sequence is computed in the same way whatever the others are.
+    ``apart``: the attention of a segment is computed in the same way whatever the others are.
     """
 
     keys: tuple[int, ...]
     queries: tuple[int, ...]
     apart: bool = False
+    source: Source | None = None
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int, int]]:
@@ -69,8 +78,10 @@ def packed_attention(
     Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
     """
     attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
-    rows = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    return attend(*rows, segments, scaling, causal).unsqueeze(0), None
+    query, *known = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    if segments.source is not None:
+        known = segments.source.gather(module.layer_idx, *known)
+    return attend(query, *known, segments, scaling, causal).unsqueeze(0), None
 
 
 def has_kernel(query: torch.Tensor) -> bool:
@@ -115,7 +126,9 @@ def _by_run(
     parts = zip(segments.runs, query.split(asked), key.split(known), value.split(known), strict=True)
     grouped = query.shape[1] != key.shape[1]
     pieces = []
-    for (count, *_), *part in parts:
+    for (count, queries, _), *part in parts:
+        if not queries:
+            continue
         batch = [tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part]
         attended = scaled_dot_product_attention(
             *batch, dropout_p=dropout, is_causal=causal, scale=scaling, enable_gqa=grouped

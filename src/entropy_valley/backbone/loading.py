@@ -19,6 +19,12 @@ from entropy_valley.backbone.rotary import exact
 from entropy_valley.backbone.tokenizer import load_tokenizer
 from entropy_valley.errors import InputError
 
+BOTH_WAYS, PREFIX = "bidirectional", "prefix"
+ATTENTIONS = {
+    BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
+    PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
+}
+
 _DAMAGED = (
     "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
     "learning rate."
@@ -30,7 +36,7 @@ class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
     ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
-    computed in float32 from its last states.
+    computed in float32 from its last states. ``attention``: one of :data:`ATTENTIONS`.
     """
 
     family: Family
@@ -42,6 +48,12 @@ class Backbone:
     digest: str
     shifted: bool
     float32_head: bool = True
+    attention: str = BOTH_WAYS
+
+    def prefix(self, prompt: int) -> int:
+        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
+        none of them: a slot's row sees the whole canvas."""
+        return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
     @property
     def device(self) -> torch.device:
@@ -63,14 +75,15 @@ def load_backbone(
     merge: bool = True,
     shifted: bool | None = None,
     float32_head: bool = True,
+    attention: str = BOTH_WAYS,
 ) -> Backbone:
     """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter: W + scaling · B A.
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's; ``float32_head`` is :class:`Backbone`'s. Raises InputError for tensors that are missing, extra,
-    truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an adapter of
-    another checkpoint or not a plain LoRA adapter. Also for weights that give no numbers, or that let no token see
-    another, as those of a training that diverged do.
+    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for tensors that are
+    missing, extra, truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an
+    adapter of another checkpoint or not a plain LoRA adapter. Also for weights that give no numbers, or that let no
+    token see another, as those of a training that diverged do.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -86,7 +99,9 @@ def load_backbone(
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
-    return Backbone(kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head)
+    return Backbone(
+        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head, attention
+    )
 
 
 def _require_memory(model: Any, device: str, folder: Path) -> None:

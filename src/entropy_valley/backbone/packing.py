@@ -1,4 +1,8 @@
-"""Sequences of different lengths in one pass: no padding, and attention only inside each sequence."""
+"""Sequences of different lengths in one pass: no padding, and attention only inside each sequence.
+
+Of a sequence the first rows, its *prefix*, may attend to one another alone: their keys and values are then the same
+whatever stands behind them. The other rows attend to all.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.functional import pad
 
 from entropy_valley.backbone.attention import Segments
+from entropy_valley.backbone.kept_rows import Kept
 from entropy_valley.backbone.last_layer import reads_rows
+from entropy_valley.backbone.transfer import upload
 
 _DUMMY = 256  # tokens of a dummy sequence, at most: the cost of attention grows with the square of its length
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences laid end to end."""
+    """Sequences laid end to end.
+
+    ``prefixes``: the rows of the prefix of each; none if it is empty. ``kept``: keys and values of other passes, which
+    the rows of a sequence attend to before its own; a pass has either.
+    """
 
     input_ids: torch.Tensor  # (1, rows)
     position_ids: torch.Tensor  # (1, rows), from 0 in each sequence
     lengths: tuple[int, ...]
+    prefixes: tuple[int, ...] = ()
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True)
@@ -37,12 +50,15 @@ class Rows:
     counts: tuple[int, ...] | None = None
 
 
-def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Packed:
+def pack(
+    sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu", prefixes: Sequence[int] = ()
+) -> Packed:
     """Lay token-id sequences end to end; neighbours of equal length share one attention call."""
     lengths = tuple(len(sequence) for sequence in sequences)
     flat = list(itertools.chain.from_iterable(sequences))
     positions = list(itertools.chain.from_iterable(range(length) for length in lengths))
-    return Packed(torch.tensor([flat], device=device), torch.tensor([positions], device=device), lengths)
+    tensors = (torch.tensor([column], device=device) for column in (flat, positions))
+    return Packed(*tensors, lengths, tuple(prefixes))
 
 
 def filled(packed: Packed, tokens: int) -> Packed:
@@ -53,16 +69,17 @@ def filled(packed: Packed, tokens: int) -> Packed:
     dummies = tuple(min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY))
     places = torch.arange(tokens - size, device=device)[None] % _DUMMY
     positions = torch.cat([packed.position_ids, places], 1)
-    return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies)
+    kept = packed.kept and packed.kept.filled(tokens - size)
+    return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
 
 
 def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:
     """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.loading`.
 
-    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. With ``fill``, the pass
-    has that many tokens, some of dummy sequences, all layers run on all of them, and no sequence's attention depends on
-    the others': a sequence's states are then independent of the others on a GPU too. Sequences of more tokens than
-    ``fill`` are not filled up.
+    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. Where ``rows`` have
+    counts, those of a prefix are not read. With ``fill``, the pass has that many tokens, some of dummy sequences, all
+    layers run on all of them, and no sequence's attention depends on the others': a sequence's states are then
+    independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not filled up.
     """
     if fill is not None:
         states = _hidden_states(model, filled(packed, fill), apart=True)
@@ -71,12 +88,41 @@ def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: in
 
 
 def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: bool = False) -> torch.Tensor:
-    options = {"segments": Segments(packed.lengths, packed.lengths, apart)}
+    options = {"segments": _segments(packed, apart)}
     spared = rows is not None and reads_rows(model)
     if spared:
-        reading = None if rows.counts is None else Segments(packed.lengths, rows.counts)
+        reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
         options |= {"rows": rows.places, "reading": reading}
     states = model.model(
         input_ids=packed.input_ids, position_ids=packed.position_ids, use_cache=False, **options
     ).last_hidden_state[0]
     return states if rows is None or spared else states[rows.places]
+
+
+def _keys(packed: Packed) -> tuple[int, ...]:
+    """How many keys the rows of each sequence attend to, those of a prefix apart."""
+    known = packed.kept.known if packed.kept else ()
+    return tuple(map(sum, itertools.zip_longest(packed.lengths, known, fillvalue=0)))
+
+
+def _segments(packed: Packed, apart: bool) -> Segments:
+    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
+    if not any(packed.prefixes):
+        return Segments(_keys(packed), packed.lengths, apart, packed.kept)
+    parts = [(first, length) for first, length in itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0)]
+    keys = tuple(count for part in parts for count in part)
+    queries = tuple(count for first, length in parts for count in (first, length - first))
+    counts, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    (places,) = upload([np.repeat(starts, counts) + within], packed.input_ids.device)
+    return Segments(keys, queries, apart, _Repeated(places))
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """Keys and values of the rows at ``places`` of the pass, some of them more than once."""
+
+    places: torch.Tensor
+
+    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return key.index_select(0, self.places), value.index_select(0, self.places)

@@ -68,19 +68,21 @@ def slot_logits(
     backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False
 ) -> torch.Tensor:
     """Float64 logits (slots, vocabulary), the mask token's -inf unless that may be revealed."""
-    logits = _logits(backbone, [*prompt, *tokens]).double()
+    logits = _logits(backbone, [*prompt, *tokens], backbone.prefix(len(prompt))).double()
     if not mask_token:
         logits[:, backbone.mask_id] = float("-inf")
     first = len(prompt) - int(backbone.shifted)
     return logits[first : first + len(tokens)]
 
 
-def _logits(backbone: Backbone, tokens: Sequence[int]) -> torch.Tensor:
-    """Float32 logits (rows, vocabulary) of the stock forward, every token attending to every other."""
+def _logits(backbone: Backbone, tokens: Sequence[int], prefix: int) -> torch.Tensor:
+    """Float32 logits (rows, vocabulary) of the stock forward: every token attends to every other, but those of the
+    prefix to one another alone."""
     count, model = len(tokens), backbone.model
-    everything = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
+    mask = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
+    mask[..., :prefix, prefix:] = torch.finfo(model.dtype).min
     ids = torch.tensor([tokens], device=backbone.device)
-    given = {"input_ids": ids, "attention_mask": everything, "use_cache": False}
+    given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
     with using_attention(model, EAGER):
         if model.dtype == torch.float32 or not backbone.float32_head:
             return model(**given).logits[0].float()

@@ -101,7 +101,7 @@ def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[
     from entropy_valley.backbone.packing import hidden_states, pack
 
     with torch.inference_mode():
-        packed = pack([[*prompt, *tokens]], backbone.device)
+        packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
         first = len(prompt) - int(backbone.shifted)
         states = hidden_states(backbone.model, packed)[first : first + len(tokens)]
         head, count = _head(backbone.model.lm_head, backbone.float32_head), len(tokens)
