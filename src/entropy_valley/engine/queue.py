@@ -22,6 +22,10 @@ class Canvas:
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
     looks at it. ``sentence`` is its name in errors.
+
+    For an approximation, the rows of the prompt may be computed in some passes only, with those of the canvas: with
+    ``refresh`` in each pass whose number (from 0) is a multiple of it, and ``beside`` in one over an all-mask canvas of
+    that many slots behind the same prompt. In other passes the slots attend to the keys and values that those had.
     """
 
     prompt: Sequence[int]
@@ -33,6 +37,8 @@ class Canvas:
     sigs: Sequence[float] = ()
     budget: int = 0
     sentence: object = None
+    refresh: int | None = None
+    beside: int | None = None
 
     @functools.cached_property
     def size(self) -> int:
