@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -46,14 +47,17 @@ def tell(error: Exception, before: str = "") -> None:
 def run(main: Callable[[], None]) -> None:
     """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
 
-    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk. Where the
-    reader of its output has gone, as `head` does, it ends without a word.
+    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk, 130 for Ctrl-C.
+    Where the reader of its output has gone, as `head` does, it ends without a word.
     """
     try:
         return main()
     except InputError as error:
         tell(error, "error: ")
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C", file=sys.stderr, flush=True)
+        sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
