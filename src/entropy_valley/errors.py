@@ -47,8 +47,8 @@ def tell(error: Exception, before: str = "") -> None:
 def run(main: Callable[[], None]) -> None:
     """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
 
-    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk, 130 for Ctrl-C.
-    Where the reader of its output has gone, as `head` does, it ends without a word.
+    The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk, 130 for
+    Ctrl-C. Where the reader of its output has gone, as `head` does, it ends without a word.
     """
     try:
         return main()

@@ -206,9 +206,14 @@ def test_a_score_that_is_no_number_stops_its_table_and_leaves_the_finished_one(d
     before, finished = score.read_text(), contents(demo.folder / "results/smallest")
     score.write_text(json.dumps(json.loads(before) | {"toy_comet": math.nan}))
     try:
-        demo.run("--cores", "2", "results/smallest/tables/dream_instruct.tex", fails=True)
+        said = demo.run("--cores", "2", "results/smallest/tables/dream_instruct.tex", fails=True)
     finally:
         score.write_text(before)
+    *_, error, log = said.splitlines()
+    assert (
+        error.startswith("table dream_instruct: results/")
+        and log == "  log: results/smallest/logs/table/dream_instruct.log"
+    )
     assert contents(demo.folder / "results/smallest") == finished
 
 

@@ -1,20 +1,21 @@
 # What Snakemake prints: a plan in a screenful, and jobs without their pages of files; of many jobs on this machine, only
-# how far they are. The log file under .snakemake/log has all of it, as has the terminal with --printshellcmds (-p),
-# --verbose or --quiet …: there the user has chosen.
+# how far they are; at the end of a run that fails, the error of each job. The log file under .snakemake/log has all of
+# it, as has the terminal with --printshellcmds (-p), --verbose or --quiet …: there the user has chosen.
 
+import difflib
 import time
 
 from snakemake.logging import DefaultFormatter, logger
 from snakemake.settings.enums import Quietness
 
 from entropy_valley import launch
-from entropy_valley.experiment import plan, screen
+from entropy_valley.experiment import failures, plan, screen
 
 NOTHING_RUN = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 
 
 class Brief(DefaultFormatter):
-    """Snakemake's words, but for the plan and the lists of files. Errors stay whole."""
+    """Snakemake's words, but for the plan, the lists of files and the commands of jobs that fail."""
 
     def __init__(self, workflow):
         super().__init__(workflow.output_settings.quiet, workflow.output_settings.show_failed_logs)
@@ -35,9 +36,17 @@ class Brief(DefaultFormatter):
         return "\n".join([text, *warnings(), NOTHING_RUN]) if self.dry else text
 
     def format_job_info(self, msg):
-        brief = {key: [plan.files(msg[key])] for key in ("input", "output") if msg[key]}
         reason = self.reasons.get(msg["jobid"]) or "input made by other jobs"
-        return super().format_job_info({**msg, **brief, "reason": reason})
+        return super().format_job_info({**msg, **few_files(msg), "reason": reason})
+
+    def format_job_error(self, msg):
+        """Without the command: what it has said is below."""
+        return super().format_job_error({**msg, **few_files(msg), "msg": msg["rule_msg"], "shellcmd": None})
+
+    def format(self, record):
+        """Without the exception of a command that has failed: Snakemake tells it once more, as the job's error."""
+        told = getattr(record, "exception", None) == "RuleException" and "CalledProcessError" in record.msg
+        return "" if told else super().format(record)
 
     def format_progress(self, msg):
         return f"[{time.strftime('%H:%M:%S')}] {super().format_progress(msg)}{self.progress.running()}"
@@ -46,6 +55,18 @@ class Brief(DefaultFormatter):
         dag = self.workflow.dag
         after = tuple(earlier.rule.name for earlier in dag.dependencies[job] if dag.needrun(earlier))
         return plan.Job(job.rule.name, screen.shown(job.wildcards_dict), self.reasons[dag.jobid(job)], after)
+
+
+def few_files(msg):
+    return {key: [plan.files(msg[key])] for key in ("input", "output") if msg[key]}
+
+
+def near(target):
+    """The targets that a mistyped one may mean."""
+    named = difflib.get_close_matches(target, [rule.name for rule in workflow.rules if not rule.has_wildcards()])
+    reported = [f"{path}.{ending}" for path, report in REPORTS.items() for ending in report.endings]
+    results = [os.path.relpath(path, R) for path in sorted(made_here())]
+    return [*named, *(f"{R}/{path}" for path in failures.nearest_paths(target, [*reported, *results]))]
 
 
 def count_jobs():
@@ -66,3 +87,6 @@ if not (workflow.output_settings.printshellcmds or workflow.output_settings.verb
                 handler.addFilter(brief.progress)
     if workflow.output_settings.dryrun:  # it ends with its plan, as with --quiet: listing each job takes as long again
         workflow.output_settings.quiet = {Quietness.RULES, Quietness.PROGRESS}
+
+if workflow.is_main_process:
+    logger.addFilter(failures.Failures(near))

@@ -7,9 +7,6 @@ import importlib.metadata
 from typing import Any
 
 from entropy_valley import errors
-from entropy_valley.cli import audit, check, export, plan, show, translate
-
-COMMANDS = (plan, audit, check, show, translate, export)  # each adds its own, in this order
 
 
 def main() -> None:
@@ -18,10 +15,13 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
+    # It takes a second, in which Ctrl-C is to be one line, too.
+    from entropy_valley.cli import audit, check, export, plan, show, translate
+
     found = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     found.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = found.add_subparsers(required=True)
-    for command in COMMANDS:
+    for command in (plan, audit, check, show, translate, export):
         command.add(commands)
     return found
 

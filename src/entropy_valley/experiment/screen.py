@@ -21,6 +21,11 @@ def shown(wildcards: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in wildcards.items() if name not in HIDDEN and value != "0of1"}
 
 
+def job_name(record: logging.LogRecord) -> str:
+    """The rule of a job and its cell, from Snakemake's record of its start."""
+    return " ".join([record.rule_name, ".".join(shown(record.wildcards).values())]).strip()
+
+
 class Progress(logging.Filter):
     """Filters Snakemake's records. ``count`` says how many jobs a run has, once it is known, and ``many`` is called
     where they are more than a few; ``now`` is a clock."""
@@ -42,7 +47,7 @@ class Progress(logging.Filter):
         if self._total <= FEW:
             return True
         if event is LogEvent.JOB_INFO:
-            self._jobs[record.jobid] = " ".join([record.rule_name, ".".join(shown(record.wildcards).values())]).strip()
+            self._jobs[record.jobid] = job_name(record)
         elif event is LogEvent.JOB_FINISHED:
             self._jobs.pop(record.job_id, None)
         elif event is LogEvent.PROGRESS:
