@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers.models.llama.modeling_llama import eager_attention_forward
@@ -76,13 +76,17 @@ def slot_logits(
 
 
 def _logits(backbone: Backbone, tokens: Sequence[int], prefix: int) -> torch.Tensor:
-    """Float32 logits (rows, vocabulary) of the stock forward: every token attends to every other, but those of the
-    prefix to one another alone."""
+    """As :func:`stock_logits`: every token attends to every other, but those of the prefix to one another alone."""
     count, model = len(tokens), backbone.model
     mask = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
     mask[..., :prefix, prefix:] = torch.finfo(model.dtype).min
     ids = torch.tensor([tokens], device=backbone.device)
-    given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    return stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False)
+
+
+def stock_logits(backbone: Backbone, **given: Any) -> torch.Tensor:
+    """Float32 logits (rows, vocabulary) of the stock forward over what it is ``given``, with eager attention."""
+    model = backbone.model
     with using_attention(model, EAGER):
         if model.dtype == torch.float32 or not backbone.float32_head:
             return model(**given).logits[0].float()
