@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
+import math
+import statistics
+
 import pytest
 from fake_results import change, write
 
 from entropy_valley import files
+from entropy_valley.analysis.comparisons import doubtful_gaps
 from entropy_valley.analysis.params import Params
 from entropy_valley.reporting import notes
 
@@ -25,6 +30,35 @@ def params(tmp_path):
     for cell in params.cells:
         files.write_json(cell.latency, MEASURED)
     return params
+
+
+@pytest.mark.parametrize("ahead", [0.05, 0.001, -0.05])
+def test_a_share_of_a_lead_that_may_be_chance_says_little(tmp_path, ahead):
+    comet = {"oracle": 0.85 + ahead, "ratio": 0.85, "ev": 0.85}
+    given = write(tmp_path, directions=("en-zh", "en-de"), backbones={"llada-tiny": (1, 2)}, comet=comet)
+    found = [note.text for note in notes.doubtful_gaps(Params.parse(files.canonical(given)))]
+    said = (
+        "Gap closure says little where Oracle's lead in toy COMET may be chance (at most 1.96 standard errors over "
+        "sentences): LLaDA-tiny En→Zh (2 of 2 runs), LLaDA-tiny En→De (2 of 2 runs)."
+    )
+    assert found == ([] if ahead == 0.05 else [said])
+
+
+def test_a_lead_is_compared_with_its_standard_error_in_the_metrics_direction(params):
+    oracle, ratio = (cell for cell in params.cells if cell.method in ("oracle", "ratio"))
+    differences = [row["comet22"] - other["comet22"] for row, other in zip(*map(_scored, (oracle, ratio)), strict=True)]
+    error = statistics.stdev(differences) / math.sqrt(len(differences))
+    for lead, doubtful in ((1.9, True), (2.0, False), (-2.0, True)):
+        shift = lead * error - statistics.fmean(differences)
+        files.write_jsonl(oracle.segments, [row | {"comet22": row["comet22"] + shift} for row in _scored(oracle)])
+        assert doubtful_gaps(params.cells, "ratio", params.metric) == {oracle: doubtful}
+        differences = [value + shift for value in differences]
+    lower = dataclasses.replace(params.metric, higher_is_better=False)
+    assert doubtful_gaps(params.cells, "ratio", lower) == {oracle: False}
+
+
+def _scored(cell):
+    return files.read_jsonl(cell.segments, ("id",))
 
 
 def test_where_and_when_latencies_were_measured(params):

@@ -164,6 +164,7 @@ def test_a_table_has_a_record_of_all_that_it_read(run, params):
     assert (record.rule, record.matches(files.canonical(params))) == ("table", True)
     assert record.outputs.keys() == {path.name for path in outputs.values()}
     read = [Path(cell["path"]).with_name(name) for cell in params["cells"] for name in ("scores.json", "decoding.json")]
+    read += [Path(cell["path"]).with_name("scores.jsonl") for cell in params["cells"] if cell["method"] != "ev"]
     assert {str(path): files.file_digest(path) for path in read} == record.inputs
 
 

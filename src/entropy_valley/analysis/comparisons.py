@@ -72,12 +72,25 @@ def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statis
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
     """
-    scores, rivals = sentences(first, metric), []
-    for other in others:
-        rival = sentences(other, metric)
-        _same_sentences(first, scores, other, rival)
-        rivals.append(rival.loc[scores.index])
+    scores = sentences(first, metric)
+    rivals = [_of_same_sentences(first, scores, other, metric) for other in others]
     return paired_test(scores, sum(rivals) / len(rivals), how)
+
+
+def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:
+    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance.
+
+    It may where it is at most 1.96 standard errors of the mean over the run's sentences.
+    Raises :class:`InputError` when the two were not scored on the same sentences.
+    """
+    found, sign = {}, 1 if metric.higher_is_better else -1
+    for methods in by_run(cells, (*RUN, "pool")).values():
+        if {"oracle", baseline} <= methods.keys():
+            oracle = methods["oracle"]
+            scores = sentences(oracle, metric)
+            leads = sign * (scores - _of_same_sentences(oracle, scores, methods[baseline], metric))
+            found[oracle] = not leads.mean() > 1.96 * leads.sem()
+    return found
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -121,9 +134,12 @@ def _test(first: ScoredCell, second: ScoredCell, metric: Metric, how: Statistics
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
-def _same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, others: pd.Series) -> None:
+def _of_same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, metric: Metric) -> pd.Series:
+    """The sentence scores of a second cell in the order of a first one's."""
+    others = sentences(second, metric)
     different = scores.index.symmetric_difference(others.index)
     if len(different):
         lonely = f"{len(different)} ids are in one only, such as {different[0]!r}"
         problem = f"not the sentences of {first.segments}: {lonely}"
         raise InputError(second.segments, problem, "Score both on the same test set again.")
+    return others.loc[scores.index]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.analysis import signatures
+from entropy_valley.analysis import comparisons, signatures
+from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
 from entropy_valley.late import pandas as pd
+from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note
 
@@ -29,14 +31,29 @@ SLOT = Note(
 )
 
 
-def reading(summary: pd.DataFrame) -> tuple[Note, ...]:
-    """What mean, deviation, closures and bold are, with the number of runs."""
+def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
+    """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return (
         *spread(summary),
         Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
         *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
         Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+        *doubtful_gaps(params),
     )
+
+
+def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Iterator[Note]:
+    """Where Oracle's lead over a fixed ratio may be chance, so that a share of it says little."""
+    for baseline in baselines:
+        counts: dict[str, list[bool]] = {}
+        for cell, doubtful in comparisons.doubtful_gaps(params.cells, baseline, params.metric).items():
+            place = f"{params.label('backbones', cell.backbone)} {params.place(cell.direction, cell.testset)}"
+            counts.setdefault(place, []).append(doubtful)
+        listed = ", ".join(f"{place} ({sum(of)} of {len(of)} runs)" for place, of in counts.items() if any(of))
+        if listed:
+            title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
+            chance = "may be chance (at most 1.96 standard errors over sentences)"
+            yield Note(f"{title} says little where {where} {chance}: {listed}.")
 
 
 def spread(summary: pd.DataFrame) -> tuple[Note, ...]:

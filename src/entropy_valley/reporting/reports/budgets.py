@@ -56,7 +56,8 @@ class Budgets(OfStudy, TableReport):
         groups = tuple(_group(params, sweep, place) for place in first.places)
         backbone = ", ".join(params.label("backbones", name) for name in first.backbones)
         setting = Note(f"{params.metric.label} at each step budget T; {backbone}, reveal order {first.order}.")
-        return Table(columns, (Section(groups),), (setting, *notes.spread(numbers), *NOTES))
+        said = (setting, *notes.spread(numbers), *NOTES, *notes.doubtful_gaps(params, ["ratio"]))
+        return Table(columns, (Section(groups),), said)
 
 
 class BudgetsFigure(OfStudy, FigureReport):

@@ -44,7 +44,7 @@ class CrossBackbone(TableReport):
         titles = (*shown, "Δ EV−Ratio", *map(closure_title, results.baselines))
         columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
         sections = tuple(Section(_groups(params, results, metric), metric.label) for metric in params.shown_metrics)
-        return Table(columns, sections, (notes.setting(params, results), *notes.reading(numbers)))
+        return Table(columns, sections, (notes.setting(params, results), *notes.reading(params, numbers)))
 
 
 class CrossBackboneBleu(CrossBackbone):

@@ -70,7 +70,7 @@ class Dissociation(_LengthsAndScores, TableReport):
             found = (cell for metric in shown for cell in results.scored(place, name, metric))
             return Row((Cell(method_in(params, name, place.direction), bold=name == "ev"), *found), name == "ev")
 
-        reading = (notes.setting(params, results), *notes.reading(summary), LENGTHS)
+        reading = (notes.setting(params, results), *notes.reading(params, summary), LENGTHS)
         tested = _tested(params, numbers[numbers["seed"].notna()])
         return Table(columns, (Section(by_place(params, results, row)),), (*reading, *tested))
 

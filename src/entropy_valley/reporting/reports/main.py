@@ -39,7 +39,7 @@ class Main(TableReport):
         titles = ("Mean ± Std", *map(closure_title, results.baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
-        return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(numbers)))
+        return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(params, numbers)))
 
 
 def by_place(params: Params, results: Results, row: Callable[[Params, Results, Place, str], Row]) -> tuple[Group, ...]:

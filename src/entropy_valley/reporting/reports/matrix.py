@@ -43,7 +43,8 @@ class Matrix(TableReport):
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         labels = (Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l"))
         sections = tuple(_sections(params, settings))
-        return Table((*labels, *scores), sections, (_described(params, settings), WITHIN, *notes.reading(numbers)))
+        said = (_described(params, settings), WITHIN, *notes.reading(params, numbers))
+        return Table((*labels, *scores), sections, said)
 
 
 def _sections(params: OrderParams, settings: Sequence[Results]) -> Iterator[Section]:

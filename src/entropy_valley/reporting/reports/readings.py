@@ -70,7 +70,8 @@ class Readings(OfStudy, TableReport):
         )
         whole = tuple(Section(tuple(groups), heading) for heading, groups in sections.items())
         closures = [NOTES[name] for name, _ in zip(("closure", "closure_eos"), results.baselines, strict=False)]
-        return Table(columns, whole, (*map(Note, [*said, *closures]), *notes.spread(numbers)))
+        below = (*map(Note, [*said, *closures]), *notes.spread(numbers), *notes.doubtful_gaps(params))
+        return Table(columns, whole, below)
 
 
 def _group(params: ReadingsParams, results: Results, place: Place) -> Group:

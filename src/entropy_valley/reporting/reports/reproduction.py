@@ -49,7 +49,8 @@ class Reproduction(OfStudy, TableReport):
         groups = by_place(params, results, _row)
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in TITLES]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
-        return Table(columns, (Section(groups),), (notes.setting(params, results), *NOTES, *notes.reading(numbers)))
+        said = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
+        return Table(columns, (Section(groups),), said)
 
 
 def _row(params: Params, results: Results, place: Place, name: str) -> Row:

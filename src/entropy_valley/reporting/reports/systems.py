@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.study import (
     BEST,
+    CLOSURES,
     MAIN,
     PLACE,
     SYSTEM,
@@ -32,7 +34,7 @@ from entropy_valley.scoring.metrics import Metric
 
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
-    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run.",
+    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
     "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
@@ -200,7 +202,8 @@ class Systems(OfStudy, TableReport):
         )
         head = (Column("System", align="l"), *(column for column, _ in columns.values()))
         timing = notes.timing(params) if _timed(params.columns) else ()
-        return Table(head, sections, (*_notes(params), *timing))
+        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in params.columns]
+        return Table(head, sections, (*_notes(params), *notes.doubtful_gaps(params, shares), *timing))
 
 
 def _timed(columns: Sequence[str]) -> bool:
