@@ -43,6 +43,11 @@ def test_each_order_and_budget_has_its_methods_in_each_direction(params):
     assert len(numbers) == 2 * 2 * 3 * 3 * 3  # backbones, directions, settings, methods, metrics
 
 
+def test_one_seed_has_no_deviation_in_its_titles(params):
+    table, _ = made(Matrix, params | {"cells": [cell for cell in params["cells"] if cell["seed"] == 1]})
+    assert [column.title for column in table.columns] == [title.replace("Mean ± Std", "One run") for title in TITLES]
+
+
 def test_numbers_are_those_of_their_own_setting(params):
     table, numbers = made(Matrix, params)
     of = numbers.query("backbone == 'dream-tiny' and direction == 'en-de' and metric == 'comet22' and method == 'ev'")

@@ -84,6 +84,11 @@ class Results:
         return Cell(text, self.is_best(place, name, metric), shaded)
 
     @property
+    def mean_title(self) -> str:
+        """The title of a column of means over runs."""
+        return "Mean ± Std" if any(row.runs > 1 for row in self._rows.values()) else "One run"
+
+    @property
     def baselines(self) -> list[str]:
         """The methods over which gap closures are given."""
         return [name for name in BASELINES if name in self.methods]

@@ -62,7 +62,7 @@ class Dissociation(_LengthsAndScores, TableReport):
         results = Results(summary)
         require_one_backbone(results.backbones)
         shown = (MAE, params.metric)
-        titles = ("Mean ± Std", *map(closure_title, results.baselines))
+        titles = (results.mean_title, *map(closure_title, results.baselines))
         heads = (Column("Direction", align="l"), Column("Method", align="l"))
         columns = (*heads, *(Column(title, metric.label) for metric in shown for title in titles))
 

@@ -36,7 +36,7 @@ class Main(TableReport):
         results = Results(numbers)
         require_one_backbone(results.backbones)
         groups = by_place(params, results, _row)
-        titles = ("Mean ± Std", *map(closure_title, results.baselines))
+        titles = (results.mean_title, *map(closure_title, results.baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
         return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(params, numbers)))

@@ -39,7 +39,7 @@ class Matrix(TableReport):
 
     def table(self, params: OrderParams, numbers: pd.DataFrame) -> Table:
         settings = [Results(rows) for _, rows in numbers.groupby(["order", "steps"], sort=False)]
-        titles = ("Mean ± Std", *map(closure_title, settings[0].baselines))
+        titles = (settings[0].mean_title, *map(closure_title, settings[0].baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         labels = (Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l"))
         sections = tuple(_sections(params, settings))
