@@ -22,7 +22,7 @@ configfile: "config.yaml"
 try:
     # Snakemake lists the files of the command line first, though it lays them over these two.
     BASE = list(map(str, configuration.base_files()))
-    FILES = [*BASE, *(path for path in map(str, workflow.configfiles) if path not in BASE)]
+    FILES = list(dict.fromkeys([*BASE, *map(configuration.near, workflow.configfiles)]))
     EXPERIMENT = configuration.load(config, FILES, reports.problems)
     # A job on a cluster is a Snakemake of its own: it belongs to the run that submitted it.
     SESSION = session.current(EXPERIMENT, job=not workflow.is_main_process)

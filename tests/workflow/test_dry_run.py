@@ -37,6 +37,7 @@ def test_a_changed_grid_is_named_by_its_key(finished):
     text = finished.dry_run(over={"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}})
     assert re.search(r"^canvas +3  .* params changed: selector\.ratios$", text, re.MULTILINE)
     assert re.search(r"^decode +3  .*  input from canvas, inference$", text, re.MULTILINE)
+    assert re.search(r"^Config:   config/studies.yaml, config.yaml(, \w[\w./-]*)+$", text, re.MULTILINE)
 
 
 def test_files_and_commands_on_request(finished):
@@ -64,7 +65,7 @@ def test_a_run_lists_few_files_and_its_log_file_all(paper):
     said = paper.run("--cores", "2", "results/corpus/en-de/corpus.json")
     (log,) = (paper.folder / ".snakemake" / "log").iterdir()
     assert lines(said) == {"corpus": 1}
-    assert re.search(r"output: .*… \(3 files\)$", said, re.MULTILINE)
+    assert re.search(r"output: .*… \(3 files\)$", said, re.MULTILINE) and "(update)" not in said
     assert re.search(r"output: .*train\.jsonl.*dev\.jsonl", log.read_text())
 
 

@@ -69,6 +69,12 @@ def base_files(root: str | Path = ".") -> list[Path]:
     return [Path(root) / name for name in BASE]
 
 
+def near(path: str | Path) -> str:
+    """A path as people write it, relative where it is inside this folder: Snakemake makes what it is given absolute."""
+    path, here = Path(path), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def _nothing_further(experiment: Experiment) -> list[Problem]:
     return []
 

@@ -156,8 +156,11 @@ def why(reason: Any) -> str:
 
 
 def files(names: Iterable[str], most: int = 2, noun: str = "files") -> str:
-    """The first of many files, and how many they are; or of other things of a name."""
-    names = list(map(str, names))
+    """The first of many files, and how many they are; or of other things of a name.
+
+    Without Snakemake's mark of outputs that it does not delete before their job: a new one has it, too.
+    """
+    names = [str(name).removesuffix(" (update)") for name in names]
     return ", ".join(names[:most]) + (f" … ({len(names)} {noun})" if len(names) > most else "")
 
 
