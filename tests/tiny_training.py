@@ -45,7 +45,7 @@ def pairs_of(backbone, max_tokens=96):
 def canvases_of(backbone, *, pairs=None, batch=8, seed=1, passes=ONE_PASS, **loss):
     pairs = pairs or pairs_of(backbone)
     order = data.Batches(pairs.lengths, batch, seed)
-    return canvases.Canvases(pairs, order, Loss(**loss), backbone.mask_id, seed, passes)
+    return canvases.Canvases(pairs, order, Loss(**loss), backbone.mask_id, seed, passes, prefix=backbone.prefix)
 
 
 def continuations_of(backbone, *, batch=8, seed=1, passes=ONE_PASS, normaliser="token"):

@@ -56,6 +56,13 @@ def test_an_autoregressive_adapter_has_no_canvas(written):
     assert "autoregressive" in text and "entropy-valley translate" not in text and "digest `b1`" in text
 
 
+def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
+    assert "attention" not in written(TRAINED)
+    (tmp_path / "README.md").unlink()
+    text = written({**TRAINED, "spec": SPEC | {"attention": "prefix"}}, layout="released")
+    assert "| attention | prefix: the rows of the prompt" in text and "computes another function" in text
+
+
 def test_a_card_that_is_there_stays(written, tmp_path):
     (tmp_path / "README.md").write_text("mine", encoding="utf-8")
     assert written(TRAINED) == "mine"

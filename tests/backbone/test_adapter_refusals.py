@@ -142,6 +142,17 @@ def test_a_pickle_with_the_way_to_convert_it(refused):
     assert load_file(folder / "adapter_model.safetensors").keys() == weights.keys()
 
 
+def test_an_adapter_of_another_attention_also_where_it_was_exported(refused, made):
+    adapter, look = refused
+    assert load_backbone(made["llada"][1], "llada", adapter=adapter, attention="prefix")  # nothing says otherwise
+    files.write_json(adapter / "adapter.json", {"spec": {"attention": "prefix"}, "family": "llada"})
+    look("given: trained with attention prefix, not bidirectional")
+    export(adapter, exported := adapter.parent / "exported")
+    with pytest.raises(InputError, match="exported: trained with attention prefix"):
+        load_backbone(made["llada"][1], "llada", adapter=exported)
+    assert load_backbone(made["llada"][1], "llada", adapter=exported, attention="prefix").attention == "prefix"
+
+
 def test_tensors_that_are_not_those_of_adapter_json(refused):
     """All tensors times three changed every translation, under the digest of before."""
     adapter, look = refused

@@ -324,6 +324,16 @@ def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench)
     assert decoders[1] == f"{decoders[0]}|reveals masks"
 
 
+def test_another_attention_has_results_of_its_own(bench):
+    signatures = []
+    for settings in ({}, {"attention": "prefix"}):
+        bench.spec |= settings
+        bench.canvas("ratio")
+        signatures.append(json.loads(bench.decode("ratio")[1])["signature"]["decoder"])
+        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]
+    assert signatures[1] == f"{signatures[0]}|prefix attention"
+
+
 def test_padded_passes_have_results_of_their_own(bench):
     """They are asked for on a CPU, by which no text changes; the padding is in the ledger."""
     before = bench.canvas("ev"), bench.decode("ev")[0]

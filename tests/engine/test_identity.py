@@ -7,6 +7,7 @@ import pytest
 from entropy_valley import files
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.backbone.tokenizer import load_tokenizer, train_tokenizer
 from entropy_valley.engine.identity import RustTokenizer, read_identity, read_tokenizer, turn_end_id
 from entropy_valley.errors import InputError
@@ -71,6 +72,17 @@ def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tm
 def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
     with pytest.raises(InputError, match="trained on backbone other"):
         read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
+
+
+@pytest.mark.parametrize(("trained", "asked"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
+def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, asked):
+    folder = adapter(tmp_path / "a", checkpoint_digest(checkpoint))
+    known = files.read_json(folder / "adapter.json")
+    files.write_json(folder / "adapter.json", {**known, "spec": trained})
+    of = attention_of(trained)
+    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, of).adapter_digest == "a1"
+    with pytest.raises(InputError, match=rf"a: trained with attention {of}, not {asked}\. Use a .*`attention: {of}`"):
+        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, asked)
 
 
 def test_the_token_that_ends_a_turn():

@@ -217,6 +217,15 @@ class TestRefused:
         files.write_json(tmp_path / "given" / "adapter.json", {"backbone_digest": "b1"})
         self.check(checkpoints, tmp_path, "trained on backbone b1")
 
+    def test_of_another_attention(self, checkpoints, tmp_path):
+        """What nothing says is taken to be as the config says."""
+        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+        adopting = job(tmp_path / "other", checkpoints, "llada", tmp_path / "given")
+        adopting.spec["attention"] = "prefix"
+        adoption.adopt(adopting)
+        shutil.copy(tmp_path / "other" / "adapter" / "adapter.json", tmp_path / "given")
+        self.check(checkpoints, tmp_path, "given: trained with attention prefix, not bidirectional")
+
     @pytest.mark.parametrize(
         ("spoil", "match"),
         [

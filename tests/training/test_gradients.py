@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from entropy_valley.backbone.attention import using_attention
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.training import lora
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
@@ -37,14 +38,17 @@ def packed(model, batches, shifted, step):
     return [sum(column) for column in zip(*parts, strict=True)]
 
 
-def padded(model, batch, shifted):
+def padded(model, batch, shifted, prefixes=()):
     """The same by stock attention over a padded batch with a mask, the logits of all rows, one after the other."""
     lengths = list(batch.packed.lengths)
     ids = pad_sequence(batch.packed.input_ids[0].split(lengths), batch_first=True)
     known = torch.arange(ids.shape[1]) < torch.tensor(lengths)[:, None]
-    base = model.get_base_model()
-    with using_attention(base, "sdpa"):
-        logits = base(input_ids=ids, attention_mask=known[:, None, None].expand(-1, 1, ids.shape[1], -1)).logits
+    base, never = model.get_base_model(), torch.finfo(torch.float32).min
+    mask = torch.zeros(len(lengths), 1, ids.shape[1], ids.shape[1]).masked_fill(~known[:, None, None], never)
+    for one, prefix in zip(mask, prefixes, strict=False):
+        one[:, :prefix, prefix:] = never
+    with using_attention(base, "eager"):
+        logits = base(input_ids=ids, attention_mask=mask).logits
     losses = cross_entropy(logits[known][batch.rows - int(shifted)], batch.labels, reduction="none")
     return gradients(model, losses @ batch.weights)
 
@@ -66,10 +70,24 @@ def test_packed_to_a_budget_is_padded(load, family, step):
     assert_equal(packed(model, cut, backbone.shifted, step), padded(model, whole, backbone.shifted), 1e-5)
 
 
-@pytest.mark.parametrize("family", ["llada", "dream", "llama3"])
-def test_activation_checkpointing_changes_nothing(load, family):
+@pytest.mark.parametrize("reading", [{}, {"padding_read": True}, {"eos_padding": 3}], ids=str)
+@pytest.mark.parametrize("family", ["llada", "dream"])
+def test_the_prompt_is_a_prefix(load, family, reading):
+    """Its rows attend to one another alone. The row that slot 0 is read from, and all padding, attend to everything."""
+    backbone = load(family, attention="prefix")
+    model, cut = adapted(backbone), canvases_of(backbone, passes=Passes(90), **reading)
+    (whole,) = canvases_of(backbone, **reading)[0]
+    prefixes = (cut.pairs.prompts - int(backbone.shifted))[cut.order[0]].tolist()
+    assert len(cut[0]) > 1
+    plain = padded(model, whole, backbone.shifted, prefixes)
+    assert_equal(packed(model, cut, backbone.shifted, 0), plain, 1e-5)
+    assert plain[0] != pytest.approx(padded(model, whole, backbone.shifted)[0], rel=1e-3)
+
+
+@pytest.mark.parametrize(("family", "attention"), [("llada", BOTH_WAYS), ("dream", PREFIX), ("llama3", BOTH_WAYS)])
+def test_activation_checkpointing_changes_nothing(load, family, attention):
     """Not even where dropout is drawn twice."""
-    backbone = load(family)
+    backbone = load(family, attention=attention)
     model, batches = adapted(backbone, dropout=0.3), batches_of(backbone, passes=Passes(90))
     plain = packed(model, batches, backbone.shifted, 0)
     calls = []

@@ -16,6 +16,7 @@ from entropy_valley.backbone import attention
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import Packed
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.errors import InputError
 from entropy_valley.training import deepspeed_engine as engine
 from entropy_valley.training import lora, memory, sft
@@ -34,8 +35,8 @@ def released(name, layers=None):
     return empty_model(family, config | ({"num_hidden_layers": layers} if layers else {}), torch.bfloat16)
 
 
-def demand(name, layers=None, processes=8):
-    return memory.demand(released(name, layers), FAMILIES[name], LORA, processes)
+def demand(name, layers=None, processes=8, attention=BOTH_WAYS):
+    return memory.demand(released(name, layers), FAMILIES[name], LORA, processes, attention)
 
 
 class Held(TorchDispatchMode):
@@ -65,8 +66,9 @@ class Held(TorchDispatchMode):
         return out
 
 
-def counted(name, layers, tokens, checkpointing, monkeypatch):
-    """Bytes that forward and backward of a pass add to the weights; 60 % of its tokens are predicted."""
+def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
+    """Bytes that forward and backward of a pass add to the weights; 60 % of its tokens are predicted. Of 64 rows each
+    ``prefix`` attend to one another alone."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
     monkeypatch.setattr(torch.nn.Dropout, "forward", lambda self, x: torch.native_dropout(x, self.p, True)[0])
@@ -79,7 +81,8 @@ def counted(name, layers, tokens, checkpointing, monkeypatch):
         adapted.to_empty(device="cpu")
         ids = torch.zeros(1, tokens, dtype=torch.long)
         rows = torch.zeros(round(memory.PREDICTED * tokens), dtype=torch.long)
-        batch = MicroBatch(Packed(ids, ids, (64,) * (tokens // 64)), rows, rows, rows.float())
+        packed = Packed(ids, ids, (64,) * (tokens // 64), (prefix,) * (tokens // 64))
+        batch = MicroBatch(packed, rows, rows, rows.float())
         held.leave_out([*adapted.parameters(), *adapted.buffers()])
         with held:
             (cross_entropies(model, batch, FAMILIES[name].shifted) @ batch.weights).backward()
@@ -88,11 +91,13 @@ def counted(name, layers, tokens, checkpointing, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "checkpointing"), [("llada", False), ("dream", False), ("llada", True), ("diffullama", True)]
+    ("name", "checkpointing", "prefix"),
+    [("llada", False, 0), ("dream", False, 0), ("llada", False, 60), ("llada", True, 0), ("diffullama", True, 60)],
 )
-def test_a_pass_holds_what_is_said(monkeypatch, name, checkpointing):
+def test_a_pass_holds_what_is_said(monkeypatch, name, checkpointing, prefix):
     """Not more; with 3 layers up to 15 % less: the last one is computed only where a token is predicted."""
-    said, found = demand(name, 3), counted(name, 3, 1024, checkpointing, monkeypatch)
+    said = demand(name, 3, attention=PREFIX if prefix else BOTH_WAYS)
+    found = counted(name, 3, 1024, checkpointing, prefix, monkeypatch)
     assert found <= said.of(1024, checkpointing) - said.fixed < 1.15 * found
 
 

@@ -64,16 +64,17 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
         torch.testing.assert_close(tensor, weights[name], atol=1e-4, rtol=1e-3)
 
 
-@pytest.mark.parametrize("family", ["llada", "llama3"])
-def test_the_history_is_that_of_plain_torch(finetune, load, family):
-    folder = finetune(job := spec(family))
+@pytest.mark.parametrize(("family", "more"), [("llada", {}), ("dream", {"attention": "prefix"}), ("llama3", {})])
+def test_the_history_is_that_of_plain_torch(finetune, load, family, more):
+    folder = finetune(job := spec(family) | more)
     columns, steps = history(folder), SETTINGS["max_steps"]
     assert list(columns) == ["step", "loss", "cross_entropy", "learning_rate", "gradient_norm"]
     assert columns["step"] == tuple(range(1, steps + 1))
     settings = Training.model_validate(job["training"] | {"precision": "float32", "processes": 1})
-    expected, _ = plain(load(family), settings, steps)
+    expected, _ = plain(load(family, **more), settings, steps)
     assert columns["loss"] == pytest.approx(expected, rel=1e-4)
     assert (columns["cross_entropy"] == columns["loss"]) == (family == "llama3")
+    assert files.read_json(folder / "adapter.json")["spec"] == job
     assert columns["learning_rate"][0] == 0 < columns["learning_rate"][-1] < columns["learning_rate"][1] == 0.01
     assert min(columns["gradient_norm"]) > 0
     vocabulary = load(family).model.config.vocab_size

@@ -12,6 +12,7 @@ import yaml
 from entropy_valley import files
 from entropy_valley.backbone.adapters import FACTS, SETTINGS, facts
 from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.prompt_attention import ATTENTIONS, PREFIX, attention_of
 from entropy_valley.provenance import CARD
 
 _OF_TRAINING = ("epochs", "global_batch", "learning_rate", "warmup", "weight_decay", "max_tokens")
@@ -68,6 +69,12 @@ def _use(known: Mapping[str, Any], layout: str) -> Iterator[str]:
         f"PEFT loads it on {names} in transformers: its modules have the names there. `entropy-valley export` converts "
         "between the names of the authors' class and of the stock class."
     )
+    if attention_of(spec) == PREFIX:
+        yield (
+            "It was trained with another attention than its checkpoint: the rows of the prompt attend to the prompt "
+            f"alone. PEFT alone does not mask the canvas from them, and computes another function. `{FACTS}` says "
+            "`attention: prefix`, and this workflow decodes so."
+        )
     if "prompt" in spec:
         yield "The prompt of its training, as a JSON string, with `{src}` where the source goes:"
         yield f"```json\n{json.dumps(spec['prompt'], ensure_ascii=False)}\n```"
@@ -82,6 +89,7 @@ def _table(known: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[st
         **{name.replace("_", " "): training.get(name) for name in _OF_TRAINING},
         "precision of the frozen weights": spec.get("precision"),
         "family": find_family(known["family"]).name,
+        "attention": f"{PREFIX}: {ATTENTIONS[PREFIX]}" if attention_of(spec) == PREFIX else None,
         "digest of the adapter": known["adapter_digest"],
         "digest of the backbone": known["backbone_digest"],
         "digest of the training pairs": known.get("data_digest"),

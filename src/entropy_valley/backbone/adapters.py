@@ -10,6 +10,7 @@ from entropy_valley import files, provenance
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, attention_of
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,13 +30,15 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
 
 
-def fitting_adapter(folder: Path, family: Family, model: Module, backbone_digest: str, backbone: Path) -> Adapter:
+def fitting_adapter(
+    folder: Path, family: Family, model: Module, backbone_digest: str, backbone: Path, attention: str = BOTH_WAYS
+) -> Adapter:
     """The adapter in ``folder``, checked against the digest of the folder ``backbone``, ``model``, which may be on
-    ``meta``, and the digest of its tensors in ``adapter.json``.
+    ``meta``, the ``attention`` asked of it, and the digest of its tensors in ``adapter.json``.
 
     Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
     """
-    known = checked_facts(folder, backbone_digest, backbone)
+    known = checked_facts(folder, backbone_digest, backbone, attention)
     return require_digest(read_adapter(folder, family, model), known, folder)
 
 
@@ -88,10 +91,13 @@ def facts(folder: Path) -> dict[str, Any]:
     return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
 
 
-def checked_facts(folder: Path, backbone_digest: str, backbone: Path | None = None) -> dict[str, Any]:
+def checked_facts(
+    folder: Path, backbone_digest: str, backbone: Path | None = None, attention: str = BOTH_WAYS
+) -> dict[str, Any]:
     """The content of ``adapter.json``; {} without one.
 
-    Raises InputError if it names another backbone than the one in the folder ``backbone``, or if that is damaged.
+    Raises InputError if it names another backbone than the one in the folder ``backbone``, or if that is damaged; and
+    if it says that the adapter was trained with another ``attention``.
     """
     known = facts(folder)
     if known.get("backbone_digest", backbone_digest) != backbone_digest:
@@ -101,6 +107,12 @@ def checked_facts(folder: Path, backbone_digest: str, backbone: Path | None = No
             folder,
             f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
             "Use the backbone it was trained on, or train again.",
+        )
+    if known and (trained := attention_of(known.get("spec", {}))) != attention:
+        raise InputError(
+            folder,
+            f"trained with attention {trained}, not {attention}",
+            f"Use a backbone with `attention: {trained}`, or train an adapter of this one.",
         )
     return known
 
@@ -117,14 +129,20 @@ def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Ada
     return adapter
 
 
-def adapter_digest(folder: Path, family: Family, backbone_digest: str, backbone: Path | None = None) -> str:
+def adapter_digest(
+    folder: Path,
+    family: Family,
+    backbone_digest: str,
+    backbone: Path | None = None,
+    attention: str = BOTH_WAYS,
+) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
 
     Raises InputError for files that are not as the job wrote them that made the adapter here, whoever computes what
-    they are read for.
+    they are read for, and as :func:`checked_facts` does.
     """
     provenance.require_whole(folder / FACTS)
-    known = checked_facts(folder, backbone_digest, backbone)
+    known = checked_facts(folder, backbone_digest, backbone, attention)
     return known.get("adapter_digest") or read_adapter(folder, family).digest
 
 

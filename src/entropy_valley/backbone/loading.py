@@ -14,16 +14,11 @@ from entropy_valley.backbone.attention import BIDIRECTIONAL, CAUSAL
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.last_layer import narrow
 from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.backbone.released import config_arguments, special_ids
 from entropy_valley.backbone.rotary import exact
 from entropy_valley.backbone.tokenizer import load_tokenizer
 from entropy_valley.errors import InputError
-
-BOTH_WAYS, PREFIX = "bidirectional", "prefix"
-ATTENTIONS = {
-    BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
-    PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
-}
 
 _DAMAGED = (
     "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
@@ -36,7 +31,7 @@ class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
     ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
-    computed in float32 from its last states. ``attention``: one of :data:`ATTENTIONS`.
+    computed in float32 from its last states. ``attention``: one of :data:`.prompt_attention.ATTENTIONS`.
     """
 
     family: Family
@@ -82,8 +77,8 @@ def load_backbone(
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for tensors that are
     missing, extra, truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an
-    adapter of another checkpoint or not a plain LoRA adapter. Also for weights that give no numbers, or that let no
-    token see another, as those of a training that diverged do.
+    adapter of another checkpoint or attention, or not a plain LoRA adapter. Also for weights that give no numbers, or
+    that let no token see another, as those of a training that diverged do.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -91,7 +86,9 @@ def load_backbone(
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     _require_memory(model, device, folder)
     digest = checkpoint.checkpoint_digest(folder)
-    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder)
+    changes = (
+        None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder, attention)
+    )
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     weights.fill(model, kind, folder, device)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley.backbone import adapters
 from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.errors import InputError, listed
 from entropy_valley.experiment import Experiment, paths
@@ -95,6 +96,7 @@ class Chosen:
             merge=spec.get("merge_adapter", True),
             shifted=spec["shifted"],
             float32_head=float32_head(spec),
+            attention=attention_of(spec),
         )
         prompt = Prompt(spec["prompt"], backbone.tokenizer, backbone.bos_id if spec["bos"] else None)
         masks = "mask_token" in spec

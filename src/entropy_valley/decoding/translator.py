@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.backbone import adapters
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.length_methods import LengthMethod
 from entropy_valley.canvas.length_methods.ev import mean_entropy
@@ -97,7 +98,13 @@ class Translator:
             problem = f"no {adapters.FACTS} says with which prompt it was trained"
             raise InputError(adapter, problem, "Load it by load_backbone, and make a Prompt and a Translator.")
         loaded = load_backbone(
-            backbone, spec["family"], device=device, dtype=dtype, adapter=adapter, shifted=spec["shifted"]
+            backbone,
+            spec["family"],
+            device=device,
+            dtype=dtype,
+            adapter=adapter,
+            shifted=spec["shifted"],
+            attention=attention_of(spec),
         )
         prompt = Prompt(spec["prompt"], loaded.tokenizer, loaded.bos_id if spec["bos"] else None)
         return cls(loaded, prompt, method, **more)

@@ -14,6 +14,7 @@ from entropy_valley.backbone.adapters import adapter_digest
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.backbone.tokenizer import WHOLE, declared_tokens, load_tokenizer, readable
 from entropy_valley.errors import InputError
@@ -40,18 +41,20 @@ class Identity:
         return files.digest([self.backbone_digest, self.adapter_digest])
 
 
-def read_identity(backbone: Path, adapter: Path | None, family: str, template: str, bos: bool) -> Identity:
+def read_identity(
+    backbone: Path, adapter: Path | None, family: str, template: str, bos: bool, attention: str = BOTH_WAYS
+) -> Identity:
     """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched
     but those of an adapter that has no ``adapter.json``.
 
-    Raises InputError for an adapter of another backbone and for a BOS that the tokenizer has not.
+    Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
     """
     kind = find_family(family)
     digest = checkpoint_digest(backbone)
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    given = adapter_digest(adapter, kind, digest, backbone) if adapter else None
+    given = adapter_digest(adapter, kind, digest, backbone, attention) if adapter else None
     mask = tokenizer.get_vocab().get(kind.mask_token)
     return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind), mask)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.backbone.checkpoint import require_same
+from entropy_valley.backbone.prompt_attention import PREFIX, attention_of
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import Identity, read_identity
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 
 # In signatures and keys; what is usual goes unsaid.
 UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
+PREFIX_ATTENTION = "prefix attention"
 ROW = ("id", "source", "target")  # what a row of a test set has
 # Of a spec: the model, and how it reads.
 _MODEL = (
-    *("family", "prompt", "bos", "shifted"),
+    *("family", "prompt", "bos", "shifted", "attention"),
     *("precision", "merge_adapter", "head_precision", "batch_invariant", "mask_token"),
 )
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
@@ -53,9 +55,9 @@ class Job:
         self.spec: dict[str, Any] = options.spec
         if manifest := getattr(options, "manifest", None):
             require_same(options.backbone, manifest)
-        self.identity = read_identity(
-            options.backbone, options.adapter, self.spec["family"], self.spec["prompt"], self.spec["bos"]
-        )
+        self.attention = attention_of(self.spec)
+        named = (self.spec[key] for key in ("family", "prompt", "bos"))
+        self.identity = read_identity(options.backbone, options.adapter, *named, self.attention)
         testset: Path | None = getattr(options, "testset", None)
         self._take(files.read_jsonl(testset, ROW) if testset else [], testset)
         self.precision: str = self.spec["precision"]
@@ -78,8 +80,13 @@ class Job:
     def _rounding(self, device: str) -> str:
         """What a value depends on beside the checkpoint: the rows that are read, and how device and torch round."""
         rows = "shifted" if self.spec["shifted"] else "unshifted"
-        modes = f"|{UNMERGED}" if self._options.adapter and not self.merge else ""
-        return f"{rows}|{self.precision}|{device}|torch {importlib.metadata.version('torch')}{modes}"
+        unmerged = [UNMERGED] if self._options.adapter and not self.merge else []
+        torch = f"torch {importlib.metadata.version('torch')}"
+        return "|".join([rows, self.precision, device, torch, *unmerged, *self._prefix])
+
+    @property
+    def _prefix(self) -> list[str]:
+        return [PREFIX_ATTENTION] if self.attention == PREFIX else []
 
     @property
     def _modes(self) -> list[str]:
@@ -150,7 +157,7 @@ class Job:
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
-            "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._modes]),
+            "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._prefix, *self._modes]),
             "backbone_digest": self.identity.backbone_digest,
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],
@@ -264,4 +271,5 @@ class _Model:
             merge=spec.get("merge_adapter", True),
             shifted=spec["shifted"],
             float32_head=float32_head(spec),
+            attention=attention_of(spec),
         )

@@ -16,6 +16,7 @@ from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model, torch_dtype
 from entropy_valley.backbone.peft_format import Adapter
+from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora
@@ -49,7 +50,8 @@ def adopt(job: Job) -> None:
     No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
     only for their digest, once per machine. The matrices show whether the adapter can change the logits at all. It may
     adapt other modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that
-    cannot be read, belongs to another backbone or fails a check, and if ``job.out`` holds an adapter trained here.
+    cannot be read, belongs to another backbone or attention or fails a check, and if ``job.out`` holds an adapter
+    trained here. Of an adapter without ``adapter.json`` the params say which attention it was trained with.
     """
     present = adapters.facts(job.out)
     if present and not present.get("adopted"):
@@ -100,7 +102,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    given = adapters.fitting_adapter(folder, family, model, backbone_digest, job.backbone)
+    given = adapters.fitting_adapter(folder, family, model, backbone_digest, job.backbone, attention_of(job.spec))
     _require_trained(job, folder, given)
     differences = _differences(given, lora.targets(model, family))
     for what, modules in differences.items():

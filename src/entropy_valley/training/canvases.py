@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ class Canvases:
     """The micro-batches of each step: a pure function of (seed, step).
 
     Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
-    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to.
+    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to. ``prefix``
+    says how many rows of a prompt of so many tokens attend to one another alone; None: all rows attend to everything.
     """
 
     pairs: data.Pairs
@@ -29,6 +31,7 @@ class Canvases:
     seed: int
     passes: Passes = ONE_PASS
     all_mask_share: float = 0.0
+    prefix: Callable[[int], int] | None = None
 
     def __getitem__(self, step: int) -> list[loss.MicroBatch]:
         indices, random = self.order[step], masking.stream(self.seed, "canvas", step)
@@ -41,7 +44,8 @@ class Canvases:
             masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
         )
         corrupted = torch.where(masked, self.mask_id, layout.tokens)
-        return loss.micro_batches(layout, corrupted, masked, weights, sizes)
+        prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
+        return loss.micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
 
     def _layout(self, indices: torch.Tensor, groups: torch.Tensor) -> tuple[data.Layout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""

@@ -142,12 +142,14 @@ def longest_pair(limit: int, padding: int | str) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """A batch of pairs as one row of tokens. ``lengths`` and ``targets`` (|y|) are (batch,), the others (rows,)."""
+    """A batch of pairs as one row of tokens. ``prompts`` (tokens of the prompt), ``lengths`` and ``targets`` (|y|) are
+    (batch,), the others (rows,)."""
 
     tokens: torch.Tensor
     positions: torch.Tensor
     owner: torch.Tensor
     is_target: torch.Tensor
+    prompts: torch.Tensor
     lengths: torch.Tensor
     targets: torch.Tensor
 
@@ -168,6 +170,7 @@ def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted:
         positions,
         owner,
         (positions >= prompts[owner]) & (positions < ends[owner]),
+        prompts,
         lengths,
         ends - prompts,
     )

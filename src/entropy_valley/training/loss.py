@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class MicroBatch:
 
     def to(self, device: torch.device | str) -> MicroBatch:
         input_ids, position_ids = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
-        packed = Packed(input_ids, position_ids, self.packed.lengths)
+        packed = Packed(input_ids, position_ids, self.packed.lengths, self.packed.prefixes)
         return MicroBatch(packed, self.rows.to(device), self.labels.to(device), self.weights.to(device))
 
 
@@ -65,19 +66,26 @@ def slot_weights(
 
 
 def micro_batches(
-    layout: Layout, inputs: torch.Tensor, predicted: torch.Tensor, weights: torch.Tensor, sizes: list[int]
+    layout: Layout,
+    inputs: torch.Tensor,
+    predicted: torch.Tensor,
+    weights: torch.Tensor,
+    sizes: list[int],
+    prefixes: Sequence[int] = (),
 ) -> list[MicroBatch]:
     """Cut a batch into consecutive micro-batches of ``sizes`` sequences (0 allowed).
 
     ``inputs`` are the model's input tokens, ``predicted`` marks the layout's tokens that are labels, and ``weights``
-    are the factors of their CE; all (rows,).
+    are the factors of their CE; all (rows,). ``prefixes`` has the rows of each sequence that attend to one another
+    alone; none: all attend to everything.
     """
     lengths = layout.lengths.tolist()
     batches, first, start = [], 0, 0
     for size in sizes:
         part = tuple(lengths[first : first + size])
         cut = slice(start, start + sum(part))
-        packed = Packed(inputs[None, cut], layout.positions[None, cut], part)
+        own = tuple(prefixes[first : first + size])
+        packed = Packed(inputs[None, cut], layout.positions[None, cut], part, own)
         rows = predicted[cut].nonzero()[:, 0]
         batches.append(MicroBatch(packed, rows, layout.tokens[cut][rows], weights[cut][rows]))
         first, start = first + size, cut.stop

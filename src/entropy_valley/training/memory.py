@@ -16,6 +16,7 @@ import torch
 
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model, torch_dtype
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.errors import InputError
 from entropy_valley.training import lora
@@ -52,7 +53,7 @@ class Demand:
         return int(memory - self.fixed) // (self.spared if checkpointing else self.kept)
 
 
-def demand(model: Any, family: Family, settings: Lora, processes: int) -> Demand:
+def demand(model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
     adapted = map(model.get_submodule, lora.targets(model, family, settings.targets))
     pairs = [(layer.in_features, layer.out_features) for layer in adapted]
@@ -61,7 +62,7 @@ def demand(model: Any, family: Family, settings: Lora, processes: int) -> Demand
     # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients.
     fixed = weights + adapters * (8 + 16 // processes) + BUCKETS
     config, layers = model.config, len(model.model.layers)
-    layer = _layer(model) + _adapters(pairs, settings) // layers
+    layer = _layer(model, attention) + _adapters(pairs, settings) // layers
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
     passing = max(int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size)
     inputs = layers * model.dtype.itemsize * config.hidden_size
@@ -69,11 +70,12 @@ def demand(model: Any, family: Family, settings: Lora, processes: int) -> Demand
     return Demand(fixed, layers * layer + passing, inputs + last)
 
 
-def _layer(model: Any) -> int:
-    """Bytes that a token leaves in a stock layer: normalised states, q, k, v, the attended, and three of the FFN."""
-    config, size, attention = model.config, model.dtype.itemsize, model.model.layers[0].self_attn
-    query, key = attention.q_proj.out_features, attention.k_proj.out_features
-    attended = size * 2 * (query + key) + 4 * config.num_attention_heads
+def _layer(model: Any, attention: str) -> int:
+    """Bytes that a token leaves in a stock layer: normalised states, q, k, v, the attended, and three of the FFN. The k
+    and v of a prefix are there twice: for its own rows, and for the others."""
+    config, size, projections = model.config, model.dtype.itemsize, model.model.layers[0].self_attn
+    query, key = projections.q_proj.out_features, projections.k_proj.out_features
+    attended = size * 2 * (query + key * (2 if attention == PREFIX else 1)) + 4 * config.num_attention_heads
     return 8 * config.hidden_size + attended + 3 * size * config.intermediate_size
 
 
@@ -91,7 +93,7 @@ class Room:
     demand: Demand
 
 
-def room(device: str, checkpoint: Path, family: str, settings: Training) -> Room | None:
+def room(device: str, checkpoint: Path, family: str, settings: Training, attention: str = BOTH_WAYS) -> Room | None:
     """The room of this training; None on a CPU, whose memory is not measured.
 
     Raises InputError if there is none for a single token.
@@ -101,7 +103,7 @@ def room(device: str, checkpoint: Path, family: str, settings: Training) -> Room
         return None
     kind = find_family(family)
     model = empty_model(kind, config_arguments(checkpoint, kind), torch_dtype(settings.precision))
-    found = Room(free, demand(model, kind, settings.lora, settings.processes))
+    found = Room(free, demand(model, kind, settings.lora, settings.processes, attention))
     if found.demand.of(1, True) > free:
         raise _too_small(found, 1, True, "Use a GPU with more memory, or one that no other program uses.")
     return found

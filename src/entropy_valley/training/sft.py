@@ -19,6 +19,7 @@ from entropy_valley import files
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt, require_room
+from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, data, lora, memory, processes
 from entropy_valley.training import deepspeed_engine as engine
@@ -103,13 +104,15 @@ def finetune(job: Job) -> None:
 def train(job: Job, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
     settings = job.settings
-    room = memory.room(job.device, job.backbone, job.spec["family"], settings)
+    attention = attention_of(job.spec)
+    room = memory.room(job.device, job.backbone, job.spec["family"], settings, attention)
     backbone = load_backbone(
         job.backbone,
         job.spec["family"],
         device=job.device,
         dtype=settings.precision,
         shifted=job.spec["shifted"],
+        attention=attention,
     )
     _train(job, backbone, rank, room)
 
@@ -168,7 +171,7 @@ def _batches(job: Job, backbone: Backbone, pairs: data.Pairs, passes: Passes) ->
     order = data.Batches(pairs.lengths, settings.global_batch, seed)
     if backbone.family.causal:
         return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
-    return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes)
+    return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
 
 
 def _pairs(job: Job, backbone: Backbone) -> data.Pairs:
