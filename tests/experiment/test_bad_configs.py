@@ -104,6 +104,13 @@ CASES = [
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev", "the name of the development pairs"),
     ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99'", "not defined under `sources`"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False", "predicts the next"),
+    (
+        {"backbones": {"llama3-8b": {"attention": "prefix"}}},
+        "backbones.llama3-8b.attention = 'prefix'",
+        "earlier tokens",
+    ),
+    (variant(attention="causal"), "backbones.mine.attention = 'causal'", "'bidirectional' or 'prefix'"),
+    (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix'", "the bare checkpoint was"),
     ({"backbones": {"llama3-8b": {"eos_padding": 8}}}, "backbones.llama3-8b.eos_padding = 8", "trained on one EOS"),
     ({"backbones": {"llada-8b": {"eos_padding": -1}}}, "backbones.llada-8b.eos_padding", "greater than or equal to 0"),
     (

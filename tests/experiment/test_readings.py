@@ -147,6 +147,21 @@ def test_a_backbone_is_trained_by_readings_of_its_own(load, own, whole):
     assert params(found) == params(jobs.training(load({"training": whole}), RUN)) | {"backbone": "mine"}
 
 
+def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
+    """And of a given adapter; what the checkpoint's own attention computes has the params of before."""
+    variant = {"variant_of": "llada-8b", "label": "mine", "attention": "prefix"}
+    given = {name: {"en-zh": {1: {"folder": "given"}}} for name in ("mine", "llada-8b")}
+    experiment, mine = load({"backbones": {"mine": variant}, "released": given}), matrix.Run("en-zh", "mine", 1)
+    for made in (
+        lambda run: jobs.canvas(experiment, run, "ratio"),
+        lambda run: jobs.latency(experiment, run, "ev", "med", 32),
+        lambda run: jobs.training(experiment, run),
+        lambda run: jobs.length_head(experiment, run),
+        lambda run: jobs.adapter(experiment, run),
+    ):
+        assert params(made(mine)) == params(made(RUN)) | {"backbone": "mine", "attention": "prefix"}
+
+
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
@@ -154,6 +169,7 @@ def test_a_backbone_is_trained_by_readings_of_its_own(load, own, whole):
         ({"adapter_of": "dream-instruct-zero-shot"}, "has no adapters of its own"),
         ({"adapter_of": "dream-7b"}, "has another checkpoint"),
         ({"training": {"keep_every": 500}}, "is trained otherwise"),
+        ({"attention": "prefix"}, "is trained with attention bidirectional; remove this key, or `attention`"),
     ],
 )
 def test_adapters_that_a_backbone_cannot_have(load, keys, problem):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from entropy_valley.backbone.families import FAMILIES, find_family
+from entropy_valley.backbone.prompt_attention import PREFIX
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.corpus.challenge import refused
 from entropy_valley.errors import refusal
@@ -42,6 +43,8 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "chat"), f"the family {family.name} has no chat template; remove this key"
         if section.adapter_of and (problem := _not_shared(experiment, name)):
             yield ("backbones", name, "adapter_of"), problem
+        if section.attention == PREFIX and section.zero_shot:
+            yield ("backbones", name, "attention"), "the bare checkpoint was trained without it; remove this key"
         if family.causal:
             yield from _causal(experiment, name)
         elif name in experiment.autoregressive.backbones:
@@ -55,6 +58,8 @@ def _not_shared(experiment: Experiment, name: str) -> str | None:
         return "has no adapters of its own; name a backbone that is trained"
     if checkpoint_of(experiment, name) != checkpoint_of(experiment, section.adapter_of):
         return "has another checkpoint; name a variant of the same one"
+    if section.attention != other.attention:
+        return f"is trained with attention {other.attention}; remove this key, or `attention`"
     if (section.training, section.eos_padding) != (other.training, other.eos_padding):
         return "is trained otherwise; remove this key, or `training` and `eos_padding`"
     return None
@@ -72,6 +77,8 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
             yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
     if section.shifted is False:
         yield ("backbones", name, "shifted"), "an autoregressive family predicts the next token; remove this key"
+    if section.attention == PREFIX:
+        yield ("backbones", name, "attention"), "an autoregressive family attends to earlier tokens; remove this key"
     if section.eos_padding is not None:
         yield ("backbones", name, "eos_padding"), "an autoregressive family is trained on one EOS; remove this key"
     if section.zero_shot:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, Attention
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.experiment.data import Analysis, Corpus, Coverage
@@ -85,6 +86,11 @@ class BackboneSection(Section):
     chat: bool = Field(False, description="put prompts into the chat template of the family")
     shifted: bool | None = Field(
         None, description="read slot i from row i - 1 (true) or row i (false); null: as the family was trained"
+    )
+    attention: Attention = Field(
+        BOTH_WAYS,
+        description="in its LoRA-SFT and in decoding; prefix: the prompt attends to itself alone, the canvas to both, "
+        "so that a sentence's prompt is computed once",
     )
     decoding_prompt_of: Direction | None = Field(
         None, description="decode behind the prompt of this direction, whatever the direction; null: of its own"

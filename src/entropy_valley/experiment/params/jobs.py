@@ -6,12 +6,13 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
 from entropy_valley.experiment.params.training import as_trained, training_settings
 from entropy_valley.experiment.paths import released_adapter
-from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.schema import BackboneSection, Experiment
 from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
 
@@ -77,6 +78,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         seed=run.seed,
         revision=revisions.ADOPTION,
         source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
+        **_attention(section),
     )
 
 
@@ -201,7 +203,12 @@ def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
         "shifted": shifted(experiment, run.backbone),
         "direction": run.direction,
         "prompt": prompt(experiment, run.backbone, run.direction),
+        **_attention(section),
     }
+
+
+def _attention(section: BackboneSection) -> dict[str, Any]:
+    return other(attention=(section.attention, BOTH_WAYS))
 
 
 def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
