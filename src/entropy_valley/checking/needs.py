@@ -15,11 +15,10 @@ from pathlib import Path
 
 from entropy_valley import limits
 from entropy_valley.checking import subject
-from entropy_valley.checking.sizes import BYTES, Size
+from entropy_valley.checking.sizes import BYTES, RELEASED
 from entropy_valley.corpus.sources.wmt22 import SENTENCES
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.corpora import both_ways
-from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
 from entropy_valley.limits import amount
 from entropy_valley.scoring import comet_origin
 from entropy_valley.training.settings import SAVED
@@ -27,7 +26,6 @@ from entropy_valley.training.settings import SAVED
 # Bytes: of a training pair of WMT19 (assumed); and measured, of a pair while pairs are drawn (docs/data.md: 442 MB
 # for 404,000), and of a sentence of a cell in the demo: canvas, translation, scores, and their part of the store.
 PAIR, DRAWN, CELL = 400, 1000, 1400
-RELEASED = 2  # bytes of a released weight
 TRAINED = 24  # bytes of memory that an adapter's parameter takes in its training: docs/performance.md
 LOADING = ("inference", "generate", "latency", "train", "valley", "length_statistics", "length_head")
 FILES, FILES_OF_JOB = 64, 4  # measured in the demo: Snakemake had 15 open with two jobs, a training 12
@@ -72,7 +70,7 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
     work = 0
     for job in jobs:
         name = job.wildcards.get("backbone", "")
-        if job.rule == "fetch_backbone" and not _is_there(experiment, name):
+        if job.rule == "fetch_backbone" and not subject.is_there(experiment, name):
             yield experiment.models, "downloaded models", RELEASED * _parameters(experiment, name)
         elif job.rule == "fetch_comet" and not Path(experiment.models, job.wildcards["checkpoint"]).is_dir():
             yield experiment.models, "COMET", comet_origin.size(job.wildcards["checkpoint"])
@@ -86,11 +84,6 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
             yield experiment.results, "adapters", 4 * _adapter(experiment, job)
             work = max(work, 2 * SAVED * _adapter(experiment, job))  # a checkpoint is written beside the one before
     yield experiment.results, "checkpoints of a training", work
-
-
-def _is_there(experiment: Experiment, backbone: str) -> bool:
-    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
-    return bool(experiment.backbones[backbone].folder) or Path(backbone_folder(experiment, backbone)).is_dir()
 
 
 def memory(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
@@ -159,19 +152,13 @@ def _name(path: str) -> int:
     return max(len(os.fsencode(part)) for part in path.split("/"))
 
 
-def _size(experiment: Experiment, name: str) -> Size | None:
-    """The size of a backbone by its shape; None where that is known only after its download."""
-    arguments = subject.arguments(subject.backbone(experiment, checkpoint_of(experiment, name)))
-    return Size.of(arguments) if arguments else None
-
-
 def _parameters(experiment: Experiment, name: str) -> int:
-    return size.parameters if (size := _size(experiment, name)) else 0
+    return size.parameters if (size := subject.size(experiment, name)) else 0
 
 
 def _adapter(experiment: Experiment, job: Job) -> int:
     """Parameters of the adapter of a training."""
-    size = _size(experiment, job.wildcards["backbone"])
+    size = subject.size(experiment, job.wildcards["backbone"])
     return size.adapter(experiment.training.lora.rank) if size else 0
 
 

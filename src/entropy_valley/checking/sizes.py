@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 BYTES = {"float32": 4, "bfloat16": 2}
+RELEASED = BYTES["bfloat16"]  # of a released weight
 HEAD_ROWS = 1024  # whose logits a GPU holds at once: engine/head.py
 _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.released import config_arguments
+from entropy_valley.checking.sizes import Size
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
@@ -66,6 +67,17 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
         "rms_norm_eps": 1e-5,
     } if made else (release.config if release else None)  # fmt: skip
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": known}
+
+
+def is_there(experiment: Experiment, name: str) -> bool:
+    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
+    return bool(experiment.backbones[name].folder) or Path(backbone_folder(experiment, name)).is_dir()
+
+
+def size(experiment: Experiment, name: str) -> Size | None:
+    """The size of a backbone by its shape; None where that is known only after its download."""
+    found = arguments(backbone(experiment, checkpoint_of(experiment, name)))
+    return Size.of(found) if found else None
 
 
 def arguments(backbone: dict[str, Any]) -> dict[str, Any] | None:

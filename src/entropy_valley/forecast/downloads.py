@@ -8,14 +8,13 @@ from pathlib import Path
 
 from entropy_valley import limits
 from entropy_valley.checking import subject
-from entropy_valley.checking.sizes import Size
+from entropy_valley.checking.sizes import RELEASED
 from entropy_valley.corpus.sources.huggingface import HuggingFace
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.scoring import comet_origin
 
-ITEM = 2  # bytes of a parameter: released checkpoints are in bfloat16
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # what is less in all is downloaded without a question
 
@@ -69,10 +68,10 @@ def _nothing(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download
 
 def _backbone(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download]:
     name = of["backbone"]
-    section, folder = experiment.backbones[name], paths.backbone_folder(experiment, name)
-    if section.hub and not section.folder and not Path(folder, "config.json").is_file():
-        known = subject.backbone(experiment, name)["arguments"]
-        yield Download(section.hub.repository, Size.of(known).parameters * ITEM if known else None)
+    hub = experiment.backbones[name].hub
+    if hub and not subject.is_there(experiment, name):
+        size = subject.size(experiment, name)
+        yield Download(hub.repository, RELEASED * size.parameters if size else None)
 
 
 def _comet(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download]:
@@ -106,9 +105,8 @@ def _stream(experiment: Experiment, source: str) -> Iterator[Download]:
 def _adapter(experiment: Experiment, of: Mapping[str, str]) -> Iterator[Download]:
     given = paths.released_adapter(experiment, Run.named(of["direction"], of["backbone"], of["seed"]))
     if given.repository and not given.folder:
-        known = subject.backbone(experiment, paths.checkpoint_of(experiment, of["backbone"]))["arguments"]
-        size = Size.of(known).adapter(experiment.training.lora.rank) * 4 if known else None
-        yield Download(given.repository, size)
+        size = subject.size(experiment, of["backbone"])
+        yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
 
 
 _KINDS = {

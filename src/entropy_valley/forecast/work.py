@@ -17,7 +17,7 @@ from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.methods import selector_name, source_guided
-from entropy_valley.experiment.paths import checkpoint_of, comet_folder
+from entropy_valley.experiment.paths import comet_folder
 from entropy_valley.experiment.result import Result
 from entropy_valley.forecast.texts import TOKEN, Text, Texts
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
@@ -36,11 +36,7 @@ class Work:
 
     def __init__(self, experiment: Experiment, texts: Texts | None = None) -> None:
         self.experiment, self.texts = experiment, texts or Texts(experiment)
-        self.size = functools.cache(self._size)
-
-    def _size(self, backbone: str) -> Size:
-        arguments = subject.arguments(subject.backbone(self.experiment, checkpoint_of(self.experiment, backbone)))
-        return Size.of(arguments) if arguments else LARGE
+        self.size = functools.cache(lambda backbone: subject.size(experiment, backbone) or LARGE)
 
     def of(self, job: Result) -> float:
         """The work of a job that runs a model; 1 for any other, whose time depends on little."""
