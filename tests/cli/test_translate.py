@@ -113,7 +113,7 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),
-        (["--batch", "0"], "argument --batch: give a number from 1"),
+        (["--batch", "0"], "argument --batch: '0' is no number of 1 or more"),
     ],
 )
 def test_what_cannot_be_is_said_before_a_line_is_read(translate, options, message):

@@ -7,10 +7,8 @@ import sys
 from typing import Any
 
 from entropy_valley.cli import configs
-from entropy_valley.differences import differences
 from entropy_valley.experiment.findings import STATES
-from entropy_valley.experiment.loading import merge
-from entropy_valley.reporting import against, audit, repair
+from entropy_valley.reporting import audit, repair
 
 
 def add(commands: Any) -> None:
@@ -46,7 +44,8 @@ def add(commands: Any) -> None:
 
 def _audit(arguments: argparse.Namespace) -> None:
     if arguments.against:
-        return _compare(arguments.configfile, arguments.against)
+        configs.compare(arguments.configfile, arguments.against)
+        return
     only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
     listed, experiment = arguments.cells or bool(arguments.state), configs.experiment(arguments.configfile)
     if arguments.repair:
@@ -55,8 +54,3 @@ def _audit(arguments: argparse.Namespace) -> None:
     whole = audit.report(experiment, arguments.out, only=only, **options)
     if arguments.check and not whole:
         sys.exit(1)
-
-
-def _compare(configfiles: list[str], others: list[str]) -> None:
-    keys = differences(merge(configs.paths(configfiles)), merge(configs.paths(others)))
-    print(*against.lines(configs.experiment(configfiles), configs.experiment(others), keys), sep="\n")

@@ -1,12 +1,14 @@
-"""`--configfile`: the config that a command looks at."""
+"""`--configfile`: the config that a command looks at; and what several commands do with arguments."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from entropy_valley.differences import differences
 from entropy_valley.experiment import Experiment, base_files, load_files
-from entropy_valley.reporting import reports
+from entropy_valley.experiment.loading import merge
+from entropy_valley.reporting import against, reports
 
 HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"
 
@@ -24,3 +26,18 @@ def paths(configfiles: list[str]) -> list[Path]:
 def experiment(configfiles: list[str]) -> Experiment:
     """The config of this folder and of the files that are named, checked."""
     return load_files(paths(configfiles), reports.problems)
+
+
+def compare(configfiles: list[str], others: list[str]) -> tuple[Experiment, Experiment]:
+    """Both configs; prints in which keys they differ, and what the second one would run."""
+    before, after = experiment(configfiles), experiment(others)
+    keys = differences(merge(paths(configfiles)), merge(paths(others)))
+    print(*against.lines(before, after, keys), sep="\n")
+    return before, after
+
+
+def count(text: str) -> int:
+    """A number of 1 or more, as the type of an argument."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)

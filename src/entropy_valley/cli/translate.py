@@ -40,21 +40,23 @@ def add(commands: Any) -> None:
     configs.add(parser)
     parser.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
     parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
-    parser.add_argument("--seed", type=_positive, metavar="N", help="the training run; default: the first one")
+    parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
     parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
     parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
     parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
     parser.add_argument("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
     parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
-    parser.add_argument("--steps", type=_positive, metavar="T", help="denoising steps; default: as the main tables")
+    parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
     parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
     parser.add_argument(
         "--on-error", choices=("skip", "stop"), default="skip", help="at a line that is too long; default: skip it"
     )
-    parser.add_argument("--batch", type=_positive, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}")
+    parser.add_argument(
+        "--batch", type=configs.count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}"
+    )
     parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    parser.add_argument("--threads", type=_positive, default=1, metavar="N", help="of a CPU; default: 1")
+    parser.add_argument("--threads", type=configs.count, default=1, metavar="N", help="of a CPU; default: 1")
     parser.set_defaults(command=_translate)
 
 
@@ -169,12 +171,6 @@ def _read(stream: BinaryIO) -> Iterator[Line]:
         except UnicodeDecodeError as error:
             problem = f"not UTF-8 (byte {error.object[error.start]:#04x})"
             raise InputError(f"{STDIN}:{number}", problem, "Convert it: iconv -f LATIN1 -t UTF-8") from None
-
-
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError("give a number from 1")
-    return number
 
 
 def _say(*lines: str) -> None:
