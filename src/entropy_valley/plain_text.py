@@ -94,6 +94,12 @@ def unguarded(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
 
 
+def not_utf8(place: object, byte: int, files: str = "") -> InputError:
+    """The error for a byte that is not UTF-8; ``files`` are those of a command that converts the text."""
+    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8{files}."
+    return InputError(place, f"not UTF-8 (byte {byte:#04x})", remedy)
+
+
 def _no_text(path: Path, content: bytes, at: int) -> InputError:
     """The error for a file that is no text from byte ``at`` on: what it seems to be."""
     for begin, kind, remedy in _KINDS:
@@ -102,5 +108,4 @@ def _no_text(path: Path, content: bytes, at: int) -> InputError:
     place = f"{path}:{content.count(bytes([10]), 0, at) + 1}"
     if content[at] == 0:
         return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE."
-    return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
+    return not_utf8(place, content[at], f" {shlex.quote(str(path))} > FILE")

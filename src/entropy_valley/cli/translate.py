@@ -17,7 +17,6 @@ from entropy_valley import files, plain_text
 from entropy_valley.backbone import adapters
 from entropy_valley.cli import configs
 from entropy_valley.cli.translators import Chosen
-from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
@@ -169,8 +168,7 @@ def _read(stream: BinaryIO) -> Iterator[Line]:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             yield number, plain_text.sentence(f"{STDIN}:{number}", text)
         except UnicodeDecodeError as error:
-            problem = f"not UTF-8 (byte {error.object[error.start]:#04x})"
-            raise InputError(f"{STDIN}:{number}", problem, "Convert it: iconv -f LATIN1 -t UTF-8") from None
+            raise plain_text.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
 
 
 def _say(*lines: str) -> None:
