@@ -16,9 +16,8 @@ from pathlib import Path
 from entropy_valley import limits
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import BYTES, RELEASED
-from entropy_valley.corpus.sources.wmt22 import SENTENCES
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.params.corpora import both_ways
+from entropy_valley.experiment.params.corpora import both_ways, sentences
 from entropy_valley.limits import amount
 from entropy_valley.scoring import comet_origin
 from entropy_valley.training.settings import SAVED
@@ -79,7 +78,11 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
         elif job.rule == "corpus":
             yield experiment.results, "training pairs", PAIR * _pairs(experiment, job.wildcards["direction"])
         elif job.rule in ("decode", "generate"):
-            yield experiment.results, "cells", CELL * _sentences(experiment, job.wildcards["testset"])
+            yield (
+                experiment.results,
+                "cells",
+                CELL * sentences(experiment, job.wildcards["direction"], job.wildcards["testset"]),
+            )
         elif job.rule == "train":
             yield experiment.results, "adapters", 4 * _adapter(experiment, job)
             work = max(work, 2 * SAVED * _adapter(experiment, job))  # a checkpoint is written beside the one before
@@ -160,10 +163,3 @@ def _adapter(experiment: Experiment, job: Job) -> int:
     """Parameters of the adapter of a training."""
     size = subject.size(experiment, job.wildcards["backbone"])
     return size.adapter(experiment.training.lora.rank) if size else 0
-
-
-def _sentences(experiment: Experiment, testset: str) -> int:
-    """Sentences of a test set, as far as the config says; else those of WMT22."""
-    source = experiment.sources.get(testset)
-    asked = [experiment.corpus.test_limit, source.challenge or source.limit if source else experiment.corpus.dev]
-    return min(filter(None, asked), default=max(SENTENCES.values()))

@@ -18,7 +18,6 @@ TOKEN = 4  # bytes of UTF-8: English, German and Chinese differ little
 READ = 2000  # lines of a file that are looked at
 USUAL = {"train": 30.0, "test": 20.0}  # tokens of a source sentence of WMT19, and of WMT22
 GRAMMAR = 10.0  # of the demo's
-SENTENCES = {"wmt22": 2037, "flores": 1012}  # of a test set before it is there; of another kind 1000
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,8 @@ class Texts:
         tokens = GRAMMAR if source.endless else USUAL["train" if drawn else "test"]
         ratios = getattr(self.experiment.length_methods, "ratio", None)
         ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
-        if drawn:
-            return Text(corpus.train if name == "train" else corpus.dev, tokens, ratio * tokens)
-        sizes, most = json.loads(corpora.testset(self.experiment, direction, name)), SENTENCES.get(source.name, 1000)
-        return Text(sizes.get("challenge") or min(most, sizes["limit"] or most), tokens, ratio * tokens)
+        sentences = corpus.train if name == "train" else corpora.sentences(self.experiment, direction, name)
+        return Text(sentences, tokens, ratio * tokens)
 
 
 def _measured(path: Path) -> Text | None:

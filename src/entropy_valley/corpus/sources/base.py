@@ -68,7 +68,7 @@ class Source(Section, ABC):
 
     @property
     def total(self) -> int | None:
-        """How many pairs it must have, where that is a check and no part of :meth:`settings`."""
+        """How many pairs it has, as far as that is known before it is read; no part of :meth:`settings`."""
         return None
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:

@@ -32,13 +32,17 @@ class Flores(Source):
         {}, description="the FLORES code of each language, like jpn_Jpan; those of en, de, fr and zh are known"
     )
 
+    @property
+    def total(self) -> int:
+        return SENTENCES[self.split]
+
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the files."""
         rows = read_parallel(*self._paths(direction))
-        if len(rows) != SENTENCES[self.split]:
+        if len(rows) != self.total:
             raise InputError(
                 f"test set flores: {direction} {self.split}",
-                f"{len(rows)} lines instead of {SENTENCES[self.split]}",
+                f"{len(rows)} lines instead of {self.total}",
                 f"An incomplete copy: delete {self.folder or _unpacked()} and run again.",
             )
         return iter(rows)

@@ -28,6 +28,10 @@ class Wmt22(Source):
         None, description="holds generaltest2022.en-zh.src.en, generaltest2022.en-zh.ref.A.zh and the like"
     )
 
+    @property
+    def total(self) -> int:
+        return max(SENTENCES.values())
+
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
         pair = _pair(direction)

@@ -6,11 +6,13 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.corpus.sources.base import reverse
-from entropy_valley.experiment.matrix import all_cells
+from entropy_valley.experiment.matrix import DEV, all_cells
 from entropy_valley.experiment.params.methods import dump
 from entropy_valley.experiment.paths import checkpoint_of, downloaded_datasets
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.files import canonical
+
+USUAL = 1000  # sentences of a test set
 
 
 def corpus(experiment: Experiment, direction: str) -> str:
@@ -51,6 +53,14 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
         source=experiment.sources[name].settings(direction, "test"),
         **_sizes(experiment, direction, name),
     )
+
+
+def sentences(experiment: Experiment, direction: str, name: str) -> int:
+    """How many sentences a test set will have, as far as the config and its source say; else :data:`USUAL`."""
+    if name == DEV:
+        return experiment.corpus_of(direction).dev
+    sizes, total = _sizes(experiment, direction, name), experiment.sources[name].total
+    return sizes.get("challenge") or min(filter(None, (sizes["limit"], total)), default=USUAL)
 
 
 def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
