@@ -17,6 +17,7 @@ from entropy_valley import files, plain_text
 from entropy_valley.backbone import adapters
 from entropy_valley.cli import configs
 from entropy_valley.cli.translators import Chosen
+from entropy_valley.decoding.prompt_cache import modes
 from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
         yield "adapter: none, the bare checkpoint"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
+    yield from (f"approximate: {mode}" for mode in modes(spec))
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
 

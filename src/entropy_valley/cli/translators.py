@@ -78,6 +78,7 @@ class Chosen:
 
         from entropy_valley.backbone.loading import load_backbone
         from entropy_valley.backbone.prompt import Prompt
+        from entropy_valley.decoding.prompt_cache import refresh_of
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.engine.engine import Engine
         from entropy_valley.engine.invariance import padded_tokens
@@ -103,7 +104,7 @@ class Chosen:
         engine = Engine(backbone, fill=padded_tokens(spec, device, None), reveals_masks=masks)
         denoising = [spec[key] for key in ("order", "steps", "schedule", "order_settings")]
         return {
-            name: Translator(backbone, prompt, method, *denoising, head, engine, masks)
+            name: Translator(backbone, prompt, method, *denoising, head, engine, masks, refresh_of(spec))
             for name, (method, head) in self._made(device).items()
         }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley.engine.order import needs_sourceless
 
@@ -16,8 +18,44 @@ if TYPE_CHECKING:
 COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 
 
+@dataclass(frozen=True)
+class Prompts:
+    """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
+    passes compute them.
+
+    ``once``: the first pass over a prompt computes it for all. ``refresh``: see :mod:`.prompt_cache`. ``shifted``: slot
+    0 is read from the prompt's last row, which every pass computes.
+    """
+
+    source: int
+    other: int
+    shifted: bool = False
+    once: bool = False
+    refresh: int | None = None
+
+    def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
+        """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
+        cached = passes - 1 if self.once and passes else cached
+        return passes * prompt - cached * (prompt - int(self.shifted))
+
+
+class _Cost(NamedTuple):
+    """Calls and slots of the method; then of the engine: passes over the prompt and its slots, and how many of these
+    are ``cached``; passes over the ``other`` prompt; slots and rows of the LM head in all of them; passes that stand
+    ``apart`` and compute their prompt."""
+
+    calls: int
+    slots: int
+    passes: int
+    cached: int
+    other: int
+    run_slots: int
+    head_rows: int
+    apart: int = 0
+
+
 def sentence_costs(
-    canvas: Mapping[str, Any], prompt: int, sourceless: int, decoded: Mapping[int, Decoded], denoising: Denoising
+    canvas: Mapping[str, Any], prompts: Prompts, decoded: Mapping[int, Decoded], denoising: Denoising
 ) -> dict[str, int]:
     """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
 
@@ -25,44 +63,48 @@ def sentence_costs(
     again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
     variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
     ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
-    reused, nothing once all before the EOS is settled. A source-free pass is a pass, and so is a distractor's.
-    A finished text that is scored takes a pass more.
-    ``prompt`` and ``sourceless`` are the tokens of the two prompts, the latter without the source or a distractor's.
+    reused, nothing once all before the EOS is settled, and of the prompt what ``prompts`` says. A source-free pass is a
+    pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
     """
     calls, slots = canvas["calls"], canvas["slots"]
-    costs = [(calls, slots, calls, calls * prompt + slots, slots)]
+    probes = calls if slots else 0  # a length head's pass has no slots
+    costs = [_Cost(calls, slots, probes, canvas.get("cached", 0), 0, slots, slots, calls - probes)]
     for length, one in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if denoising.variable_length:
-            costs.append(_variable_length(length, prompt, one, probed))
+            costs.append(_variable_length(length, one, probed and not prompts.refresh))
         else:
-            costs.append(_fixed_length(length, prompt, sourceless, one, denoising, probed))
+            costs.append(_fixed_length(length, one, denoising, probed, prompts.refresh))
         if canvas.get("rescoring") and len(decoded) > 1:
-            costs.append((1, len(one.tokens), 1, prompt + len(one.tokens), len(one.tokens)))
-    return dict(zip(COUNTS, map(sum, zip(*costs, strict=True)), strict=True))
+            costs.append(_Cost(1, len(one.tokens), 0, 0, 0, len(one.tokens), len(one.tokens), 1))
+    all_of = _Cost(*map(sum, zip(*costs, strict=True)))
+    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached) + prompts.rows(prompts.other, all_of.other)
+    run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
+    passes = all_of.passes + all_of.other + all_of.apart
+    return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
 
 
-def _fixed_length(
-    length: int, prompt: int, sourceless: int, decoded: Decoded, denoising: Denoising, probed: bool
-) -> tuple[int, ...]:
+def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, refresh: int | None) -> _Cost:
     """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
-    the order looks at; the source-free passes of the steps that look at more are run."""
+    the order looks at; the source-free passes of the steps that look at more are run. With a ``refresh`` all are run,
+    and only each so many-th computes the prompt."""
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, once = int(probed and not compared[0]), denoising.looks_at_distractor
+    reused, once = int(probed and not compared[0] and not refresh), denoising.looks_at_distractor
     others = sum(compared) + once
-    return (
+    return _Cost(
         denoising.calls,
         denoising.calls * length,
-        passes - reused + others,
-        (passes - reused) * (prompt + length) + others * (sourceless + length),
+        passes - reused,
+        passes - math.ceil(passes / refresh) if refresh else 0,
+        others,
+        (passes - reused + others) * length,
         sum(masked) - reused * length + sum(itertools.compress(masked, compared)) + once * length,
     )
 
 
-def _variable_length(length: int, prompt: int, decoded: DecodedVariableLength, probed: bool) -> tuple[int, ...]:
+def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:
     passes, slots = decoded.passes, decoded.slots
-    run = passes - probed
-    return passes, slots, run, run * prompt + slots - probed * length, decoded.rows - probed * length
+    return _Cost(passes, slots, passes - probed, 0, 0, slots - probed * length, decoded.rows - probed * length)

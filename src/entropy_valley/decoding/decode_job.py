@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.costs import COUNTS, sentence_costs
+from entropy_valley.decoding.costs import COUNTS, Prompts, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
+from entropy_valley.decoding.prompt_cache import modes, refresh_of
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING
 
@@ -61,7 +62,7 @@ def translate(job: Job, canvases: Sequence[Mapping[str, Any]], denoising: Denois
     Of several contenders all are decoded, and the :func:`winner` is the row's; the counts are of all of them. Where a
     variable-length decoder changes the canvas, ``length`` is the final one.
     """
-    decoded = Pipeline(job.runner("decode"), job.inputs).denoise(canvases, denoising)
+    decoded = Pipeline(job.runner("decode"), job.inputs, refresh_of(job.spec)).denoise(canvases, denoising)
     return [_row(job, place, *pair, denoising) for place, pair in enumerate(zip(canvases, decoded, strict=True))]
 
 
@@ -94,10 +95,10 @@ def _length_error(job: Job, rows: Sequence[Mapping[str, Any]]) -> float:
 
 def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    engine = f"engine r{DECODING}"
+    engine, cached = f"engine r{DECODING}", modes(job.spec)
     if denoising.variable_length:
-        return job.signature(engine, denoising.label, job.precision)
-    return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule)
+        return job.signature(engine, denoising.label, job.precision, *cached)
+    return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule, *cached)
 
 
 def _row(
@@ -107,11 +108,12 @@ def _row(
     tokens = inputs.texts.tokens(best)
     once = denoising.looks_at_distractor
     other = inputs.prompts[inputs.distractor(place)] if once else inputs.sourceless
+    prompts = Prompts(len(inputs.prompts[place]), len(other), job.spec["shifted"], refresh=refresh_of(job.spec))
     return {
         "id": job.rows[place]["id"],
         "hypothesis": job.identity.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
-        **sentence_costs(canvas, len(inputs.prompts[place]), len(other), decoded, denoising),
+        **sentence_costs(canvas, prompts, decoded, denoising),
     }

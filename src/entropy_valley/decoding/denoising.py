@@ -74,12 +74,13 @@ class Denoising:
         gain: Gain | None = None,
         *,
         sentence: object = None,
+        refresh: int | None = None,
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
         ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
         ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors; ``sentence``:
-        its name in errors.
+        its name in errors; ``refresh``: see :mod:`.prompt_cache`. A variable-length decoder computes all passes whole.
         """
         if decoder := self.variable_length:
             most = min(decoder.cap, room)
@@ -88,8 +89,17 @@ class Denoising:
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
         budget = self.steps if getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
-        canvas = Canvas(prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence)
+        refresh = self.refresh(length, refresh)
+        start = start if refresh is None else None
+        canvas = Canvas(
+            prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, refresh=refresh
+        )
         return FixedLength(canvas, self.name, self.settings, distractor)
+
+    def refresh(self, length: int, refresh: int | None) -> int | None:
+        """What of ``refresh`` a canvas of so many slots knows: no more than it has passes; None if it has one."""
+        passes = len(self.counts(length)) + self.mask_token
+        return None if refresh is None or passes == 1 else min(refresh, passes)
 
     @property
     def is_own(self) -> bool:

@@ -28,6 +28,7 @@ from entropy_valley.decoding.asked import REASSIGNED, Asked, Shard
 from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline, Row
+from entropy_valley.decoding.prompt_cache import refresh_of
 from entropy_valley.engine.job import ROW
 from entropy_valley.engine.probe import requests as probes
 from entropy_valley.engine.probe import sig_requests
@@ -106,7 +107,7 @@ class Inference:
             job = self._job(request)
             places = [place for place in range(len(job.rows)) if request.key in dealt or self._shard.has(place)]
             method, sentences = to_choose(job, self._statistics, self._head, places)
-            pipeline, self._rows[request.key] = Pipeline(runner, job.inputs), {}
+            pipeline, self._rows[request.key] = Pipeline(runner, job.inputs, refresh_of(job.spec)), {}
             return [
                 ((request.key, place), self._guarded(request, pipeline.choosing(method, place, one, {})))
                 for place, one in sentences.items()
@@ -150,7 +151,7 @@ class Inference:
 
     def _denoising(self, runner: Runner, request: Asked, job: Job, denoising: Denoising) -> list[Named]:
         with self._failing(request):
-            rows, pipeline = self._canvases(request, job) or {}, Pipeline(runner, job.inputs)
+            rows, pipeline = self._canvases(request, job) or {}, Pipeline(runner, job.inputs, refresh_of(job.spec))
             return [
                 (None, self._guarded(request, pipeline.denoising(place, row, denoising, {})))
                 for place, row in rows.items()

@@ -22,6 +22,7 @@ import torch
 from entropy_valley.canvas.length_head import LengthHead, predictions
 from entropy_valley.canvas.selection import sentences_of
 from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.prompt_cache import refresh_of
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
@@ -75,7 +76,8 @@ def timing(
     """
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
-    pipeline = Pipeline.of(Engine(job.backbone, ledger, job.token_budget, reveals_masks=job.reveals_masks), inputs)
+    engine = Engine(job.backbone, ledger, job.token_budget, reveals_masks=job.reveals_masks)
+    pipeline = Pipeline.of(engine, inputs, refresh_of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}

@@ -6,11 +6,13 @@ With a store nothing is computed twice, and a model is loaded at the first miss;
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.canvas.selection import choosing, draft_steps
+from entropy_valley.decoding.prompt_cache import beside
 from entropy_valley.engine.distractor import Gain, anchored, gains
 from entropy_valley.engine.draft import Draft
 from entropy_valley.engine.finished import Finished
@@ -33,16 +35,18 @@ Row = dict[str, Any]  # a sentence's row of the canvas file
 class Pipeline:
     """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
 
+    With ``refresh`` approximately, see :mod:`.prompt_cache`: the probes of length methods and the steps of canvases.
     A canvas that exceeds the context raises InputError before any pass over it.
     """
 
     runner: Runner
     inputs: Inputs
+    refresh: int | None = None
 
     @classmethod
-    def of(cls, engine: Engine, inputs: Inputs) -> Self:
+    def of(cls, engine: Engine, inputs: Inputs, refresh: int | None = None) -> Self:
         """On a loaded model, without a store: every request is computed."""
-        return cls(Runner(lambda missing: engine, engine.ledger), inputs)
+        return cls(Runner(lambda missing: engine, engine.ledger), inputs, refresh)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
         """The :func:`~entropy_valley.canvas.selection.canvas_row` of each sentence."""
@@ -72,21 +76,30 @@ class Pipeline:
         return row, (yield from self.denoising(place, row, denoising, known))
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
-        """The work of one sentence up to its canvas row; ``probes`` takes the readings."""
+        """The work of one sentence up to its canvas row; ``probes`` takes the readings.
+
+        The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
+        """
 
         steps, prompt = draft_steps(method), self.inputs.prompts[place]
+        asked: list[int] = []
 
         def probe(length: int) -> Probe | Draft:
             self.inputs.check(place, length)
-            return Draft(prompt, length, steps) if steps else Probe(prompt, length)
+            asked.append(length)
+            return Draft(prompt, length, steps) if steps else Probe(prompt, length, beside=beside(asked, self.refresh))
 
         row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
         self.inputs.check(place, row["length"])
-        return row
+        cached = 0 if steps else len(asked) - math.ceil(len(asked) / (self.refresh or 1))
+        return {**row, "cached": cached} if cached else row
 
     def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
-        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases."""
+        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases; with a
+        ``refresh`` they are no exact readings, and not used."""
+        probes = {} if self.refresh else probes
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
+        names = self.inputs.names
         for length in lengths:
             self.inputs.check(place, length)
         room, gained = self.inputs.room(place), {}
@@ -96,7 +109,7 @@ class Pipeline:
             gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         known = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [
-            denoising.request(prompt, sourceless, length, room, *more, sentence=self.inputs.names[place])
+            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], refresh=self.refresh)
             for length, *more in known
         ]
         if row.get("rescoring") and len(lengths) > 1:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FixedLength:
-    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order."""
+    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
+
+    One with a ``refresh`` begins with a pass over its prompt, be the reading of its masks known or not.
+    """
 
     result: ClassVar[type] = Decoded
 
@@ -41,10 +44,13 @@ class FixedLength:
         if self.distractor is not None:
             compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
         canvas = [list(it.prompt), compared, it.length, list(it.counts)]
+        canvas += [] if it.refresh is None else ["refresh", it.refresh]
         settings = {name: value for name, value in self.settings.items() if (name, value) not in known}
         return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, settings])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
+        if self.canvas.refresh is not None:
+            return (yield self.canvas)
         start = self.canvas.start or known(Probe(self.canvas.prompt, self.canvas.length))
         return (yield dataclasses.replace(self.canvas, start=start))
 

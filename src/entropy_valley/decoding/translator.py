@@ -62,7 +62,7 @@ class Translator:
 
     ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
     uses one. ``engine`` runs the passes; translators with other methods may share it. ``mask_token``: whether a slot
-    may be revealed as a mask.
+    may be revealed as a mask. ``refresh``: see :mod:`.prompt_cache`.
     """
 
     backbone: Backbone
@@ -75,6 +75,7 @@ class Translator:
     length_head: LengthHead | None = None
     engine: Engine | None = None
     mask_token: bool = False
+    refresh: int | None = None
 
     @classmethod
     def load(
@@ -162,7 +163,7 @@ class Translator:
         self, inputs: Inputs, denoising: Denoising | None, skip: bool
     ) -> Iterator[tuple[int, Translation]]:
         """(place among the inputs, translation) of each sentence."""
-        pipeline, predicted = Pipeline.of(self._engine, inputs), self._predicted(inputs)
+        pipeline, predicted = Pipeline.of(self._engine, inputs, self.refresh), self._predicted(inputs)
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         works = (

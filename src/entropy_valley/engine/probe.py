@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Probe:
     """The request for the reading of ``length`` masks behind a prompt.
 
-    With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence.
+    With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence. With
+    ``beside``, another length, the prompt's keys and values are those that it has before a canvas of so many masks.
     """
 
     result: ClassVar[type] = Reading
@@ -31,13 +32,15 @@ class Probe:
     prompt: Sequence[int]
     length: int
     sourceless: Sequence[int] | None = None
+    beside: int | None = None
 
     def key(self, checkpoint: str, numerics: str) -> str:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
-        return files.digest([kind, DECODING, checkpoint, numerics, list(self.prompt), *sourceless, self.length])
+        canvas = [*sourceless, self.length, *([] if self.beside is None else ["beside", self.beside])]
+        return files.digest([kind, DECODING, checkpoint, numerics, list(self.prompt), *canvas])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
-        return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless))
+        return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, beside=self.beside))
 
 
 def requests(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Probe]:

@@ -12,6 +12,15 @@ Schedule = Literal["llada", "floors"]
 MaskToken = Literal["never", "may_be_revealed"]
 
 
+class PromptCache(Section):
+    """Passes that take the keys and values of the prompt from an earlier one: approximate."""
+
+    refresh: PositiveInt | Literal["never"] = Field(
+        description="compute the prompt in every so many passes over a sentence, from the first on; 1: in all, as "
+        "without this key; never: in the first alone"
+    )
+
+
 class Decoding(Section):
     """Denoising."""
 
@@ -34,7 +43,17 @@ class Decoding(Section):
         True, description="ratio times |x| by the ratio's decimals; false: in binary floating point, for all methods"
     )
     merge_adapter: bool = Field(True, description="false: adapters run beside the weights, in float32, as in training")
+    prompt_cache: PromptCache | None = Field(
+        None,
+        description="approximate: probes and denoising steps take the prompt's keys and values from earlier ones of "
+        "the sentence; null: exact. For checkpoints whose prompt attends to the canvas",
+    )
     shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
+
+    @property
+    def refresh(self) -> int | Literal["never"]:
+        """Of `prompt_cache`; 1 of an exact decoder."""
+        return self.prompt_cache.refresh if self.prompt_cache else 1
 
 
 class OwnDecoding(Section):
@@ -43,3 +62,4 @@ class OwnDecoding(Section):
     schedule: Schedule | None = Field(None, description="`decoding.schedule`")
     mask_token: MaskToken | None = Field(None, description="`decoding.mask_token`")
     exact_products: bool | None = Field(None, description="`decoding.exact_products`")
+    prompt_cache: PromptCache | None = Field(None, description="`decoding.prompt_cache`")

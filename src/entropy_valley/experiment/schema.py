@@ -246,7 +246,7 @@ class Experiment(Section):
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""
-        own = self.backbones[backbone].decoding.model_dump(exclude_none=True)
+        own = {name: value for name, value in self.backbones[backbone].decoding if value is not None}
         return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
 
     def corpus_of(self, direction: str) -> Corpus:

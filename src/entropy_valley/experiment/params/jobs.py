@@ -90,7 +90,7 @@ def tokens(experiment: Experiment, backbone: str) -> str:
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
     experiment = experiment.of(run.backbone)
     return _slice(
-        **_passes(experiment, run, revisions.DECODING),
+        **_filling(experiment, run),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
     )
@@ -98,7 +98,7 @@ def canvas(experiment: Experiment, run: Run, method: str) -> str:
 
 def inference(experiment: Experiment, run: Run) -> str:
     """For the job that loads the model of a run; what is asked of it is handed over beside this."""
-    return _slice(**_passes(experiment, run, revisions.DECODING))
+    return _slice(**_filling(experiment, run))
 
 
 def length_statistics(experiment: Experiment, run: Run) -> str:
@@ -145,7 +145,7 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     return _slice(
-        **_passes(experiment, run, revisions.DECODING),
+        **_filling(experiment, run),
         schedule=experiment.of(run.backbone).decoding.schedule,
         **_order(experiment, order),
         steps=steps,
@@ -162,7 +162,7 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
     """A benchmark: the same spec twice gives other seconds."""
     experiment = experiment.of(run.backbone)
     return _slice(
-        **_passes(experiment, run, revisions.DECODING),
+        **_filling(experiment, run),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
         schedule=experiment.decoding.schedule,
@@ -221,6 +221,12 @@ def shifted(experiment: Experiment, backbone: str) -> bool:
     """Whether slot i is read from row i - 1: as the config says, else as the family was trained."""
     section = experiment.backbones[backbone]
     return find_family(section.family).shifted if section.shifted is None else section.shifted
+
+
+def _filling(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """As :func:`_passes`, of the jobs that choose canvases or fill them."""
+    refresh = experiment.of(run.backbone).decoding.refresh
+    return _passes(experiment, run, revisions.DECODING) | other(prompt_cache=(refresh, 1))
 
 
 def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
