@@ -324,6 +324,20 @@ def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench)
     assert decoders[1] == f"{decoders[0]}|reveals masks"
 
 
+def test_a_prompt_cache_has_results_of_its_own_but_what_is_exact_is_shared(bench):
+    """Of a sentence's probes the first is the exact engine's, and of fixed ratios all is there but the texts."""
+    decoders, computed = [], []
+    for settings in ({}, {"prompt_cache": "never"}):
+        bench.spec |= settings
+        canvases = bench.canvas("ev")
+        decoders.append(json.loads(bench.decode("ev")[1])["signature"]["decoder"])
+        computed.append([entry["computed"] for entry in bench.ledgers()[-2:]])
+    assert decoders[1] == f"{decoders[0]}|prompt cache, never renewed"
+    calls = sum(row["calls"] for row in canvases)
+    assert computed[1] == [sum(row.get("cached", 0) for row in canvases), computed[0][1]]
+    assert computed[1][0] == calls - 12
+
+
 def test_another_attention_has_results_of_its_own(bench):
     signatures = []
     for settings in ({}, {"attention": "prefix"}):

@@ -110,6 +110,16 @@ CASES = [
         "earlier tokens",
     ),
     (variant(attention="causal"), "backbones.mine.attention = 'causal'", "'bidirectional' or 'prefix'"),
+    (
+        variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}),
+        "backbones.mine.decoding.prompt_cache",
+        "computes the prompt once and exactly; set {refresh: 1} here",
+    ),
+    (
+        {"decoding": {"prompt_cache": {"refresh": 0}}},
+        "decoding.prompt_cache.refresh = 0",
+        "'never'",
+    ),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix'", "the bare checkpoint was"),
     ({"backbones": {"llama3-8b": {"eos_padding": 8}}}, "backbones.llama3-8b.eos_padding = 8", "trained on one EOS"),
     ({"backbones": {"llada-8b": {"eos_padding": -1}}}, "backbones.llada-8b.eos_padding", "greater than or equal to 0"),

@@ -162,6 +162,27 @@ def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
         assert params(made(mine)) == params(made(RUN)) | {"backbone": "mine", "attention": "prefix"}
 
 
+def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load):
+    """A backbone's own goes before that of all; one that is renewed in each pass is none."""
+    own = {"rare": "never", "mine": 4, "exact": 1}
+    blocks = {name: FLOORS | {"decoding": {"prompt_cache": {"refresh": refresh}}} for name, refresh in own.items()}
+    experiment = load({"backbones": blocks, "decoding": {"prompt_cache": {"refresh": 2}}})
+    plain, runs = load({}), {name: matrix.Run("en-zh", name, 1) for name in own}
+    for made in (
+        lambda experiment, run: jobs.canvas(experiment, run, "ev"),
+        lambda experiment, run: jobs.decoding(experiment, run, "med", 32),
+        lambda experiment, run: jobs.latency(experiment, run, "ev", "med", 32),
+        jobs.inference,
+    ):
+        usual = params(made(plain, RUN))
+        assert params(made(experiment, RUN)) == usual | {"prompt_cache": 2}
+        assert params(made(experiment, runs["mine"])) == usual | {"backbone": "mine", "prompt_cache": 4}
+        assert params(made(experiment, runs["rare"])) == usual | {"backbone": "rare", "prompt_cache": "never"}
+        assert params(made(experiment, runs["exact"])) == usual | {"backbone": "exact"}
+    for made in (jobs.valley, jobs.length_statistics, jobs.length_head, jobs.sig_concentration, jobs.training):
+        assert made(experiment, RUN) == made(plain, RUN)
+
+
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files, plugins
+from entropy_valley.backbone.prompt_attention import PREFIX
 from entropy_valley.decoding.costs import COUNTS, Prompts, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
 from entropy_valley.decoding.prompt_cache import modes, refresh_of
@@ -106,9 +107,10 @@ def _row(
 ) -> dict[str, Any]:
     best, inputs = winner(decoded), job.inputs
     tokens = inputs.texts.tokens(best)
-    once = denoising.looks_at_distractor
-    other = inputs.prompts[inputs.distractor(place)] if once else inputs.sourceless
-    prompts = Prompts(len(inputs.prompts[place]), len(other), job.spec["shifted"], refresh=refresh_of(job.spec))
+    compared = denoising.looks_at_distractor
+    other = inputs.prompts[inputs.distractor(place)] if compared else inputs.sourceless
+    once, refresh = job.attention == PREFIX, refresh_of(job.spec)
+    prompts = Prompts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, refresh)
     return {
         "id": job.rows[place]["id"],
         "hypothesis": job.identity.prompt.text(tokens),

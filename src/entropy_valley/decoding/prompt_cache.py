@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KEY, NEVER = "prompt_cache", "never"
+KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
 
 
 def refresh_of(spec: Mapping[str, Any]) -> int | None:
@@ -21,9 +21,19 @@ def refresh_of(spec: Mapping[str, Any]) -> int | None:
 
 
 def modes(spec: Mapping[str, Any]) -> list[str]:
-    """Its part of a decoder's name in signatures, if any."""
+    """What a decoder's name says of it: nothing of an exact one."""
     said = spec.get(KEY)
-    return [] if said is None else [f"prompt cache, {said} renewed" if said == NEVER else f"prompt cache {said}"]
+    return [] if said is None else [f"{PART}, {said} renewed" if said == NEVER else f"{PART} {said}"]
+
+
+def footnote(decoder: str) -> str | None:
+    """What a decoder of that name approximates; None of an exact one."""
+    for part in decoder.split("|"):
+        if part.startswith(PART):
+            every = part.removeprefix(PART).strip()
+            said = f"renewed every {every} passes" if every.isdigit() else "those of its first pass"
+            return f"Approximate, {part}: the prompt's keys and values are {said} over a sentence."
+    return None
 
 
 def beside(lengths: Sequence[int], refresh: int | None) -> int | None:

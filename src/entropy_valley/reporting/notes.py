@@ -9,6 +9,7 @@ from entropy_valley import files
 from entropy_valley.analysis import comparisons, signatures
 from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
+from entropy_valley.decoding.prompt_cache import footnote
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
@@ -112,7 +113,8 @@ def provenance(params: Params) -> tuple[Note, ...]:
     everywhere = {cell.direction for cell in params.cells}
     facts = signatures.provenance(params.cells, params.shown_metrics)
     made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
-    return (sentences(params), *overlaps(params), *made)
+    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
+    return (sentences(params), *overlaps(params), *(Note(text) for text in approximate if text), *made)
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:
