@@ -32,7 +32,7 @@ from parting import parting
 
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import Backbone, load_backbone
+from entropy_valley.backbone.loading import ATTENTIONS, BOTH_WAYS, Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
@@ -106,7 +106,7 @@ def compared(one: Texts, other: Texts) -> str:
 
 def rows(folder: Path, family: str, options: argparse.Namespace) -> Iterator[tuple[str, str, list[str]]]:
     """What is held against what, the numbers, and, where none may differ, a line on each text that does."""
-    given = {"folder": folder, "family": family, "adapter": options.adapter}
+    given = {"folder": folder, "family": family, "adapter": options.adapter, "attention": options.attention}
     backbone = load_backbone(**given)
     cases = draw(backbone, options)
     oracle, exact = by_reference(backbone, cases), by_engine(backbone, cases)
@@ -152,6 +152,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--adapter", type=Path, help="of that checkpoint")
     parser.add_argument("--testset", type=Path, help="JSON Lines with a source each, in place of random prompts")
     parser.add_argument("--prompt", type=lambda text: text.replace("\\n", "\n"), default="{src}", help="its template")
+    parser.add_argument("--attention", choices=ATTENTIONS, default=BOTH_WAYS)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     options = parser.parse_args()
     if bool(options.checkpoint) != bool(options.family) or (options.adapter and not options.checkpoint):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +35,9 @@ class Pool:
         taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
         return taken
 
-    def free(self, places: np.ndarray) -> None:
-        """Let these places be taken again."""
-        self._free = np.concatenate([self._free, places])
+    def keep(self, places: Sequence[np.ndarray]) -> None:
+        """Let all other places be taken again."""
+        self._free = np.setdiff1d(np.arange(self.size), np.concatenate([self._free[:0], *places]))
 
     def shrink(self) -> None:
         """Give back the memory behind the last place taken."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from entropy_valley.engine.order import Order
 
 _NEVER = 2**31 - 1
-_PER_CANVAS, _PER_ROW = ("names", "canvases", "steps", "masks"), ("ids", "position", "slot", "logprob")
+_PER_CANVAS, _PER_ROW = ("names", "canvases", "steps", "masks", "kept"), ("ids", "position", "slot", "logprob")
 
 
 class Pass(NamedTuple):
@@ -44,8 +44,9 @@ class Pass(NamedTuple):
 class Batch:
     """Canvases packed without padding.
 
-    Per canvas: ``names``, ``canvases``, revealing ``steps`` done and ``masks`` left. Per row: token id, index of its
-    ``canvas``, place in its sequence, slot (< 0: prompt), log-probability in the pass that revealed it (float64).
+    Per canvas: ``names``, ``canvases``, revealing ``steps`` done, ``masks`` left, and where the rows of its prompts are
+    ``kept`` for it alone (see :mod:`.prompts`). Per row: token id, index of its ``canvas``, place in its sequence, slot
+    (< 0: prompt), log-probability in the pass that revealed it (float64).
     """
 
     mask_id: int
@@ -53,6 +54,7 @@ class Batch:
     canvases: list[Canvas]
     steps: list[int]
     masks: list[int]
+    kept: list[dict[Any, np.ndarray]]
     ids: np.ndarray
     canvas: np.ndarray
     position: np.ndarray
@@ -72,7 +74,7 @@ class Batch:
         position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[canvas]
         masks = [list(tokens).count(mask_id) for tokens in filled]
         rows = (ids, canvas, position, position - prompts[canvas], np.zeros(len(ids)))
-        return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
+        return cls(mask_id, names, canvases, [0] * len(names), masks, [{} for _ in names], *rows)
 
     def __len__(self) -> int:
         return len(self.canvases)
@@ -81,11 +83,6 @@ class Batch:
     def size(self) -> int:
         """Rows of a pass, those without the source apart."""
         return len(self.ids)
-
-    @property
-    def cost(self) -> int:
-        """The most rows that a pass takes, those without the source included."""
-        return sum(canvas.cost for canvas in self.canvases)
 
     def select(self, flags: Sequence[bool]) -> Self:
         """The flagged canvases alone."""
@@ -110,10 +107,9 @@ class Batch:
         canvas = np.concatenate([self.canvas, other.canvas + len(self)])
         return type(self)(self.mask_id, **per_canvas, **per_row, canvas=canvas)
 
-    def within(self, budget: int) -> tuple[Self, Self]:
-        """The first canvases that take at most ``budget`` rows, at least one of them, and the others."""
-        costs = itertools.accumulate(canvas.cost for canvas in self.canvases)
-        return self.split([place == 0 or cost <= budget for place, cost in enumerate(costs)])
+    def states(self) -> Iterable[tuple[Canvas, int, dict[Any, np.ndarray]]]:
+        """Of each canvas: itself, its revealing steps done, and what is kept for it."""
+        return zip(self.canvases, self.steps, self.kept, strict=True)
 
     def masked(self) -> np.ndarray:
         """The places of the rows that are masked slots, ascending."""
@@ -132,7 +128,7 @@ class Batch:
         canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless) for canvas in self.canvases]
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
-        return dataclasses.replace(without, steps=self.steps, masks=self.masks)
+        return dataclasses.replace(without, steps=self.steps, masks=self.masks, kept=self.kept)
 
     def advance(self, seen: Pass, order: Order | None) -> tuple[Self, list[tuple[Any, Reading]]]:
         """One step of each canvas; those that were only to be read are not in the new batch, but in the list."""

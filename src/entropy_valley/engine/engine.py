@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from entropy_valley.backbone.packing import Packed, Rows, hidden_states
+from entropy_valley.backbone.packing import Rows, hidden_states
 from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues, slot_values
@@ -27,6 +27,7 @@ from entropy_valley.engine.head import Head
 from entropy_valley.engine.invariance import HEAD_ROWS, whole_sums
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.order import needs_sourceless
+from entropy_valley.engine.prompts import Load, Prompts
 from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.engine.sig import sourced_values
@@ -62,6 +63,7 @@ class Engine:
         self._never = -1 if reveals_masks else backbone.mask_id  # the token that is in no distribution
         device = backbone.device.type
         self.budget = fill or budget or BUDGET[device]
+        self.prompts = Prompts(backbone)
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
     @torch.inference_mode()
@@ -71,24 +73,45 @@ class Engine:
         What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
         """
         batch, waiting = self._batch(), self._batch()
+        queue.share(self.prompts.are_shared)
         while queue or batch or waiting:
-            if waiting or batch.cost > self.budget:  # memory ran out
-                batch, waiting = batch.cat(waiting).within(self.budget)
-            batch, settled = self._enter(batch, queue, order)
-            yield from settled
-            if batch and (seen := self._attempt(batch, order)):
+            self.prompts.forget([batch, waiting], queue.sources)
+            batch, waiting, load = self._within_budget(batch.cat(waiting))
+            if not waiting:
+                batch, settled = self._enter(batch, load, queue, order)
+                yield from settled
+            if not batch:
+                continue
+            if seen := self._attempt(batch, order):
                 batch, readings = batch.advance(seen, order)
                 yield from readings
                 batch, settled = batch.release(self.backbone.eos_id)
                 yield from settled
+            else:
+                self.prompts.shrink([batch, waiting])
+                torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
 
-    def _enter(self, batch: Batch, queue: Queue, order: Order | None) -> tuple[Batch, list[tuple[Any, Decoded]]]:
-        """The batch filled up from the queue, as far as the budget goes, by at least one canvas; and the results of
-        those that a known first step settles."""
-        named, used = [], batch.cost
-        while queue and (used == 0 or used + queue.next_cost() <= self.budget):
+    def _within_budget(self, batch: Batch) -> tuple[Batch, Batch, Load]:
+        """The first canvases whose next pass keeps to the budget, at least one of them; the others; what all take."""
+        load, flags = Load(self.prompts), []
+        for state in batch.states():
+            load.add(*state)
+            flags.append(bool(flags) and not self._fits(load.rows, load.kept))
+        waiting, running = batch.split(flags)
+        return running, waiting, load
+
+    def _fits(self, rows: int, kept: int) -> bool:
+        return rows <= self.budget and (kept == 0 or kept <= self.prompts.most)
+
+    def _enter(
+        self, batch: Batch, load: Load, queue: Queue, order: Order | None
+    ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
+        """The batch, which takes ``load``, filled up from the queue as far as the budget goes, by at least one canvas;
+        and the results of those that a known first step settles."""
+        named = []
+        while queue and (load.rows == 0 or self._fits(*load.after(queue.first()))):
+            load.add(queue.first())
             named.append(queue.take())
-            used += named[-1][1].cost
         if not named:
             return batch, []
         started, settled = self._batch([entry for entry in named if _starts(entry[1], order)]), []
@@ -106,15 +129,16 @@ class Engine:
             with whole_sums(bool(self.fill)):
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
-            if self.fill:
+            if self.fill and (len(batch) == 1 or not self.prompts.pool.used):
                 problem = f"the GPU has no memory for a pass padded to {self.fill} tokens"
                 remedy = "Set it to false, so that passes shrink, or use a GPU with more memory."
                 raise InputError("decoding.batch_invariant", problem, remedy) from None
             if len(batch) == 1:
                 raise
-            self.budget = batch.cost // 2
-        torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
-        return None
+            if not self.fill:
+                *_, load = self._within_budget(batch)
+                self.budget = load.rows // 2
+            return None
 
     def _read(self, batch: Batch, order: Order | None) -> Pass:
         """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
@@ -122,19 +146,21 @@ class Engine:
         whole = batch.cat(batch.select(wanted).sourceless()) if any(wanted) else batch
         masked, own = whole.masked(), sum(batch.masks)
         paired = np.array(wanted, dtype=bool)[batch.canvas[masked[:own]]]
+        layout = self.prompts.layout(whole)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
-        read, places = masked - int(backbone.shifted), (np.flatnonzero(paired), np.flatnonzero(~paired))
-        ids, position, rows, *compared = upload([whole.ids, whole.position, read, *places], backbone.device)
-        packed = Packed(ids[None], position[None], tuple(canvas.size for canvas in whole.canvases))
-        states = hidden_states(backbone.model, packed, Rows(rows, tuple(whole.masks)), self.fill)
-        head, tokens = self.head, (self._never, backbone.eos_id)
+        read = layout.at[masked - int(backbone.shifted)]
+        columns = (read, np.flatnonzero(paired), np.flatnonzero(~paired))
+        packed, (rows, *compared) = layout.packed(self.prompts.pool, columns, backbone.device)
+        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill)
+        layout.keep()
+        head, special = self.head, (self._never, backbone.eos_id)
         if any(wanted):
             backward = getattr(order, "backward", False)
-            seen = sourced_values(head, states[:own], states[own:], *compared, *tokens, backward=backward)
+            seen = sourced_values(head, states[:own], states[own:], *compared, *special, backward=backward)
         else:
-            seen = slot_values(head, states, *tokens), None
-        padded = max(0, (self.fill or 0) - whole.size)
-        self.ledger.count(passes=1, tokens=whole.size, rows=len(masked), padded=padded)
+            seen = slot_values(head, states, *special), None
+        tokens = len(layout.ids)
+        self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         return Pass(masked[:own], *seen)
 
 

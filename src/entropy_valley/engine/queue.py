@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from entropy_valley.engine.reading import Reading
+
+Prompt = tuple[int, ...]
+Source = tuple[Prompt, int]  # a prompt, and how many masked slots behind it its rows see
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Canvas:
     beside: int | None = None
 
     @functools.cached_property
+    def prompts(self) -> list[Prompt]:
+        """Its prompt, and that without the source, if it has one."""
+        return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
+
+    @functools.cached_property
     def size(self) -> int:
         """Tokens of prompt and canvas."""
         return len(self.prompt) + self.length
@@ -50,35 +59,61 @@ class Canvas:
         """The most tokens that one pass over it takes."""
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
+    def sources(self, shared: bool) -> list[Source]:
+        """What gives the rows of its prompt, and of that without the source; nothing where its own passes do.
+
+        ``shared``: all canvases behind a prompt share its rows, which see none of them.
+        """
+        slots = 0 if shared else self.beside
+        return [] if slots is None else [(prompt, slots) for prompt in self.prompts]
+
 
 class Queue:
     """Named canvases that wait for a place in a pass; more may be put while the engine runs.
 
     First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
-    passes is not left for the end, where passes would be nearly empty.
+    passes is not left for the end, where passes would be nearly empty. Canvases whose prompt's rows have one source
+    come one after the other.
     """
 
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
-        self._heap: list[tuple[bool, int, int, Any, Canvas]] = []
-        self._arrivals = itertools.count()
+        self._heap: list[tuple[Any, int, Any, Canvas]] = []
+        self._arrivals, self._shared = itertools.count(), False
+        self.sources: Counter[Source] = Counter()  # of the canvases that wait
         for name, canvas in canvases:
             self.put(name, canvas)
 
     def __len__(self) -> int:
         return len(self._heap)
 
+    def share(self, shared: bool) -> None:
+        """Say whether all canvases behind a prompt share its rows."""
+        if shared != self._shared:
+            self._shared, self._heap, waiting = shared, [], sorted(self._heap, key=lambda entry: entry[1])
+            self.sources.clear()
+            for *_, name, canvas in waiting:
+                self.put(name, canvas)
+
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        begun = bool(canvas.start or canvas.tokens)
-        heapq.heappush(self._heap, (not begun, -canvas.cost, next(self._arrivals), name, canvas))
+        self.sources.update(canvas.sources(self._shared))
+        heapq.heappush(self._heap, (self._rank(canvas), next(self._arrivals), name, canvas))
 
-    def next_cost(self) -> int:
-        """Tokens that a pass takes for the canvas whose turn it is."""
-        return self._heap[0][-1].cost
+    def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
+        begun = bool(canvas.start or canvas.tokens)
+        if self._shared:
+            return not begun, -len(canvas.prompt), tuple(canvas.prompt)
+        return not begun, -(canvas.cost if canvas.beside is None else len(canvas.prompt) + canvas.beside)
+
+    def first(self) -> Canvas:
+        """The canvas whose turn it is."""
+        return self._heap[0][-1]
 
     def take(self) -> tuple[Any, Canvas]:
-        """The canvas whose turn it is."""
-        return heapq.heappop(self._heap)[-2:]
+        """The canvas whose turn it is, by its name; it does not wait any longer."""
+        name, canvas = heapq.heappop(self._heap)[-2:]
+        self.sources -= Counter(canvas.sources(self._shared))
+        return name, canvas
 
 
 @dataclass(frozen=True)
