@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import DynamicCache
 
-from entropy_valley.decoding.reference import slot_logits, stock_logits
+from entropy_valley.decoding.reference import stock_logits
 from entropy_valley.decoding.reference_orders import Rank, Step, med
 from entropy_valley.decoding.schedule import reveal_counts
 
@@ -35,12 +35,13 @@ def decode(
     sourceless: Sequence[int] = (),
 ) -> tuple[list[int], list[int]]:
     """As :func:`.reference.decode`, but of the steps that reveal anything only each ``refresh``-th, from the first on,
-    runs the prompt. Passes without the source are exact."""
-    rank, tokens, kept = rank or med(), [backbone.mask_id] * length, Kept(backbone, prompt)
+    runs the prompt. The prompt without the source is run again in the same steps, if the order looks at it there."""
+    rank, tokens = rank or med(), [backbone.mask_id] * length
+    kept, other = Kept(backbone, prompt), Kept(backbone, sourceless)
     counts = [count for count in reveal_counts(length, steps, schedule) if count]
     for step, count in enumerate(counts):
-        logits = kept.whole(tokens) if step % refresh == 0 else kept.slots(tokens)
-        without_source = functools.partial(slot_logits, backbone, sourceless, tokens)
+        logits = kept.logits(tokens, step % refresh == 0)
+        without_source = functools.partial(other.logits, tokens, step % refresh == 0)
         scores = rank(Step(prompt, logits, without_source, step, len(counts))).tolist()
         masked = [slot for slot in range(length) if tokens[slot] == backbone.mask_id]
         for slot in sorted(masked, key=lambda slot: (scores[slot], slot))[:count]:
@@ -68,6 +69,10 @@ class Kept:
     def __init__(self, backbone: Backbone, prompt: Sequence[int]) -> None:
         self._backbone, self._prompt = backbone, list(prompt)
         self._rows, self._cache = len(prompt) - int(backbone.shifted), DynamicCache()
+
+    def logits(self, tokens: Sequence[int], renew: bool) -> torch.Tensor:
+        """The exact pass if the prompt is to be renewed, or was never run; else that over the slots."""
+        return self.whole(tokens) if renew or not self._cache.get_seq_length() else self.slots(tokens)
 
     def whole(self, tokens: Sequence[int]) -> torch.Tensor:
         """The exact pass."""

@@ -4,7 +4,8 @@ The plain algorithm is Algorithm 1 for one sentence after the other (:mod:`entro
 it the engine saves: steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM
 head on rows that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps
 of all sentences share passes: a canvas leaves as soon as it is done, and the next one enters. Where a reveal order asks
-for the SIG, the same canvas without its source is in the same pass.
+for the SIG, the same canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run
+once (see :mod:`.prompts`).
 
 On one CPU thread in float32 the result of a canvas is bit-equal in any company, so a killed job that runs again writes
 the same file. This holds for passes of at least 4 tokens and an FFN width that is a multiple of 32, as every backbone
@@ -43,7 +44,8 @@ BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says oth
 class Engine:
     """Runs canvases on a frozen backbone, at most ``budget`` tokens a pass (a longer canvas runs alone).
 
-    Where a device has no memory for a pass, the budget becomes half of what the pass had asked for. With ``fill`` each
+    Where a device has no memory for a pass, the budget becomes half of what the pass had asked for, and so do the rows
+    of prompts that may be kept. With ``fill`` each
     pass is padded to that many tokens, which is then the budget, so that no result depends on its company on a GPU (see
     :mod:`.invariance`); a pass without memory is then an InputError.
 
@@ -88,8 +90,9 @@ class Engine:
                 batch, settled = batch.release(self.backbone.eos_id)
                 yield from settled
             else:
-                self.prompts.shrink([batch, waiting])
+                self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
+        self.prompts.empty()
 
     def _within_budget(self, batch: Batch) -> tuple[Batch, Batch, Load]:
         """The first canvases whose next pass keeps to the budget, at least one of them; the others; what all take."""
@@ -135,6 +138,7 @@ class Engine:
                 raise InputError("decoding.batch_invariant", problem, remedy) from None
             if len(batch) == 1:
                 raise
+            self.prompts.most = self.prompts.pool.used // 2
             if not self.fill:
                 *_, load = self._within_budget(batch)
                 self.budget = load.rows // 2

@@ -73,10 +73,8 @@ class Prompts:
         own = [places for batch in batches for kept in batch.kept for places in kept.values()]
         self.pool.keep([*self.known.values(), *own])
 
-    def shrink(self, batches: Sequence[Batch]) -> None:
-        """Where memory ran out: keep only what the canvases of the batches cannot compute again, and from now on at
-        most half as much as before."""
-        self.most = self.pool.used // 2
+    def empty(self, batches: Sequence[Batch] = ()) -> None:
+        """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
         self.known.clear()
         self.forget(batches, self._waiting)
         self.pool.shrink()
@@ -105,7 +103,8 @@ class Prompts:
         return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
 
     def _saved(self, sequence: int, prompt: Prompt, holder: dict[Any, Places], name: Any) -> Saved:
-        return Saved(sequence, self.pool.take(self.rows(prompt)), holder, name)
+        places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
+        return Saved(sequence, places, holder, name)
 
     def _own(self, whole: Batch) -> tuple[list[Places], list[Saved]]:
         """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
