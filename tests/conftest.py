@@ -46,6 +46,19 @@ def run_script(monkeypatch, scripts):
 
 
 @pytest.fixture
+def users_class(tmp_path, monkeypatch):
+    """Write a module of the user's, ``mine.py``; the name of its class ``Mine`` for the config."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+    def write(code):
+        (tmp_path / "mine.py").write_text(code)
+        return "mine:Mine"
+
+    return write
+
+
+@pytest.fixture
 def reach(monkeypatch):
     """Have this process ask that hub."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -39,19 +38,6 @@ LENGTHS = "Return a set of whole numbers of slots, 1 or more"
 CHOICE = "Return a Choice"
 
 
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    """A module of the user's, ``mine.py``; the name of its class for the config."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
-
-    def write(code):
-        (tmp_path / "mine.py").write_text(code)
-        return "mine:Mine"
-
-    return write
-
-
 def chosen(selector, room=200):
     row, _ = search(make_method("mine", {"selector": selector}), 10, room=room)
     return row
@@ -77,9 +63,9 @@ def chosen(selector, room=200):
         ("probes.clear()", "AttributeError: 'mappingproxy' object has no attribute 'clear'"),
     ],
 )
-def test_a_wrong_proposal(written, monkeypatch, propose, problem):
+def test_a_wrong_proposal(users_class, monkeypatch, propose, problem):
     monkeypatch.setattr(answers, "ROUNDS", 9)
-    selector = written(METHOD.format(propose=propose, choose=LOWEST))
+    selector = users_class(METHOD.format(propose=propose, choose=LOWEST))
     with pytest.raises(InputError) as caught:
         chosen(selector)
     assert str(caught.value).startswith("mine.py, Mine.propose: sentence ") and problem in str(caught.value)
@@ -108,8 +94,8 @@ def test_a_wrong_proposal(written, monkeypatch, propose, problem):
         ("probes.update({7: None}) or Choice(7)", "AttributeError: 'mappingproxy' object has no attribute 'update'"),
     ],
 )
-def test_a_wrong_choice(written, choose, problem):
-    selector = written(METHOD.format(propose="[3, 4]", choose=choose))
+def test_a_wrong_choice(users_class, choose, problem):
+    selector = users_class(METHOD.format(propose="[3, 4]", choose=choose))
     with pytest.raises(InputError) as caught:
         chosen(selector)
     assert str(caught.value).startswith("mine.py, Mine.choose: sentence ") and problem in str(caught.value)
@@ -152,19 +138,19 @@ def test_any_answer_is_one_line_or_numbers_of_python(answer):
             assert ask is answers.proposed or all(score == score for score in got.scores.values())
 
 
-def test_integers_of_numpy_and_torch_are_lengths(written):
+def test_integers_of_numpy_and_torch_are_lengths(users_class):
     choose = "Choice(torch.tensor(4), {np.int32(3): np.float32(0.5), 4: torch.tensor(0.25)}, [np.int8(3)], 1)"
     row = chosen(
-        written(METHOD.format(propose="(torch.tensor([4, 3]), np.arange(3, 5))[len(probes) > 0]", choose=choose))
+        users_class(METHOD.format(propose="(torch.tensor([4, 3]), np.arange(3, 5))[len(probes) > 0]", choose=choose))
     )
     same = {"length": 4, "candidates": [3, 4], "scores": [0.5, 0.25], "contenders": [3, 4], "rescoring": True}
     assert json.loads(json.dumps(row)) == {**same, "calls": 2, "slots": 7}
 
 
 @pytest.mark.parametrize("choose", ["Choice(99)", "Choice(9, {7: math.inf})"])
-def test_a_length_that_was_not_probed_may_be_chosen(written, choose):
+def test_a_length_that_was_not_probed_may_be_chosen(users_class, choose):
     """As `partial_unmask` does; and what is infinite is a score."""
-    row = chosen(written("import math\n" + METHOD.format(propose="[3]", choose=choose)))
+    row = chosen(users_class("import math\n" + METHOD.format(propose="[3]", choose=choose)))
     assert row["length"] in (9, 99) and row["scores"] in ([], [math.inf])
 
 
@@ -195,14 +181,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("code", "problem"), WRONG.values(), ids=WRONG)
-def test_a_wrong_class_is_told_before_any_job(written, code, problem):
+def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     with pytest.raises(InputError, match=re.escape("length method 'mine:Mine': ")) as caught:
-        make_method("mine", {"selector": written(code.replace("{propose}", "()").replace("{choose}", "Choice(3)"))})
+        make_method("mine", {"selector": users_class(code.replace("{propose}", "()").replace("{choose}", "Choice(3)"))})
     assert problem in str(caught.value)
 
 
-def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(written, capsys):
-    selector = written(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
+def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_class, capsys):
+    selector = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
     with pytest.raises(SystemExit) as status:
         errors.run(lambda: chosen(selector))
     *before, last = capsys.readouterr().err.splitlines()

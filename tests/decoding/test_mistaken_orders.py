@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -38,19 +37,6 @@ class Mine:
 """
 
 
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    """A module of the user's, ``mine.py``; the name of its class for the config."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
-
-    def write(code):
-        (tmp_path / "mine.py").write_text(code)
-        return "mine:Mine"
-
-    return write
-
-
 def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
     """One step of two canvases of three slots, which reveals a slot of each: their token ids, and the slots'."""
     canvases = [Canvas([1, 2], 3, [1, 1, 1], sentence=name) for name in ("s1", "s2")]
@@ -83,8 +69,8 @@ NUMBERS = "Return a tensor with one number for each slot"
         ),
     ],
 )
-def test_wrong_scores_of_an_order(written, scores, problem):
-    order = make_denoiser(written(ORDER.format(scores=scores)))
+def test_wrong_scores_of_an_order(users_class, scores, problem):
+    order = make_denoiser(users_class(ORDER.format(scores=scores)))
     with pytest.raises(InputError) as caught:
         step(order)
     assert str(caught.value).startswith("mine.py, Mine.scores: ") and problem in str(caught.value)
@@ -93,14 +79,14 @@ def test_wrong_scores_of_an_order(written, scores, problem):
 @pytest.mark.parametrize(
     "scores", ["-slots.position", "slots.position < 2", "1 / (slots.position - 2)", "slots.values.eos"]
 )
-def test_integers_flags_and_infinities_are_scores(written, scores):
-    revealed = step(make_denoiser(written(ORDER.format(scores=scores))))
+def test_integers_flags_and_infinities_are_scores(users_class, scores):
+    revealed = step(make_denoiser(users_class(ORDER.format(scores=scores))))
     assert len(revealed) == 6 and revealed.count(MASK) == 4
 
 
-def test_an_order_cannot_change_what_the_model_says(written):
+def test_an_order_cannot_change_what_the_model_says(users_class):
     scores = "slots.values.entropy.mul_(-1) + slots.values.token.zero_() + slots.values.logprob.zero_()"
-    assert step(make_denoiser(written(ORDER.format(scores=scores)))) == [MASK, 1, MASK, MASK, 4, MASK]
+    assert step(make_denoiser(users_class(ORDER.format(scores=scores)))) == [MASK, 1, MASK, MASK, 4, MASK]
 
 
 def test_a_model_that_gives_no_numbers_is_no_fault_of_the_order():
@@ -108,10 +94,10 @@ def test_a_model_that_gives_no_numbers_is_no_fault_of_the_order():
         step(make_denoiser("med"), (0.1, math.nan, 0.2, 0.5, 0.6, 0.4))
 
 
-def test_whether_a_step_needs_the_source_free_pass_is_the_users_code_too(written):
+def test_whether_a_step_needs_the_source_free_pass_is_the_users_code_too(users_class):
     code = ORDER.format(scores="slots.sig") + "    def needs_sourceless(self, step, steps): return step / 0\n"
     with pytest.raises(InputError, match=r"mine\.py, Mine\.needs_sourceless: step 0 of 3: ZeroDivisionError"):
-        Denoising.named(written(code), 3, "llada").request([1], [1], 3, 9)
+        Denoising.named(users_class(code), 3, "llada").request([1], [1], 3, 9)
 
 
 def denoise(name):
@@ -144,16 +130,16 @@ def denoise(name):
         ("[Revealed(1, float('nan'))] * 3", "of log-probability nan"),
     ],
 )
-def test_wrong_canvases_of_a_decoder(written, slots, problem):
-    name = written(DECODER.format(slots=slots))
+def test_wrong_canvases_of_a_decoder(users_class, slots, problem):
+    name = users_class(DECODER.format(slots=slots))
     with pytest.raises(InputError) as caught:
         denoise(name)
     assert str(caught.value).startswith("mine.py, Mine.advance: sentence 's1', ") and problem in str(caught.value)
 
 
 @pytest.mark.parametrize("slots", ["seen", "[Revealed(np.int64(1), np.float64(-0.5))] * 3"])
-def test_guesses_and_numbers_of_numpy_are_revealed(written, slots):
-    decoded = denoise(written(DECODER.format(slots=slots)))
+def test_guesses_and_numbers_of_numpy_are_revealed(users_class, slots):
+    decoded = denoise(users_class(DECODER.format(slots=slots)))
     assert files.canonical(decoded.to_json()) == files.canonical(
         {"tokens": [1, 1, 1], "text": 3, "logprob": -0.5, "passes": 1, "slots": 3, "rows": 3}
     )
@@ -170,9 +156,9 @@ def test_guesses_and_numbers_of_numpy_are_revealed(written, slots):
         (ORDER + "    def __init__(self): raise OSError(5)\n", "OSError: 5 (mine.py, line 6)"),
     ],
 )
-def test_a_wrong_class_is_told_before_any_job(written, code, problem):
+def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     with pytest.raises(InputError) as caught:
-        make_denoiser(written(code.replace("{scores}", "0").replace("{slots}", "0")))
+        make_denoiser(users_class(code.replace("{scores}", "0").replace("{slots}", "0")))
     assert "'mine:Mine': " in str(caught.value) and problem in str(caught.value)
 
 

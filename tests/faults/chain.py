@@ -78,19 +78,26 @@ ASKED = {"rule": "decode", "spec": RUN | MED, "testset": TEST, "choose": {"rule"
 
 def stages() -> dict[str, Stage]:
     """All stages, in the order of the chain."""
+    return _corpora() | _models() | _translations() | _results()
+
+
+def _corpora() -> dict[str, Stage]:
+    return {
+        "corpus": Stage("corpus", GRAMMAR | {"train": 20, "dev": 5}, _corpus("en-de"), other={"seed": 2}),
+        "corpora": Stage("corpus", FILES, _corpus("own/en-zh", "--both-ways"), (), {"seed": 2}),
+        "testset": Stage("testset", GRAMMAR | {"limit": 6}, options(out="en-de/test.jsonl"), other={"limit": 5}),
+    }
+
+
+def _models() -> dict[str, Stage]:
     from tiny_training import spec
 
     training = spec(max_steps=4, dropout=0.1)
     trained = options(corpus=TRAIN, backbone=BACKBONE, out=ADAPTER, work="work/train", logs="logs/train")
     pretrained = options(corpus=f"en-zh={TRAIN}", dev=f"en-zh={TRAIN}", out="backbones/tiny", work="work/tiny")
-    scored = options(testset=TEST, comet="given/comet", store="store/scores")
     source = {"repository": None, "revision": None, "subfolder": None}
     adopted = {"backbone": "tiny", "family": "llada", "direction": "en-de", "seed": 1, "revision": 1, "source": source}
-    run = options(backbone=BACKBONE, adapter=ADAPTER, store="store/run")
     return {
-        "corpus": Stage("corpus", GRAMMAR | {"train": 20, "dev": 5}, _corpus("en-de"), other={"seed": 2}),
-        "corpora": Stage("corpus", FILES, _corpus("own/en-zh", "--both-ways"), (), {"seed": 2}),
-        "testset": Stage("testset", GRAMMAR | {"limit": 6}, options(out="en-de/test.jsonl"), other={"limit": 5}),
         "pretrain": Stage(
             "pretrain",
             PRETRAINED | {"pretraining": {"steps": 4, "batch": 8, **RATES, **SHAPE}},
@@ -112,6 +119,12 @@ def stages() -> dict[str, Stage]:
             ("train",),
             {"seed": 2},
         ),
+    }
+
+
+def _translations() -> dict[str, Stage]:
+    run = options(backbone=BACKBONE, adapter=ADAPTER, store="store/run")
+    return {
         "length_statistics": Stage(
             "length_statistics",
             RUN | {"pairs": 4, "bias_pairs": 2},
@@ -133,6 +146,12 @@ def stages() -> dict[str, Stage]:
             ("train", "canvas"),
             {"steps": 3},
         ),
+    }
+
+
+def _results() -> dict[str, Stage]:
+    scored = options(testset=TEST, comet="given/comet", store="store/scores")
+    return {
         "comet_scores": Stage(
             "comet_scores",
             SCORE,

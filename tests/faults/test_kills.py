@@ -12,34 +12,33 @@ STAGES = list(stages())
 REPLACED = [name for name, stage in stages().items() if stage.other]
 
 
+def require_recovery(trial, fault):
+    """It is killed by the fault, leaves whole results, and the next run finishes."""
+    outcome = trial.run(fault)
+    assert outcome.killed, outcome.said
+    trial.require_old_or_new()
+    trial.require_finished(trial.run())
+
+
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("name", STAGES)
 def test_killed_before_an_operation_on_files(chain, chance, tmp_path, name, number):
     trial = Trial(chain, name, tmp_path)
-    outcome = trial.run(KilledBefore(trial.killed_at(chance.random())))
-    assert outcome.killed, outcome.said
-    trial.require_old_or_new()
-    trial.require_finished(trial.run())
+    require_recovery(trial, KilledBefore(trial.killed_at(chance.random())))
 
 
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("name", REPLACED)
 def test_killed_while_it_replaces_results(chain, chance, tmp_path, name, number):
     trial = Trial(chain, name, tmp_path, old=True)
-    outcome = trial.run(KilledBefore(trial.killed_at(chance.random(), old=True)))
-    assert outcome.killed, outcome.said
-    trial.require_old_or_new()
-    trial.require_finished(trial.run())
+    require_recovery(trial, KilledBefore(trial.killed_at(chance.random(), old=True)))
 
 
 @pytest.mark.parametrize("number", range(2))
 @pytest.mark.parametrize("name", STAGES)
 def test_killed_in_the_middle_of_a_write(chain, chance, tmp_path, name, number):
     trial = Trial(chain, name, tmp_path)
-    outcome = trial.run(NoMoreThan(trial.size(chance), killed=True))
-    assert outcome.killed, outcome.said
-    trial.require_old_or_new()
-    trial.require_finished(trial.run())
+    require_recovery(trial, NoMoreThan(trial.size(chance), killed=True))
 
 
 @pytest.mark.parametrize("name", STAGES)
