@@ -14,7 +14,7 @@ class InputError(Exception):
 
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
-        super().__init__(f"{place}: {problem}. {remedy}")
+        super().__init__(f"{place}: {problem}{'' if problem.endswith('?') else '.'} {remedy}")
 
 
 class UserCodeError(InputError):

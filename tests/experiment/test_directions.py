@@ -116,7 +116,7 @@ def test_the_beginning_of_the_training_pairs_is_what_fewer_pairs_would_be(pairs,
             "directions.en-zh.training: give either `epochs` or `max_steps`",
         ),
         ({"directions": {"en-zh": {"pools": {"small": 0}}}}, "en-zh.pools.small = 0: Input should be greater than 0"),
-        (with_study(), "studies.mine: pool 'small' is not defined under `directions.en-zh.pools`"),
+        (with_study(), "studies.mine: pool 'small' is not defined; `directions.en-zh.pools` has none"),
         (
             with_study({"small": 200_001}),
             "pool 'small' of en-zh has 200001 pairs, but `corpus.train` is 200000; raise that",
@@ -131,7 +131,7 @@ def test_the_beginning_of_the_training_pairs_is_what_fewer_pairs_would_be(pairs,
         ),
         (
             with_study({"small": 9}, directions=["en-fr"], beyond_matrix=True),
-            "studies.mine.directions = ['en-fr']: 'en-fr' is not defined; `directions` has de-fr, en-zh",
+            "studies.mine.directions = ['en-fr']: 'en-fr' is not defined; did you mean ",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_mistyped_profile_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for known in (["-n"], ["--workflow-profile", "demo", "-n"], ["--workflow-profile=none"]):
         profile.require(known, ROOT)
-    with pytest.raises(InputError, match=r"no such profile.*default, demo"):
+    with pytest.raises(InputError, match=r"dmeo: no such profile\. Did you mean demo\? .*default, demo"):
         profile.require(["-n", "--workflow-profile", "dmeo"], ROOT)
 
 

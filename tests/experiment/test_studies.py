@@ -72,10 +72,13 @@ def test_methods_of_studies_are_methods_of_the_workflow():
 @pytest.mark.parametrize(
     ("study", "remedy"),
     [
-        ({"methods": ["nobody"]}, "method 'nobody' is not defined under `length_methods`"),
-        ({"methods": ["ev"], "testset": "wmt99"}, "test set 'wmt99' is not defined under `sources`"),
+        ({"methods": ["nobody"]}, "method 'nobody' is not defined; `length_methods` has "),
+        (
+            {"methods": ["ev"], "testset": "wmt99"},
+            "test set 'wmt99' is not defined; did you mean wmt22? ",
+        ),
         ({"methods": ["ev"], "orders": ["sig"]}, "'sig' is no reveal order"),
-        ({"methods": ["ev"], "backbones": ["bert"]}, "'bert' is not defined under `backbones`"),
+        ({"methods": ["ev"], "backbones": ["bert"]}, "'bert' is not defined; `backbones` has "),
         ({"methods": ["ev"], "columns": ["speed"]}, "speed: no such column; there are order, steps"),
         ({"methods": ["ev"], "layout": "rows"}, "is no layout; there are systems, orders, categories, budgets, checks"),
         ({"methods": ["ev"], "columns": []}, "at least 1 item"),
@@ -98,7 +101,7 @@ def test_a_mistake_is_named(study, remedy):
 
 
 def test_a_listed_study_must_be_there():
-    with pytest.raises(InputError, match=r"tables\.studies.*'yours' is not defined; `studies` has .*mine"):
+    with pytest.raises(InputError, match=r"tables\.studies.*'yours' is not defined; `studies` has .* more"):
         experiment(listed=["yours"], methods=["ev"])
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, WrapValidator, create_model
 from pydantic.fields import FieldInfo
 
-from entropy_valley import plugins
+from entropy_valley import plugins, spelling
 from entropy_valley.errors import refusal
 from entropy_valley.settings import ByDirection, Direction, Section
 
@@ -53,7 +53,8 @@ def users(kind: str, key: str, known: Mapping[str, type]) -> tuple[AfterValidato
 
     def named(name: str) -> str:
         if not re.fullmatch(r"[\w.]+:\w+", name):
-            raise ValueError(f"give module:Class, or one of {', '.join(known)}")
+            guess = spelling.question(name, known).lower()
+            raise ValueError(f"{guess}give module:Class, or one of {', '.join(known)}")
         if problem := refusal(plugins.find, kind, known, name):
             raise ValueError(problem)
         return name

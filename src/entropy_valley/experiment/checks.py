@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from entropy_valley.errors import InputError
@@ -10,6 +10,7 @@ from entropy_valley.experiment.matrix import COMPARED, DEV
 from entropy_valley.experiment.orders import order_problems
 from entropy_valley.scoring.comet import RELEASED, TOY
 from entropy_valley.scoring.metrics import METRICS, make_metric
+from entropy_valley.spelling import Unknown, unknown
 
 RESERVED = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of their folders
 Problem = tuple[tuple[str | int, ...], str]  # the path of a key, and what would be right
@@ -47,7 +48,7 @@ def _undefined(merged: Mapping[str, Any]) -> Iterator[Problem]:
         defined = [name for name, value in _section(merged, section).items() if value is not None]
         for name in _list(_section(merged, block).get(key)):
             if name not in defined:
-                yield (block, key), f"{name!r} is not defined; `{section}` has {', '.join(map(str, defined))}"
+                yield (block, key), _not_defined(name, section, defined)
 
 
 def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -59,8 +60,7 @@ def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
         for key, names in (("train", [named.get("train")]), ("tests", _list(named.get("tests")))):
             for name in names:
                 if isinstance(name, str) and name not in defined:
-                    message = f"{name!r} is not defined; `sources` has {', '.join(map(str, defined))}"
-                    yield ("directions", direction, key), message
+                    yield ("directions", direction, key), _not_defined(name, "sources", defined)
 
 
 def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -83,11 +83,12 @@ def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
 def _outside_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
     matrix, tables = _section(merged, "matrix"), _section(merged, "tables")
     for key, among in (("backbone", "backbones"), ("order", "orders"), ("steps", "steps")):
-        if key in tables and tables[key] not in _list(matrix.get(among)):
-            yield ("tables", key), f"is not among matrix.{among}; name one that is"
+        there = _list(matrix.get(among))
+        if key in tables and tables[key] not in there:
+            yield ("tables", key), str(unknown(tables[key], f"is not among matrix.{among}", there, "it has"))
     for backbone in _section(matrix, "seeds_of"):
-        if backbone not in _section(merged, "backbones"):
-            yield ("matrix", "seeds_of", backbone), "is not defined under `backbones`"
+        if backbone not in (defined := _section(merged, "backbones")):
+            yield ("matrix", "seeds_of", backbone), _not_defined(backbone, "backbones", defined)
 
 
 def _beyond_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -97,8 +98,7 @@ def _beyond_the_matrix(merged: Mapping[str, Any]) -> Iterator[Problem]:
         study = _section(_section(merged, "studies"), name)
         for direction in _list(study.get("directions")) if study.get("beyond_matrix") else []:
             if direction not in defined:
-                message = f"{direction!r} is not defined; `directions` has {', '.join(map(str, defined))}"
-                yield ("studies", name, "directions"), message
+                yield ("studies", name, "directions"), _not_defined(direction, "directions", defined)
 
 
 def _unknown_prompts(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -106,10 +106,7 @@ def _unknown_prompts(merged: Mapping[str, Any]) -> Iterator[Problem]:
     for name, section in _section(merged, "backbones").items():
         other = section.get("decoding_prompt_of") if isinstance(section, Mapping) else None
         if isinstance(other, str) and other not in directions:
-            yield (
-                ("backbones", name, "decoding_prompt_of"),
-                f"{other} is no direction; there is {', '.join(directions)}",
-            )
+            yield ("backbones", name, "decoding_prompt_of"), unknown(other, f"{other} is no direction", directions)
 
 
 def _bad_variants(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -119,7 +116,8 @@ def _bad_variants(merged: Mapping[str, Any]) -> Iterator[Problem]:
         if base is None:
             continue
         if base == name or not isinstance(base, str) or not isinstance(backbones.get(base), Mapping):
-            yield ("backbones", name, "variant_of"), "is no other backbone; name one that has a checkpoint"
+            others = [one for one in backbones if one != name]
+            yield ("backbones", name, "variant_of"), unknown(base, "is no other backbone", others, "`backbones` has")
         elif backbones[base].get("variant_of"):
             yield ("backbones", name, "variant_of"), "is a variant itself; name the backbone that has the checkpoint"
         else:
@@ -132,10 +130,10 @@ def _outside_the_instruct_table(merged: Mapping[str, Any]) -> Iterator[Problem]:
     instruct = _section(merged, "instruct")
     if not _list(instruct.get("backbones")):
         return
-    if instruct.get("direction") not in _section(merged, "directions"):
-        yield ("instruct", "direction"), "is not defined under `directions`"
-    if instruct.get("testset") not in _section(merged, "sources"):
-        yield ("instruct", "testset"), "is not defined under `sources`"
+    for key, section in (("direction", "directions"), ("testset", "sources")):
+        name, defined = instruct.get(key), _section(merged, section)
+        if isinstance(name, str) and name not in defined:
+            yield ("instruct", key), _not_defined(name, section, defined)
 
 
 def _bad_metrics(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -150,7 +148,7 @@ def _bad_metrics(merged: Mapping[str, Any]) -> Iterator[Problem]:
             yield ("scoring", "metrics", name), problem
     for name in _list(_section(merged, "tables").get("metrics")):
         if name not in (*known, *further):
-            yield ("tables", "metrics"), f"{name!r} is no metric; there is {', '.join((*known, *further))}"
+            yield ("tables", "metrics"), unknown(name, f"{name!r} is no metric", (*known, *further))
 
 
 def _refused(section: Any) -> str | None:
@@ -165,13 +163,18 @@ def _refused(section: Any) -> str | None:
     return None
 
 
+def _not_defined(name: Any, section: str, defined: Iterable[Any]) -> Unknown:
+    return unknown(name, f"{name!r} is not defined", defined, f"`{section}` has")
+
+
 def _section(merged: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = merged.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    """The plain values of a list. The schema refuses lists in it, and mappings."""
+    return [one for one in value if isinstance(one, Hashable)] if isinstance(value, list) else []
 
 
 def _not_to_be_compared(merged: Mapping[str, Any]) -> Iterator[Problem]:
@@ -182,4 +185,4 @@ def _not_to_be_compared(merged: Mapping[str, Any]) -> Iterator[Problem]:
     for path, name, block in [*named, (("testset",), section.get("testset"), "sources")]:
         defined = _section(merged, block)
         if isinstance(name, str) and name not in defined:
-            yield ("human_evaluation", *path), f"{name!r} is not defined; `{block}` has {', '.join(map(str, defined))}"
+            yield ("human_evaluation", *path), _not_defined(name, block, defined)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def expand(merged: Mapping[str, Any]) -> Expanded:
     """Write out every short form of a merged config. A bad one becomes a problem, and its block is left out."""
-    expanded = Expanded(_with_variants(merged))
+    expanded = _with_variants(merged)
     methods = expanded.config.get(METHODS)
     if isinstance(methods, Mapping):
         made = {name: _made(name, block, expanded) for name, block in methods.items() if _is_template(name, block)}
@@ -50,17 +50,29 @@ def expand(merged: Mapping[str, Any]) -> Expanded:
     return expanded
 
 
-def _with_variants(merged: Mapping[str, Any]) -> dict[str, Any]:
+def _with_variants(merged: Mapping[str, Any]) -> Expanded:
     """Each variant of a backbone laid over the backbone that it is one of."""
     backbones = merged.get("backbones")
     if not isinstance(backbones, Mapping):
-        return dict(merged)
-    whole = {}
+        return Expanded(dict(merged))
+    whole, written = {}, {}
     for name, section in backbones.items():
         named = _get(section, "variant_of")
         base = backbones.get(named) if isinstance(named, str) else None
-        whole[name] = overlay(base, section) if isinstance(base, Mapping) else section
-    return {**merged, "backbones": whole}
+        whole[name] = section
+        if isinstance(base, Mapping) and name != named:
+            whole[name] = overlay(base, section)
+            written |= {("backbones", name, *key): ("backbones", named, *key) for key in _taken(base, section)}
+    return Expanded({**merged, "backbones": whole}, written=written)
+
+
+def _taken(base: Mapping[str, Any], over: Mapping[str, Any]) -> Iterator[KeyPath]:
+    """The keys that stay as ``base`` has them where ``over`` is laid on it."""
+    for key, value in base.items():
+        if key not in over:
+            yield (key,)
+        elif isinstance(value, Mapping) and isinstance(over[key], Mapping):
+            yield from ((key, *below) for below in _taken(value, over[key]))
 
 
 def _is_template(name: Any, block: Any) -> bool:
@@ -116,7 +128,9 @@ def _name_made_methods(config: dict[str, Any], made: Mapping[str, list[str]]) ->
     def names(value: Any) -> Any:
         if isinstance(value, Mapping):
             return {key: names(one) for key, one in value.items()}
-        return [one for name in value for one in made.get(name, [name])] if isinstance(value, list) else value
+        if not isinstance(value, list):
+            return value
+        return [one for name in value for one in (made.get(name, [name]) if isinstance(name, str) else [name])]
 
     def section(value: Any) -> Any:
         return {**value, "methods": names(value["methods"])} if _get(value, "methods") else value

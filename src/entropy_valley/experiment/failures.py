@@ -13,6 +13,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from entropy_valley.experiment.plan import files
 from entropy_valley.experiment.screen import job_name
+from entropy_valley.spelling import either
 
 ERROR = "error: "  # how `errors.run` and `launch` begin the error that ends a job
 LINES = 12  # most lines of a job's error
@@ -52,7 +53,7 @@ class Failures(logging.Filter):
         if not found:
             return said
         near = self._near(found[1])
-        return f"{found[0]}. {'Did you mean ' + ' or '.join(near) + '?' if near else NAMES}"
+        return f"{found[0]}. {f'Did you mean {either(near)}?' if near else NAMES}"
 
     def _said(self) -> Iterator[str]:
         """Each error once, with the jobs that it ended and a log."""

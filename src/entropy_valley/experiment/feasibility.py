@@ -17,6 +17,7 @@ from entropy_valley.experiment.params.methods import needs_anchors, reassigned_m
 from entropy_valley.experiment.paths import adapter_run, checkpoint_of
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
+from entropy_valley.spelling import unknown
 
 Further = Callable[[Experiment], list[Problem]]
 
@@ -141,8 +142,8 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
             for problem in dict.fromkeys(undefined(experiment, name)):
                 yield ("studies", name), problem
         else:
-            there = ", ".join(experiment.studies) or "none"
-            yield ("tables", "studies"), f"{name!r} is not defined; `studies` has {there}"
+            problem = f"{name!r} is not defined"
+            yield ("tables", "studies"), unknown(name, problem, experiment.studies, "`studies` has")
 
 
 def _sources(experiment: Experiment) -> Iterator[Problem]:
@@ -181,16 +182,21 @@ def undefined(experiment: Experiment, name: str) -> list[str]:
     study = experiment.studies[name]
     problems = [*_backbones(experiment, study), *_pools(experiment, study)]
     if not hasattr(experiment.length_methods, study.against):
-        problems.append(f"against: method {study.against!r} is not defined under `length_methods`")
+        problems.append(f"against: {_no_method(experiment, study.against)}")
     if problems:  # then it has no cells that could be looked at
         return problems
     return [problem for cell in study_cells(experiment, name) for problem in _undefined(experiment, cell)]
 
 
+def _no_method(experiment: Experiment, name: str) -> str:
+    defined = [one for one, block in experiment.length_methods if block]
+    return unknown(name, f"method {name!r} is not defined", defined, "`length_methods` has")
+
+
 def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
     for name in study.backbones if isinstance(study.backbones, list) else []:
         if name not in experiment.backbones:
-            yield f"{name!r} is not defined under `backbones`"
+            yield unknown(name, f"{name!r} is not defined", experiment.backbones, "`backbones` has")
         elif find_family(experiment.backbones[name].family).causal:
             yield f"{name!r} is autoregressive; studies compare masked backbones"
 
@@ -201,7 +207,7 @@ def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
         pools, there = experiment.directions[direction].pools, experiment.corpus_of(direction).train
         for name in study.pools:
             if name not in pools:
-                yield f"pool {name!r} is not defined under `directions.{direction}.pools`"
+                yield unknown(name, f"pool {name!r} is not defined", pools, f"`directions.{direction}.pools` has")
             elif pools[name] > there:
                 yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {there}; raise that"
 
@@ -210,10 +216,10 @@ def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
     """What a study's cell names and nothing defines."""
     block = getattr(experiment.length_methods, cell.method, None)
     if block is None:
-        yield f"method {cell.method!r} is not defined under `length_methods`"
+        yield _no_method(experiment, cell.method)
     elif isinstance(ratios := getattr(block, "ratios", None), dict) and cell.run.direction not in ratios:
         yield f"method {cell.method!r} has no ratios for {cell.run.direction}; add that key, or list its directions"
     if cell.testset not in (*experiment.sources, DEV):
-        yield f"test set {cell.testset!r} is not defined under `sources`"
+        yield unknown(cell.testset, f"test set {cell.testset!r} is not defined", experiment.sources, "`sources` has")
     blocks = {name: dict(block) for name, block in experiment.reveal_orders.items()}
     yield from (message for _, message in order_problems(blocks, [cell.order]))

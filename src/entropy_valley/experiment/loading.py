@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from entropy_valley.canvas.length_methods import LENGTH_METHODS
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import typos
 from entropy_valley.experiment.checks import Problem, cross_problems
 from entropy_valley.experiment.expansion import Expanded, KeyPath, expand, overlay
 from entropy_valley.experiment.feasibility import Further, infeasible
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.plain_text import impossible
+from entropy_valley.spelling import Unknown, either, nearest, question
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 MISSING = object()
@@ -116,14 +120,10 @@ def load(
     """
     for path in paths:
         read_yaml(path)  # Snakemake, which has merged them, lets a mapping repeat a key
-    expanded = expand(merged)
-    problems, experiment = [*expanded.problems], None
-    try:
-        experiment = Experiment.model_validate(expanded.config)
-    except ValidationError as error:
-        problems += [(_path(item["loc"], expanded.config), _message(item)) for item in error.errors()]
-    problems += [*cross_problems(expanded.config), *_true_for_one(expanded.config, experiment)]
-    if experiment is not None and not problems:
+    expanded, experiment, problems = _checked(merged)
+    if problems:
+        problems = _without_echoes(problems, expanded, merged)
+    elif experiment is not None:
         problems = infeasible(experiment, further)
     if problems or experiment is None:
         lines = list(dict.fromkeys(f"{_place(path, expanded, merged, paths)}: {message}" for path, message in problems))
@@ -133,6 +133,29 @@ def load(
             "\ndocs/config.schema.json lists every key",
         )
     return experiment
+
+
+def _checked(merged: Mapping[str, Any]) -> tuple[Expanded, Experiment | None, list[Problem]]:
+    """A config without short forms, its model if there is one, and what is wrong with it."""
+    expanded = expand(merged)
+    problems, experiment = [*expanded.problems], None
+    try:
+        experiment = Experiment.model_validate(expanded.config)
+    except ValidationError as error:
+        problems += [_problem(item, expanded.config) for item in error.errors()]
+    problems += [*cross_problems(expanded.config), *_true_for_one(expanded.config, experiment)]
+    return expanded, experiment, problems
+
+
+def _without_echoes(problems: list[Problem], expanded: Expanded, merged: Mapping[str, Any]) -> list[Problem]:
+    """Without the problems that are gone once mistyped keys, then names, are spelled as they are meant."""
+    mistyped = [problem for problem in problems if isinstance(problem[1], Unknown) and problem[1].meant]
+    keys = [(path, message) for path, message in mistyped if path[-1] == message.name]
+    for some in filter(None, (keys, [problem for problem in mistyped if problem not in keys])):
+        meant = typos.mended(merged, [(expanded.as_written(path), message) for path, message in some])
+        left = [*some, *_checked(meant)[2]]
+        problems = [problem for problem in problems if problem in left]
+    return problems
 
 
 def _true_for_one(given: Any, taken: Any, path: KeyPath = ()) -> Iterator[Problem]:
@@ -152,21 +175,39 @@ def _part(taken: Any, key: Any) -> Any:
         return None
 
 
+def _problem(item: Any, config: Any) -> Problem:
+    """Where and what, of one of pydantic's errors."""
+    path = _path(item["loc"], config)
+    block = _value(path[:-1], config)
+    if item["type"] == "missing" and isinstance(block, Mapping) and (near := nearest(item["loc"][-1], block)):
+        return path, f"Field required. Is {near[0]} this key, mistyped?"
+    if item["type"] != "extra_forbidden":
+        return path, _message(item)
+    near = nearest(path[-1], typos.keys(path[:-1], config))
+    remedy = f"did you mean {either(near)}?" if near else "remove it or mend its spelling"
+    return path, Unknown(f"unknown key; {remedy}", path[-1], near)
+
+
 def _message(item: Any) -> str:
-    if item["type"] == "extra_forbidden":
-        return "unknown key; remove it or mend its spelling"
     if item["type"] == "string_pattern_mismatch" and "{" in str(item["input"]) and "methods" in item["loc"]:
         return "is no block of `length_methods` that lists values under `each`"
+    if item["type"] == "union_tag_not_found":
+        return f"needs the key {item['ctx']['discriminator']}"
     if item["type"] == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         return "its name must be in lower case, with hyphens, like en-zh or my-llada"
-    return item["msg"].removeprefix("Value error, ")
+    said, context = item["msg"].removeprefix("Value error, "), item.get("ctx", {})
+    choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
+    guess = question(context.get("tag", item["input"]), choices)
+    if item["type"] == "missing" and item["loc"][-1] == "selector":
+        guess = question(item["loc"][1], LENGTH_METHODS)  # the name of the block, which is none of ours
+    return f"{said}. {guess.rstrip()}" if guess else said
 
 
 def _path(location: Sequence[str | int], merged: Any) -> KeyPath:
     """A pydantic location without the tags of unions, which are no keys of the file."""
     path, node = [], merged
     for position, key in enumerate(location):
-        known = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and isinstance(key, int))
+        known = (isinstance(node, Mapping) and key in node) or (isinstance(node, list) and key in range(len(node)))
         if known:
             node = node[key]
         elif position < len(location) - 1 or key == "[key]" or not isinstance(node, Mapping):

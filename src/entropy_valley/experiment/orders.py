@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 from entropy_valley.decoding.denoising import KNOWN, make_denoiser
 from entropy_valley.errors import refusal
 from entropy_valley.experiment.blocks import block, one_of, users
+from entropy_valley.spelling import unknown
 
 NAMED, CHECKED = users("reveal order", "order", KNOWN)
 
@@ -41,7 +42,6 @@ def order_problems(blocks: Mapping[str, Any], asked: Sequence[Any]) -> Iterator[
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
     for name in asked:
         if name not in KNOWN and name not in blocks:
-            there = ", ".join(dict.fromkeys([*KNOWN, *blocks]))
-            yield ("matrix", "orders"), f"{name!r} is no reveal order; there is {there}"
+            yield ("matrix", "orders"), unknown(name, f"{name!r} is no reveal order", [*KNOWN, *blocks], most=40)
         elif name not in blocks and (problem := refusal(make_denoiser, name, {})):
             yield ("matrix", "orders"), f"{name}: {problem}. Name a block of `reveal_orders` that has its settings"

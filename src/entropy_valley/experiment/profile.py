@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from entropy_valley.errors import InputError
+from entropy_valley.spelling import question
 
 NONE = "none"
 
@@ -19,4 +20,5 @@ def require(arguments: Sequence[str], workflow: str | Path) -> None:
     folders = [Path(name), Path("profiles", name), Path(workflow, "profiles", name)]
     if name != NONE and not any(folder.exists() for folder in folders):
         known = sorted(path.name for path in Path(workflow, "profiles").iterdir())
-        raise InputError(f"--workflow-profile {name}", "no such profile", f"Name one of {', '.join(known)}.")
+        remedy = f"{question(name, known)}Name one of {', '.join(known)}."
+        raise InputError(f"--workflow-profile {name}", "no such profile", remedy)

@@ -43,6 +43,7 @@ from entropy_valley.reporting.reports.reproduction import Reproduction
 from entropy_valley.reporting.reports.significance import Significance
 from entropy_valley.reporting.reports.systems import Systems
 from entropy_valley.reporting.reports.systems_figure import SystemsFigure
+from entropy_valley.spelling import question
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report]] = {
@@ -88,7 +89,7 @@ REPORTS: dict[str, type[Report]] = {
 def find(key: str) -> type[Report]:
     """The class of a key of :data:`REPORTS`."""
     if key not in REPORTS:
-        raise InputError(key, "is no report", f"Name one of {', '.join(REPORTS)}.")
+        raise InputError(key, "is no report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
     return REPORTS[key]
 
 

@@ -1,0 +1,31 @@
+"""What an unknown name may mean, and how a message says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley import spelling
+
+MANY = [f"other_{number}" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("mian", ["main", "cost"], "no; did you mean main? there is main, cost"),
+        ("xyz", ["main", "cost"], "no; there is main, cost"),
+        ("xyz", [], "no; there is none"),
+        ("mian", ["main", "mainz", *MANY], "no; did you mean main or mainz? there is these and 30 more"),
+        ("xyz", MANY, f"no; there is {', '.join(MANY[:8])}, … and 22 more"),
+        (7, ["main"], "no; there is main"),
+    ],
+)
+def test_an_unknown_name(name, known, said):
+    found = spelling.unknown(name, "no", known)
+    assert found == said and found.name == name
+    assert found.meant == ("main" if name == "mian" else None)
+
+
+def test_a_question():
+    assert spelling.question("mian", ["mains", "main", "cost", "mainz"]) == "Did you mean main, mainz or mains? "
+    assert spelling.question("xyz", ["main"]) == ""
