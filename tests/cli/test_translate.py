@@ -103,9 +103,9 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--direction", "en-fr"], "--direction: the config has no 'en-fr'. Give one of: de-fr, en-de, "),
+        (["--direction", "en-fr"], "--direction: the config has no 'en-fr'; did you mean "),
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
-        (["--length", "evv"], "--length: the config has no 'evv'"),
+        (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has these and "),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_line"], "length_statistics.json: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),

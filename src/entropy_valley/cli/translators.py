@@ -19,7 +19,7 @@ from entropy_valley.experiment.chain import FITTED, Chain
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
-from entropy_valley.spelling import question
+from entropy_valley.spelling import unknown
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.translator import Translator
@@ -161,7 +161,8 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
 
 def _known(option: str, name: str, known: Any) -> None:
     if name not in known:
-        raise InputError(option, f"the config has no {name!r}", f"{question(name, known)}Give {_one_of(known)}.")
+        problem = unknown(name, f"the config has no {name!r}", sorted(known), "it has")
+        raise InputError(option, problem, "Give one of its names.")
 
 
 def _one_of(names: Any) -> str:
