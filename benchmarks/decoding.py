@@ -5,12 +5,14 @@
     python benchmarks/decoding.py --device cuda --shapes 8b --methods engine
 
 Random weights, WMT22 En→Zh lengths, the paper's T = 32, its grid and its ratio. All methods of a shape take turns in
-one process; a figure is the median over the rounds. That all fill the same canvases is counted, not assumed.
+one process; a figure is the median over the rounds. That all fill the same canvases is counted, not assumed, but for
+prefix attention, under which the model is another function.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import statistics
 import subprocess
@@ -27,6 +29,7 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
+from entropy_valley.backbone.loading import BOTH_WAYS, PREFIX
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
@@ -35,8 +38,10 @@ from entropy_valley.engine.ledger import Ledger
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}
-METHODS = ("engine", "one by one", "padded", "padded, empty steps skipped")
-PAIRS = {"EV": METHODS[:3], "Ratio": (METHODS[0], METHODS[3])}  # what is compared unless --all
+PREFIXED, CACHED = "engine, prefix attention", "engine, prompt cache never renewed"
+ENGINES = {"engine": None, PREFIXED: None, CACHED: sys.maxsize}  # by method: see decoding/prompt_cache.py
+METHODS = (*ENGINES, "one by one", "padded", "padded, empty steps skipped")
+PAIRS = {"EV": METHODS[:5], "Ratio": (*ENGINES, METHODS[5])}  # what is compared unless --all
 PEAK_SENTENCES, PEAK_STEPS = 16, 4  # the longest ones, one padded batch; more steps would hold no more
 
 
@@ -44,7 +49,7 @@ PEAK_SENTENCES, PEAK_STEPS = 16, 4  # the longest ones, one padded batch; more s
 class Run:
     """What one round gave: each canvas's tokens, the passes of single canvases, and what was run.
 
-    ``needed``: floating-point operations that no exact decoder can spare; None for the baselines.
+    ``needed``: floating-point operations that no exact decoder can spare; None for all but the exact engine.
     """
 
     filled: list[list[int]]
@@ -55,20 +60,23 @@ class Run:
 
 def run(workload: Workload, selector: str, method: str, steps: int, budget: int | None) -> Run:
     """Decode the whole workload once."""
-    if method == METHODS[0]:
-        return run_engine(workload, RATIOS[selector], steps, budget)
+    if method in ENGINES:
+        return run_engine(workload, RATIOS[selector], steps, budget, method)
     ledger = Ledger()
-    padded = Padded(workload.backbone, ledger, batch=1 if method == METHODS[1] else 16, skip=method == METHODS[3])
+    padded = Padded(workload.backbone, ledger, batch=1 if method == METHODS[3] else 16, skip=method == METHODS[5])
     filled = padded.decode(workload.sentences, workload.prompts, RATIOS[selector], steps)
     return Run(filled, ledger.passes, ledger)
 
 
-def run_engine(workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None) -> Run:
+def run_engine(
+    workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None, method: str = METHODS[0]
+) -> Run:
     """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
     selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
-    pipeline = Pipeline.of(Engine(workload.backbone, ledger, budget), workload.inputs)
+    backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
+    pipeline = Pipeline.of(Engine(backbone, ledger, budget), workload.inputs, ENGINES[method])
     done = dict(pipeline.translate(selector, dict(enumerate(workload.sentences)), denoising))
     filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):
@@ -77,8 +85,8 @@ def run_engine(workload: Workload, ratios: Sequence[float], steps: int, budget: 
         masked = denoising.masked(length, decoded[length].passes)
         filled.append(decoded[length].tokens)
         passes += [(len(prompt) + one, one) for one in probed]
-        passes += [(len(prompt) + length, count) for count in masked[int(length in probed) :]]
-    return Run(filled, len(passes), ledger, flops(workload.shape, passes))
+        passes += [(len(prompt) + length, count) for count in masked[int(length in probed and method != CACHED) :]]
+    return Run(filled, len(passes), ledger, flops(workload.shape, passes) if method == METHODS[0] else None)
 
 
 def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
@@ -135,7 +143,8 @@ def _against(pair: tuple[str, str], runs: dict[Any, Run], times: dict[Any, list[
         return {}
     ratios = [one / own for one, own in zip(times[pair], times[ours], strict=True)]
     different = sum(one != own for one, own in zip(runs[pair].filled, runs[ours].filled, strict=True))
-    return {"times_engine": statistics.median(ratios), "least": min(ratios), "other_canvases": different}
+    other = {} if pair[1] == PREFIXED else {"other_canvases": different}
+    return {"times_engine": statistics.median(ratios), "least": min(ratios), **other}
 
 
 def _peak(shape: str, selector: str, method: str, options: argparse.Namespace) -> float:

@@ -21,7 +21,7 @@ def speed_figure(table: pd.DataFrame, path: Path) -> None:
 def _speed_panel(rows: pd.DataFrame) -> Panel:
     def panel(axes: Axes) -> None:
         names = rows.selector + ": " + rows.method
-        ours = rows.method == "engine"
+        ours = rows.method.str.startswith("engine")
         colours = [METHOD_COLOURS[name.lower()] for name in rows.selector]
         shown = [colour if own else faint(colour) for colour, own in zip(colours, ours, strict=True)]
         bars = axes.barh(names, rows.sentences_per_second, color=shown)

@@ -112,7 +112,10 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self._heap)[-2:]
-        self.sources -= Counter(canvas.sources(self._shared))
+        for source in canvas.sources(self._shared):
+            self.sources[source] -= 1
+            if not self.sources[source]:
+                del self.sources[source]
         return name, canvas
 
 
