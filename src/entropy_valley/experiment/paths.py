@@ -10,8 +10,9 @@ from typing import Self
 from entropy_valley import files
 from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sources.json_lines import JsonLines
+from entropy_valley.experiment.backbones import Adapter
 from entropy_valley.experiment.matrix import Run
-from entropy_valley.experiment.schema import Adapter, Experiment
+from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import checkpoints
 from entropy_valley.scoring.comet_origin import folder_name
 

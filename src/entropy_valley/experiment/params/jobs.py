@@ -7,12 +7,13 @@ from typing import Any
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.prompt_attention import BOTH_WAYS
+from entropy_valley.experiment.backbones import BackboneSection
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
 from entropy_valley.experiment.params.training import as_trained, training_settings
 from entropy_valley.experiment.paths import released_adapter
-from entropy_valley.experiment.schema import BackboneSection, Experiment
+from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import scoring_params
 from entropy_valley.files import canonical
 
