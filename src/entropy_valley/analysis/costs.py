@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
@@ -32,11 +32,12 @@ def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFra
     return summary.merge(costs(cells), on=list(SYSTEM), how="left", validate="many_to_one")
 
 
-def per_sentence(cell: ScoredCell) -> dict[str, float]:
-    """What a sentence of one cell takes on average, as :func:`costs` names it, and the number of ``sentences``."""
+def per_sentence(cell: ScoredCell, more: Sequence[str] = ()) -> dict[str, float]:
+    """What a sentence of one cell takes on average, as :func:`costs` names it, and ``more`` of the file's totals; and
+    the number of ``sentences``."""
     info = files.read_json(cell.decoding)
-    missing = [name for name in ("sentences", *TOTALS) if name not in info]
+    missing = [name for name in ("sentences", *TOTALS, *more) if name not in info]
     if missing:
         raise InputError(cell.decoding, f"no {', '.join(missing)}", "Remove the file and decode the cell again.")
-    means = {name: info[name] / info["sentences"] for name in TOTALS}
+    means = {name: info[name] / info["sentences"] for name in (*TOTALS, *more)}
     return {"sentences": info["sentences"], **means, "length_mae": float(info.get("length_mae", math.nan))}

@@ -23,6 +23,7 @@ MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
+TOKENS, CHANGED = "tokens", "changed"  # where a column has it
 BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
@@ -48,12 +49,14 @@ def study(params: StudyParams) -> pd.DataFrame:
     their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
     CLOSURES, and BEST where ``params.fixed`` names fixed ratios; those of TESTED for ``params.against`` minus the
-    system, sentence by sentence in the main metric; ``latency`` and ``latency_batched``, where a column has it, medians
-    of measured seconds per sentence: one sentence at a time, and all together.
+    system, sentence by sentence in the main metric; and where a column has it, ``tokens`` of all passes per sentence,
+    ``changed``, the share of sentences whose text is not that of the first backbone with the same system, and
+    ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    timed = bool(TIMED.keys() & set(params.columns))
-    runs = pd.DataFrame(_row(cell, params.metrics, timed) for cell in params.cells)
+    runs = pd.DataFrame(_row(cell, params) for cell in params.cells)
+    if CHANGED in params.columns:
+        runs[CHANGED] = _changed(params.cells)
     runs = pd.concat([runs, _gaps(runs, params), _tests(params)], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
@@ -77,8 +80,9 @@ def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
     return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
 
 
-def _row(cell: ScoredCell, metrics: Sequence[Metric], timed: bool) -> dict[str, Any]:
-    cost = per_sentence(cell)
+def _row(cell: ScoredCell, params: StudyParams) -> dict[str, Any]:
+    metrics, tokens = params.metrics, TOKENS in params.columns
+    cost = per_sentence(cell, ["run_tokens"] if tokens else [])
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
         **dict(zip(metrics_by_column(metrics), system_scores(cell, metrics).values(), strict=True)),
@@ -86,13 +90,30 @@ def _row(cell: ScoredCell, metrics: Sequence[Metric], timed: bool) -> dict[str, 
         **{name: cost[name] for name in COSTS},
         "untouched": cost["within_steps"],
         "sentences": cost["sentences"],
-        **(_seconds(cell) if timed else {}),
+        **({TOKENS: cost["run_tokens"]} if tokens else {}),
+        **(_seconds(cell) if TIMED.keys() & set(params.columns) else {}),
     }
 
 
 def _seconds(cell: ScoredCell) -> dict[str, float]:
     measured = files.read_json(cell.latency)
     return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+
+
+def _changed(cells: Sequence[ScoredCell]) -> list[float]:
+    """Of each cell the share of texts that are not those of the first one's backbone in the same system and run; NaN
+    where there is none, and for that backbone itself."""
+    first, system = cells[0].backbone, attrgetter(*(name for name in (*RUN, *SYSTEM) if name != "backbone"))
+    texts = {system(cell): _texts(cell) for cell in cells if cell.backbone == first}
+    pairs = ((_texts(cell), texts.get(system(cell)) if cell.backbone != first else None) for cell in cells)
+    return [
+        float("nan") if known is None else sum(text != known.get(name) for name, text in found.items()) / len(found)
+        for found, known in pairs
+    ]
+
+
+def _texts(cell: ScoredCell) -> dict[str, str]:
+    return {row["id"]: row["hypothesis"] for row in files.read_jsonl(cell.hypotheses, ("id", "hypothesis"))}
 
 
 def _gaps(runs: pd.DataFrame, params: StudyParams) -> pd.DataFrame:

@@ -10,11 +10,13 @@ from typing import Any
 from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.study import (
     BEST,
+    CHANGED,
     CLOSURES,
     MAIN,
     PLACE,
     SYSTEM,
     TIMED,
+    TOKENS,
     StudyParams,
     metrics_by_column,
     places,
@@ -42,6 +44,8 @@ NOTES = {
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
     "passes": "Passes: those really needed, a sentence.",
+    TOKENS: "Tokens: rows of prompt and canvas in these passes, a sentence.",
+    CHANGED: "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
     "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
     "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
     "latency_batched": "Batched: the same with many sentences together.",
@@ -91,6 +95,9 @@ class System:
     def untouched(self) -> str:
         return formats.percent(self.mean["untouched"], self.std["untouched"])
 
+    def changed(self) -> str:
+        return formats.NONE if pd.isna(self.mean[CHANGED]) else formats.percent(self.mean[CHANGED], self.std[CHANGED])
+
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
         ratios = self.params.grids.get(self.key["direction"], {}).get(self.key["method"])
@@ -117,6 +124,8 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
+    TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
+    CHANGED: (Column("Changed", align="r"), System.changed),
     "untouched": (Column("Untouched", align="r"), System.untouched),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
@@ -160,8 +169,10 @@ class Systems(OfStudy, TableReport):
     tells_pools = True
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment) if _timed(experiment.studies[self.name].columns) else []
-        return [*super().inputs(experiment), *(f"{cell.folder(experiment.results)}/latency.json" for cell in cells)]
+        columns, cells = experiment.studies[self.name].columns, self.cells(experiment)
+        further = ["latency.json"] * _timed(columns) + ["hypotheses.jsonl"] * (CHANGED in columns)
+        paths = (f"{cell.folder(experiment.results)}/{name}" for name in further for cell in cells)
+        return [*super().inputs(experiment), *paths]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
