@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding import reference, reference_orders
 from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.identity import turn_end_id
@@ -336,6 +337,28 @@ def test_a_prompt_cache_has_results_of_its_own_but_what_is_exact_is_shared(bench
     calls = sum(row["calls"] for row in canvases)
     assert computed[1] == [sum(row.get("cached", 0) for row in canvases), computed[0][1]]
     assert computed[1][0] == calls - 12
+
+
+@pytest.mark.parametrize("refresh", [1, 3, "never"])
+def test_costs_are_the_engines_with_a_prompt_cache(bench, refresh):
+    bench.spec |= {"prompt_cache": refresh} if refresh != 1 else {}
+    bench.canvas("ev")
+    bench.decode("ev", order="hybrid", p=0.5, **STEPWISE)
+    rows, totals = files.read_jsonl(bench.out), bench.ledgers()
+    assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
+    assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
+
+
+def test_costs_are_the_engines_under_prefix_attention(bench, llada):
+    """A sentence's prompt is run once by each of two jobs."""
+    bench.spec["attention"] = "prefix"
+    bench.canvas("ev")
+    bench.decode("ev")
+    rows, totals = files.read_jsonl(bench.out), bench.ledgers()
+    twice = sum(ledger["tokens"] for ledger in totals) - sum(row["run_tokens"] for row in rows)
+    prompt = Prompt(bench.spec["prompt"], llada.tokenizer)
+    assert twice == sum(len(prompt.encode(row["source"])) for row in files.read_jsonl(bench.testset))
+    assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
 
 
 def test_another_attention_has_results_of_its_own(bench):

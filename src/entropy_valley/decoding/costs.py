@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,15 +39,16 @@ class Prompts:
 
 
 class _Cost(NamedTuple):
-    """Calls and slots of the method; then of the engine: passes over the prompt and its slots, and how many of these
-    are ``cached``; passes over the ``other`` prompt; slots and rows of the LM head in all of them; passes that stand
-    ``apart`` and compute their prompt."""
+    """Calls and slots of the method; then of the engine: passes over the prompt, and over the ``other`` one, each with
+    how many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    compute their prompt."""
 
     calls: int
     slots: int
     passes: int
     cached: int
     other: int
+    other_cached: int
     run_slots: int
     head_rows: int
     apart: int = 0
@@ -68,7 +68,7 @@ def sentence_costs(
     """
     calls, slots = canvas["calls"], canvas["slots"]
     probes = calls if slots else 0  # a length head's pass has no slots
-    costs = [_Cost(calls, slots, probes, canvas.get("cached", 0), 0, slots, slots, calls - probes)]
+    costs = [_Cost(calls, slots, probes, canvas.get("cached", 0), 0, 0, slots, slots, calls - probes)]
     for length, one in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
@@ -77,9 +77,10 @@ def sentence_costs(
         else:
             costs.append(_fixed_length(length, one, denoising, probed, prompts.refresh))
         if canvas.get("rescoring") and len(decoded) > 1:
-            costs.append(_Cost(1, len(one.tokens), 0, 0, 0, len(one.tokens), len(one.tokens), 1))
+            costs.append(_Cost(1, len(one.tokens), 0, 0, 0, 0, len(one.tokens), len(one.tokens), 1))
     all_of = _Cost(*map(sum, zip(*costs, strict=True)))
-    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached) + prompts.rows(prompts.other, all_of.other)
+    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached)
+    rows += prompts.rows(prompts.other, all_of.other, all_of.other_cached)
     run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
     passes = all_of.passes + all_of.other + all_of.apart
     return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
@@ -93,18 +94,24 @@ def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: b
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
     reused, once = int(probed and not compared[0] and not refresh), denoising.looks_at_distractor
-    others = sum(compared) + once
+    others, looking = sum(compared) + once, [step for step, looks in enumerate(compared) if looks]
     return _Cost(
         denoising.calls,
         denoising.calls * length,
         passes - reused,
-        passes - math.ceil(passes / refresh) if refresh else 0,
+        _cached(range(passes), refresh),
         others,
+        _cached(looking, refresh),
         (passes - reused + others) * length,
         sum(masked) - reused * length + sum(itertools.compress(masked, compared)) + once * length,
     )
 
 
+def _cached(steps: Sequence[int], refresh: int | None) -> int:
+    """How many of these steps take a prompt from an earlier one of them."""
+    return sum(step % refresh > 0 for step in steps[1:]) if refresh else 0
+
+
 def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:
     passes, slots = decoded.passes, decoded.slots
-    return _Cost(passes, slots, passes - probed, 0, 0, slots - probed * length, decoded.rows - probed * length)
+    return _Cost(passes, slots, passes - probed, 0, 0, 0, slots - probed * length, decoded.rows - probed * length)
