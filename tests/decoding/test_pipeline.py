@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 import pytest
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import Sentence, make_method
-from entropy_valley.decoding import reference
+from entropy_valley.decoding import reference, reference_prompt_cache
 from entropy_valley.decoding import reference_variable_length as plain_form
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
@@ -65,6 +68,27 @@ def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sente
         else:
             tokens, _ = plain_form.daedal(llada, prompt, row["length"], 1, 24)
             text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
+        assert one.tokens[: one.text] == text
+
+
+@pytest.mark.parametrize("refresh", [2, sys.maxsize])
+def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, sentences, tmp_path, refresh):
+    """Together, in two halves, and from the store."""
+    approximate = Pipeline.of(Engine(llada), inputs, refresh)
+    whole = translations(approximate, sentences)
+    halves = replace(stored(llada, inputs, tmp_path)[0], refresh=refresh)
+    rows = halves.choose(make_method("ev", EV), sentences)
+    assert list(zip(rows, halves.denoise(rows, MED), strict=True)) == whole
+    assert translations(replace(unloaded(inputs, tmp_path), refresh=refresh), sentences) == whole
+    assert whole != translations(Pipeline.of(Engine(llada), inputs), sentences)
+    for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
+        lengths = row["candidates"]
+        beside = [lengths[number // refresh * refresh] for number in range(len(lengths))]
+        means = [mean_entropy(llada, prompt, *pair) for pair in zip(lengths, beside, strict=True)]
+        assert row["scores"] == pytest.approx(means, rel=1e-4)
+        assert row["length"] == lengths[means.index(min(means))]
+        (one,) = decoded.values()
+        text = reference_prompt_cache.decode(llada, prompt, row["length"], 4, refresh)[1]
         assert one.tokens[: one.text] == text
 
 
@@ -130,6 +154,9 @@ def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     assert passes[0] < probes.ledger.passes < passes[-1]
 
 
-def mean_entropy(backbone, prompt, length):
-    entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
+def mean_entropy(backbone, prompt, length, beside=None):
+    if beside is None:
+        entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
+    else:
+        entropies, _ = reference_prompt_cache.read(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
