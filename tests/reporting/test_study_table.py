@@ -145,6 +145,30 @@ def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
     assert frame.cost["ratio", 40] == 1
 
 
+def test_tokens_and_changed_texts_are_read_where_they_are_asked_for(tmp_path):
+    """Of the second backbone one text in four is another one; the first is what it is compared with."""
+    backbones = {"llada-tiny": (1, 2), "dream-tiny": (1,)}
+    made_up = fake_results.write(tmp_path, backbones=backbones, directions=("en-zh",), sentences=8)
+    for cell in made_up["cells"]:
+        path, other = Path(cell["path"]), cell["backbone"] == "dream-tiny"
+        texts = [f"文 {number}" + "!" * (other and number % 4 == 1) for number in range(8)]
+        files.write_jsonl(
+            path.with_name("hypotheses.jsonl"), [{"id": f"t{n}", "hypothesis": text} for n, text in enumerate(texts)]
+        )
+        decoder = f"engine r1|med|T8|float32|llada{'|prompt cache 4' * other}"
+        made_by = files.read_json(path.with_name("decoding.json"))["signature"] | {"decoder": decoder}
+        fake_results.change(path.with_name("decoding.json"), run_tokens=8 * (100 + other), signature=made_by)
+    asked = {"columns": ["comet", "changed", "tokens"], "against": ["ev", "med", 8]}
+    params = StudyParams.parse(files.canonical(made_up | asked))
+    table, _ = Systems().made(params)
+    found = [[[cell.text for cell in group.rows[0].cells[1:]] for group in part.groups] for part in table.sections]
+    assert found == [[["–", "100.0 ± 0.0"]] * 3, [["25.0%", "101.0"]] * 3]
+    said = [note.text for note in table.notes if note.text.startswith("Approximate")]
+    assert said == [
+        "Approximate, prompt cache 4: the prompt's keys and values are renewed every 4 passes over a sentence."
+    ]
+
+
 def test_latency_is_read_where_it_is_asked_for(given):
     params = given(columns=["comet", "latency", "latency_batched"])
     for cell in params.cells:
