@@ -186,8 +186,13 @@ def test_a_valley_has_its_directions_grid_and_no_methods_settings():
     assert not spec.keys() & {"method", "selector", "ratios_of", "backbones"}
     assert json.loads(jobs.valley(PAPER, matrix.Run("zh-en", "llada-8b", 1)))["ratios"][-1] == 2.2
     assert len(matrix.valley_cells(PAPER)) == 27
-    none = PAPER.model_copy(update={"valley": PAPER.valley.model_copy(update={"backbones": []})})
+    none, more = (
+        PAPER.model_copy(update={"valley": PAPER.valley.model_copy(update={"backbones": names})})
+        for names in ([], ["llada-8b-prefix", "dream-7b"])
+    )
     assert matrix.valley_cells(none) == []
+    shown = [cell.run.backbone for cell in matrix.valley_cells(more)]
+    assert shown == ["dream-7b"] * 9 + ["llada-8b-prefix"] * 9
 
 
 def test_a_reassignment_says_whose_canvases_it_deals_and_how():

@@ -121,12 +121,17 @@ def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cel
 
 
 def valley_cells(experiment: Experiment) -> list[Cell]:
-    """EV's cells of the main tables, for the runs and test sets whose all-mask canvases are shown."""
-    shown = experiment.valley.backbones
+    """EV's cells under the order and budget of the main tables, for the runs and test sets whose all-mask canvases are
+    shown; backbones outside the matrix come last."""
+    matrix, tables, shown = experiment.matrix, experiment.tables, experiment.valley.backbones
+    if "ev" not in matrix.methods:
+        return []
+    inside = [name for name in matrix.backbones if shown is None or name in shown]
+    outside = [name for name in shown or [] if name not in matrix.backbones]
     return [
-        cell
-        for cell in table_cells(experiment)
-        if cell.method == "ev" and (shown is None or cell.run.backbone in shown)
+        Cell(run, testset, "ev", tables.order, tables.steps)
+        for run in runs(experiment, [*inside, *outside])
+        for testset in experiment.directions[run.direction].tests
     ]
 
 

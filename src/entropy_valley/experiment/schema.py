@@ -92,7 +92,7 @@ class Valley(Section):
     backbone, no length method."""
 
     backbones: AnyNames | None = Field(
-        None, description="of the figure entropy_valley; null: those of the matrix; none: no such figure"
+        None, description="of the figure entropy_valley, in the matrix or not; null: those of it; none: no such figure"
     )
     offset: PositiveInt = Field(6, description="slots on either side of the reference's length")
     ratios: Ratios = Field(
