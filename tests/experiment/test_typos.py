@@ -62,10 +62,9 @@ def renamed(block, path, name):
             },
             "lenght_methods: unknown key; did you mean length_methods?",
         ),
-        (
-            {"length_methods": {"mine": {"selector": "ev", "ratos": [1.0]}}},
-            "did you mean ratios or ratio?",
-        ),
+        ({"length_methods": {"mine": {"selector": "ev", "ratos": [1.0]}}}, "unknown key; did you mean ratios?"),
+        ({"length_methods": {"ev": {"scoer": "sum"}}}, "ev.scoer = 'sum': unknown key; did you mean score?"),
+        ({"reveal_orders": {"mine": {"order": "hybrid", "p": 0.5, "pp": 1}}}, "unknown key; did you mean p?"),
         ({"length_methods": {"mine": {"selectr": "ev"}}}, "Field required. Is selectr this key, mistyped?"),
         ({"length_methods": {"evv": {"ratios": [1.0]}}}, "selector is missing: Field required. Did you mean ev?"),
         ({"length_methods": {"mine": {"selector": "evv"}}}, "'evv': did you mean ev? give module:Class, or one of"),

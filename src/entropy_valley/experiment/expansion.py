@@ -57,7 +57,7 @@ def _with_variants(merged: Mapping[str, Any]) -> Expanded:
         return Expanded(dict(merged))
     whole, written = {}, {}
     for name, section in backbones.items():
-        named = _get(section, "variant_of")
+        named = get(section, "variant_of")
         base = backbones.get(named) if isinstance(named, str) else None
         whole[name] = section
         if isinstance(base, Mapping) and name != named:
@@ -107,8 +107,8 @@ def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[s
     """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
     whole = {}
     for name, block in blocks.items():
-        of = _get(block, "same_ratios_as")
-        ratios = _get(blocks.get(of), "ratios") if isinstance(of, str) else None
+        of = get(block, "same_ratios_as")
+        ratios = get(blocks.get(of), "ratios") if isinstance(of, str) else None
         whole[name] = {key: value for key, value in block.items() if key != "same_ratios_as"} if of else block
         if of and ratios is None:
             expanded.problems.append(((METHODS, name, "same_ratios_as"), "names no method that sets `ratios` itself"))
@@ -133,12 +133,13 @@ def _name_made_methods(config: dict[str, Any], made: Mapping[str, list[str]]) ->
         return [one for name in value for one in (made.get(name, [name]) if isinstance(name, str) else [name])]
 
     def section(value: Any) -> Any:
-        return {**value, "methods": names(value["methods"])} if _get(value, "methods") else value
+        return {**value, "methods": names(value["methods"])} if get(value, "methods") else value
 
     config["matrix"] = section(config.get("matrix"))
     if isinstance(config.get("studies"), Mapping):
         config["studies"] = {name: section(study) for name, study in config["studies"].items()}
 
 
-def _get(block: Any, key: str) -> Any:
+def get(block: Any, key: str) -> Any:
+    """What a block has under a key; None if it has none, or is no block."""
     return block.get(key) if isinstance(block, Mapping) else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from entropy_valley.experiment.checks import Problem
-from entropy_valley.experiment.expansion import KeyPath, overlay
+from entropy_valley.experiment.expansion import KeyPath, get, overlay
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.spelling import Unknown
 
@@ -47,13 +47,14 @@ def _alternatives(schema: Schema, known: Schema, block: Any) -> Iterator[Schema]
     if not several:
         yield schema
     plain = [one for alternative in several for one in _alternatives(alternative, known, block)]
-    yield from [one for one in plain if _says(block, one)] or plain
+    said = [one for one in plain if any(get(block, key) == value for key, value in _kind(one).items())]
+    yield from said or [one for one in plain if one.get("type") == "object" and not _kind(one)] or plain
 
 
-def _says(block: Any, schema: Schema) -> bool:
-    """Whether a value of the block is one that only this kind of block has."""
-    fixed = {key: one["const"] for key, one in schema.get("properties", {}).items() if "const" in one}
-    return isinstance(block, Mapping) and any(block.get(key) == value for key, value in fixed.items())
+def _kind(schema: Schema) -> dict[str, Any]:
+    """The values that only this kind of block has."""
+    kinds = {key: [one, *one.get("anyOf", ())] for key, one in schema.get("properties", {}).items()}
+    return {key: one["const"] for key, some in kinds.items() for one in some if "const" in one}
 
 
 def mended(config: Mapping[str, Any], problems: Iterable[Problem]) -> dict[str, Any]:
