@@ -54,7 +54,8 @@ def test_long_jobs_are_told_of_more_often():
 
 def test_errors_and_warnings_always_pass():
     *_, progress = run(100)
-    assert progress.filter(record(LogEvent.JOB_ERROR))
+    progress.filter(record(LogEvent.JOB_INFO, jobid=7, rule_name="train", wildcards={}))
+    assert progress.filter(record(LogEvent.JOB_ERROR, jobid=7)) and progress.running() == ""
     assert progress.filter(SimpleNamespace(levelno=logging.WARNING, msg="Select jobs"))
     assert not progress.filter(SimpleNamespace(levelno=logging.INFO, msg="Select jobs to execute..."))
 

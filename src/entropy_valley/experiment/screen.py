@@ -50,6 +50,8 @@ class Progress(logging.Filter):
             self._jobs[record.jobid] = job_name(record)
         elif event is LogEvent.JOB_FINISHED:
             self._jobs.pop(record.job_id, None)
+        elif event is LogEvent.JOB_ERROR:
+            self._jobs.pop(record.jobid, None)
         elif event is LogEvent.PROGRESS:
             return self._due(record.done, record.total)
         elif event is None and record.levelno <= logging.INFO:
