@@ -38,6 +38,7 @@ SHAPES = {
     "body-heavy": Shape(8192, 512, 16, 1536, 48),  # the LM head's share of the work is 7 %, as in the 8B model
     "real-vocabulary": Shape(126464, 256, 8, 768, 16),
     "small": Shape(8192, 256, 4, 768, 48),
+    "tiny": Shape(2560, 128, 3, 384, 60),  # the demo's LLaDA-tiny
     "whole-test-set": Shape(8192, 16, 1, 16, 2037, 2),  # next to no model, for counting passes
     "8b": Shape(126464, 4096, 32, 12288, 512, 32),
 }
