@@ -179,6 +179,9 @@ def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load
         assert params(made(experiment, runs["mine"])) == usual | {"backbone": "mine", "prompt_cache": 4}
         assert params(made(experiment, runs["rare"])) == usual | {"backbone": "rare", "prompt_cache": "never"}
         assert params(made(experiment, runs["exact"])) == usual | {"backbone": "exact"}
+    prefix = experiment.backbones["llada-8b"].model_copy(update={"attention": "prefix"})
+    known = experiment.model_copy(update={"backbones": {**experiment.backbones, "llada-8b": prefix}})
+    assert "prompt_cache" not in params(jobs.inference(known, RUN))  # exact
     for made in (jobs.valley, jobs.length_statistics, jobs.length_head, jobs.sig_concentration, jobs.training):
         assert made(experiment, RUN) == made(plain, RUN)
 

@@ -71,18 +71,34 @@ def test_only_what_is_missing_or_follows_from_it_is_left(tmp_path):
     assert len(remaining(Findings(Written(tmp_path)), [corpus, adapter, *scores], scores)) == 4
 
 
-def test_shared_work_is_less_than_its_sum_and_what_is_there_is_left_out():
-    demo = experiment()
+RUN = "inference/en-zh.llada-tiny.seed2"
+
+
+def work_of_a_run(demo):
+    """Its jobs, and what tells the tasks that they are."""
     known = {f"{direction}/{name}": (200, 7, 6) for direction in ("en-zh", "zh-en", "en-de") for name in ("grammar",)}
     known |= {f"{direction}/train": (20000, 7, 6) for direction in ("en-zh", "zh-en", "en-de")}
-    tasks = Tasks(Work(demo, Texts(demo, known)))
     run = [one for one in against.jobs(demo).values() if "seed" in one.wildcards and one.wildcards["seed"] == "2"]
-    whole = tasks.of(run)["inference/en-zh.llada-tiny.seed2"].work
+    return run, Tasks(Work(demo, Texts(demo, known)))
+
+
+def test_shared_work_is_less_than_its_sum_and_what_is_there_is_left_out():
+    run, tasks = work_of_a_run(experiment())
+    whole = tasks.of(run)[RUN].work
     methods = [[one for one in run if one.wildcards.get("method", name) == name] for name in ("oracle", "ratio", "ev")]
-    alone = [tasks.of(jobs)["inference/en-zh.llada-tiny.seed2"].work for jobs in methods]
+    alone = [tasks.of(jobs)[RUN].work for jobs in methods]
     assert max(alone) < whole < 1.1 * sum(alone)
     rest = tasks.of([one for one in run if one not in methods[0]], there=methods[0])
-    assert rest["inference/en-zh.llada-tiny.seed2"].work == pytest.approx(whole - alone[0])
+    assert rest[RUN].work == pytest.approx(whole - alone[0])
+
+
+def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
+    settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
+    settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
+    exact, some, never, prefix = (
+        tasks.of(run)[RUN].work for run, tasks in (work_of_a_run(experiment(**over)) for over in settings)
+    )
+    assert exact > some > never == prefix > 0.1 * exact
 
 
 tasks = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 4), st.booleans()), min_size=1, max_size=12)

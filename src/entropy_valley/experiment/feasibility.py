@@ -46,7 +46,7 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "adapter_of"), problem
         if section.attention == PREFIX and section.zero_shot:
             yield ("backbones", name, "attention"), "the bare checkpoint was trained without it; remove this key"
-        if section.attention == PREFIX and experiment.of(name).decoding.refresh != 1:
+        if section.attention == PREFIX and (own := section.decoding.prompt_cache) and own.refresh != 1:
             problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
             yield ("backbones", name, "decoding", "prompt_cache"), problem
         if family.causal:

@@ -8,13 +8,16 @@ decoding, tokens of the pairs × updates for training. How many of them a device
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from entropy_valley.backbone.prompt_attention import PREFIX, attention_of
 from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import BYTES, Size
+from entropy_valley.decoding.prompt_cache import refresh_of
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.params.methods import selector_name, source_guided
 from entropy_valley.experiment.paths import comet_folder
@@ -137,12 +140,15 @@ class Work:
         steps = min(float(job.wildcards["steps"]), text.target + 1)
         twice = 2 if source_guided(self.experiment, job.wildcards["order"]) else 1
         slots = text.target + 1
-        tokens, rows = steps * (_prompt(job) + text.source + slots), slots * (steps + 1) / 2
+        tokens = _prompted(job, steps) * (_prompt(job) + text.source) + steps * slots
+        rows = slots * (steps + 1) / 2
         return twice * self.size(job.wildcards["backbone"]).pass_work(tokens, rows)
 
     def _probe(self, job: Result, text: Text) -> float:
-        """One pass over an all-mask canvas of one sentence."""
-        tokens = _prompt(job) + text.source + text.target
+        """One pass over an all-mask canvas of one sentence; where few compute its prompt, the mean of its probes."""
+        probes = self.probes(job) if "selector" in job.spec else 1
+        share = _prompted(job, probes) / probes if probes else 1
+        tokens = share * (_prompt(job) + text.source) + text.target
         return self.size(job.wildcards["backbone"]).pass_work(tokens, text.target)
 
     def probes(self, job: Result) -> float:
@@ -169,6 +175,14 @@ class Work:
 
 def _whole(text: Text) -> float:
     return text.source + text.target
+
+
+def _prompted(job: Result, passes: float) -> float:
+    """How many of the passes over a sentence compute its prompt."""
+    if attention_of(job.spec) == PREFIX:
+        return min(1, passes)
+    refresh = refresh_of(job.spec)
+    return passes if refresh is None else math.ceil(passes / refresh)
 
 
 def _prompt(job: Result) -> float:

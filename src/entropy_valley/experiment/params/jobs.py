@@ -6,7 +6,7 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.experiment.backbones import BackboneSection
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
@@ -225,8 +225,9 @@ def shifted(experiment: Experiment, backbone: str) -> bool:
 
 
 def _filling(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """As :func:`_passes`, of the jobs that choose canvases or fill them."""
-    refresh = experiment.of(run.backbone).decoding.refresh
+    """As :func:`_passes`, of the jobs that choose or fill canvases. A prompt that sees no canvas needs no cache."""
+    sees = experiment.backbones[run.backbone].attention != PREFIX
+    refresh = experiment.of(run.backbone).decoding.refresh if sees else 1
     return _passes(experiment, run, revisions.DECODING) | other(prompt_cache=(refresh, 1))
 
 
