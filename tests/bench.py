@@ -102,7 +102,7 @@ def killed_at_the_sixth_result(monkeypatch):
         done.append(key)
         put(store, key, value)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="130"):
         patch.setattr(Store, "put", die_at_the_sixth)
         yield
 
