@@ -18,7 +18,7 @@ import pytest
 from fake_hub import serve
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import digest_cache, files, hub
+from entropy_valley import digest_cache, files, hub, locks
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.loading import new_model
@@ -113,7 +113,7 @@ class TestTheScript:
     def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
         with serve({NEW: released}) as server:
             options = {"env": environment(server, tmp_path), "text": True, "stderr": subprocess.PIPE}
-            with files.locked(tmp_path / "mine"):  # neither begins before both are there
+            with locks.locked(tmp_path / "mine"):  # neither begins before both are there
                 jobs = [subprocess.Popen(command(server, tmp_path, licence=None), **options) for _ in range(2)]
                 first_lines = [job.stderr.readline() for job in jobs]
             said = [job.communicate()[1] for job in jobs]

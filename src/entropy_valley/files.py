@@ -1,4 +1,4 @@
-"""Files and folders: read with clear errors, written whole or not at all, named by digests of their content."""
+"""Files: read with clear errors, written whole or not at all, named by digests of their content."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import exchange, plain_text
+from entropy_valley import plain_text
 from entropy_valley.errors import InputError
-from entropy_valley.locks import locked
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
@@ -131,45 +129,6 @@ def permit(path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(0o666 & ~mask)
-
-
-@contextlib.contextmanager
-def atomic_folder(folder: str | Path) -> Iterator[Path]:
-    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed."""
-    folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with naming(folder):
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
-            new = temporary / "new"
-            new.mkdir()  # others may not read the folder that mkdtemp makes
-            yield new
-            exchange.replace(folder, new, temporary / "old")
-        finally:
-            shutil.rmtree(temporary)
-
-
-def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Make ``folder`` with ``fill`` unless it exists.
-
-    ``fill`` gets a work folder beside it, with the files that an earlier try left; it is renamed to ``folder`` when
-    ``fill`` succeeds. Only one process fills it; the others wait.
-    """
-    if folder.is_dir():  # without a lock: its parent may be read-only
-        return
-    with locked(folder):
-        if not folder.is_dir():
-            work = folder.with_name(f".{folder.name}.part")
-            fill(work)
-            work.rename(folder)
-
-
-def flush_to_disk(folder: Path) -> None:
-    """Write every file of ``folder`` from the system's buffers to disk."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with naming(path), open(path, "rb") as file:
-                os.fsync(file.fileno())
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import requests
 
-from entropy_valley import files
+from entropy_valley import locks
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
@@ -88,7 +88,7 @@ def download(address: str, path: Path, remedy: str) -> None:
 
     Raises InputError with the ``remedy``, at once if there is no connection to begin with.
     """
-    with files.locked(path):
+    with locks.locked(path):
         if path.exists():
             return
         part = path.with_name(f".{path.name}.part")

@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, hub, provenance, run
+from entropy_valley import errors, files, folders, hub, provenance, run
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import find_family
 
@@ -24,7 +24,7 @@ def main() -> None:
     spec, folder = arguments.spec, arguments.folder
     key = f"`backbones.{spec['backbone']}.folder`"
     if not arguments.own:
-        files.make_once(folder, lambda work: fetch(spec, work, key))
+        folders.make_once(folder, lambda work: fetch(spec, work, key))
         require_source(spec, folder)
     elif not folder.is_dir():
         raise errors.InputError(folder, "no such folder", f"Correct {key}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import files, hub, provenance, run
+from entropy_valley import files, folders, hub, locks, provenance, run
 from entropy_valley.scoring import comet_checkpoint, comet_origin
 from entropy_valley.scoring.comet_origin import ENCODER_FILES, MANIFEST
 
@@ -15,7 +15,7 @@ def main() -> None:
     repository, folder = options.repository, options.folder
     key = f"`scoring.{options.section}.checkpoint` (its .ckpt file)"
     take_over(options.former, folder, repository, options.revision)
-    files.make_once(folder, lambda work: fetch(repository, options.revision, key, work))
+    folders.make_once(folder, lambda work: fetch(repository, options.revision, key, work))
     found = files.read_json(folder / MANIFEST)
     comet_origin.require_origin(folder, found, repository, options.revision)
     provenance.require_same_commit(options.out, found)
@@ -32,7 +32,7 @@ def take_over(former: Path | None, folder: Path, repository: str, revision: str 
     found, commit = files.read_json(former / MANIFEST), comet_origin.pinned(repository, revision)
     if found.get("repository") != repository or commit not in (None, found.get("revision")):
         return
-    with files.locked(folder):
+    with locks.locked(folder):
         if not folder.is_dir():
             write_manifest(former, repository, found["revision"], None)
             former.rename(folder)

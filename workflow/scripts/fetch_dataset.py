@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import files, provenance, run
+from entropy_valley import files, folders, provenance, run
 from entropy_valley.corpus import dataset
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     options = parser.parse_args()
     spec, folder = options.spec, options.folder
     key = "the `folder` of its sources"
-    files.make_once(folder, lambda work: dataset.fetch(spec["repository"], spec["revision"], work, key))
+    folders.make_once(folder, lambda work: dataset.fetch(spec["repository"], spec["revision"], work, key))
     found = dataset.require_origin(folder, spec["repository"], spec["revision"])
     provenance.require_same_commit(options.out, found)
     with provenance.made("fetch_dataset", spec, [], [options.out]):

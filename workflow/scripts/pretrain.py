@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from entropy_valley import files, provenance, run
+from entropy_valley import locks, provenance, run
 from entropy_valley.backbone.checkpoint import MANIFEST
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     job = pretraining.Job(corpora=corpora, dev=dev, **arguments)
     inputs = [*corpora.values(), *dev.values()]
     record = provenance.made("pretrain", job.spec, inputs, [job.out / MANIFEST], whole_folder=True)
-    with files.locked(job.out), record:  # of two runs one works, and the other finds its work
+    with locks.locked(job.out), record:  # of two runs one works, and the other finds its work
         pretraining.pretrain(job)
 
 

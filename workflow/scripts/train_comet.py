@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance, run
+from entropy_valley import files, folders, locks, provenance, run
 from entropy_valley.demo import toy_comet, toy_comet_training
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
@@ -28,9 +28,9 @@ def main() -> None:
     }
     inputs, first = [*options.corpus, *options.dev], options.out / IDENTITY
     record = provenance.made("train_comet", options.spec, inputs, [first], whole_folder=True)
-    with files.locked(options.out), record:  # of two runs one works, and the other finds its work
+    with locks.locked(options.out), record:  # of two runs one works, and the other finds its work
         if not _is_finished(options.out, identity):
-            with files.atomic_folder(options.out) as folder:
+            with folders.atomic(options.out) as folder:
                 _make(config, options.corpus, options.dev, folder, identity)
 
 

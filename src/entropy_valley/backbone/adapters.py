@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files, provenance
+from entropy_valley import files, folders, provenance
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.peft_format import Adapter, from_peft, to_peft
@@ -161,7 +161,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     if known.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
     adapter = require_digest(read_adapter(folder, kind), known, folder)
-    with files.atomic_folder(out) as new:
+    with folders.atomic(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
         if known:
             files.write_json(new / FACTS, known)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance
+from entropy_valley import files, locks, provenance
 from entropy_valley.corpus import build
 from entropy_valley.corpus.build import Corpus
 from entropy_valley.corpus.sources import Kinds
@@ -26,7 +26,7 @@ def corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None
     for the reverse unless that has its corpus. While one job reads, the other waits.
     """
     reverse, corpora = build.backwards(spec), report.parents[1]
-    with files.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
+    with locks.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
         drawn = _drawn(spec, report.parent / DRAWN)
         if drawn is None:
             draws = build.both_ways(spec, kinds, rows)

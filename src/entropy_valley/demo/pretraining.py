@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, folders
 from entropy_valley.backbone import checkpoint
 from entropy_valley.backbone.families import Family, find_family
 from entropy_valley.backbone.loading import new_model
@@ -81,7 +81,7 @@ def pretrain(job: Job) -> None:
             direction: evaluate(model.eval(), family, tokenizer, part, settings)
             for direction, part in _tokenised(job, dev, tokenizer).items()
         }
-    with files.atomic_folder(job.out) as folder:
+    with folders.atomic(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
         checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec, data=job.data)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
+from entropy_valley import files, folders
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, all_cells
@@ -35,7 +35,7 @@ def export(experiment: Experiment, out: Path) -> list[str]:
             groups.setdefault((cell.testset, cell.run.direction), []).append(cell)
     if not groups:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
-    with files.atomic_folder(out) as new:
+    with folders.atomic(out) as new:
         return [_pair(experiment, new / testset, direction, cells) for (testset, direction), cells in groups.items()]
 
 

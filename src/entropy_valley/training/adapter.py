@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, provenance
+from entropy_valley import files, folders, provenance
 from entropy_valley.backbone.adapters import (
     FACTS,
     facts,
@@ -88,7 +88,7 @@ def save(
     writes no folder, if the adapter fails a check.
     """
     change = trained(adapted, backbone, checkpoint)
-    with files.atomic_folder(folder) as new:
+    with folders.atomic(folder) as new:
         write_adapter(change, new)
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})

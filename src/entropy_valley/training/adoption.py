@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, hub, provenance
+from entropy_valley import files, folders, hub, locks, provenance
 from entropy_valley.backbone import adapters, checkpoint
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.loading import empty_model, torch_dtype
@@ -75,7 +75,7 @@ def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool
 def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
-        with files.locked(job.work):
+        with locks.locked(job.work):
             yield _fetch(job, **job.spec["source"])
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
@@ -109,7 +109,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     repository = checkpoint.facts(job.backbone).get("repository")
-    with files.atomic_folder(job.out) as new:
+    with folders.atomic(job.out) as new:
         adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
         facts = {
             "adopted": True,

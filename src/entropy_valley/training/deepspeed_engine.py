@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley import files, limits
+from entropy_valley import files, folders, limits
 from entropy_valley.errors import InputError
 from entropy_valley.training import lora, resumable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
@@ -157,7 +157,7 @@ class Checkpoints:
         tag = f"step{progress['step']}"
         with files.saving(self._folder / tag):
             engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
-        files.flush_to_disk(self._folder / tag)
+        folders.flush_to_disk(self._folder / tag)
         torch.distributed.barrier()
         if self._rank == 0:
             digests = resumable.digests(self._folder / tag)

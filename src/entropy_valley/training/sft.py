@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, locks
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt, require_room
@@ -94,7 +94,7 @@ def finetune(job: Job) -> None:
     if job.wandb:
         require_wandb()
     rank = processes.join(job.device, job.settings.processes)
-    with files.locked(job.work) if rank == 0 else nullcontext():
+    with locks.locked(job.work) if rank == 0 else nullcontext():
         torch.distributed.barrier()  # until the first process has the lock
         if not job.is_finished():  # by another run, while this one waited
             train(job, rank)
