@@ -2,7 +2,6 @@
 # how far they are; at the end of a run that fails, the error of each job. The log file under .snakemake/log has all of
 # it, as has the terminal with --printshellcmds (-p), --verbose or --quiet …: there the user has chosen.
 
-import difflib
 import time
 
 from snakemake.logging import DefaultFormatter, logger
@@ -10,6 +9,7 @@ from snakemake.settings.enums import Quietness
 
 from entropy_valley import launch
 from entropy_valley.experiment import failures, plan, screen
+from entropy_valley.spelling import nearest
 
 NOTHING_RUN = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 
@@ -63,7 +63,7 @@ def few_files(msg):
 
 def near(target):
     """The targets that a mistyped one may mean."""
-    named = difflib.get_close_matches(target, [rule.name for rule in workflow.rules if not rule.has_wildcards()])
+    named = nearest(target, [rule.name for rule in workflow.rules if not rule.has_wildcards()])
     reported = [f"{path}.{ending}" for path, report in REPORTS.items() for ending in report.endings]
     results = [os.path.relpath(path, R) for path in sorted(made_here())]
     return [*named, *(f"{R}/{path}" for path in failures.nearest_paths(target, [*reported, *results]))]
