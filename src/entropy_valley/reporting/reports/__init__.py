@@ -15,7 +15,7 @@ from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.feasibility import undefined
 from entropy_valley.experiment.matrix import all_cells, study_cells
 from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Report
-from entropy_valley.reporting.reports import systems
+from entropy_valley.reporting.reports import study_columns
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.cases import Cases, CasesFigure
@@ -128,14 +128,14 @@ def targets(experiment: Experiment, configured: Mapping[str, Report]) -> list[st
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
-    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
+    columns = {"items": {"anyOf": [{"enum": [*study_columns.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
     return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
 
 
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
     found: list[Problem] = []
-    columns = systems.column_names(experiment)
+    columns = study_columns.column_names(experiment)
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             found.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))

@@ -14,7 +14,7 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, method
 from entropy_valley.reporting.report import OfStudy, TableReport
-from entropy_valley.reporting.reports.systems import NOTES
+from entropy_valley.reporting.reports.study_columns import NOTES
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
