@@ -132,13 +132,15 @@ class Engine:
             with whole_sums(bool(self.fill)):
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
-            if self.fill and (len(batch) == 1 or not self.prompts.pool.used):
+            kept = self.prompts.pool.used
+            if self.fill and (len(batch) == 1 or not kept):
                 problem = f"the GPU has no memory for a pass padded to {self.fill} tokens"
                 remedy = "Set it to false, so that passes shrink, or use a GPU with more memory."
                 raise InputError("decoding.batch_invariant", problem, remedy) from None
             if len(batch) == 1:
                 raise
-            self.prompts.most = self.prompts.pool.used // 2
+            if kept:
+                self.prompts.most = kept // 2
             if not self.fill:
                 *_, load = self._within_budget(batch)
                 self.budget = load.rows // 2

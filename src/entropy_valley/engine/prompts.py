@@ -85,9 +85,13 @@ class Prompts:
         needed = dict.fromkeys(source for source in sources if source)
         if not (needed or self._waiting or any(canvas.refresh for canvas in whole.canvases)):
             return Layout.of(whole)
-        missing = {*needed, *self._waiting} - self.known.keys()
-        given = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source in missing}
-        alone = [source for source in needed if source in missing and source not in given]
+        all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
+        given = {
+            source: place
+            for source, place in all_masked.items()
+            if source not in self.known and (source in needed or source in self._waiting)
+        }
+        alone = [source for source in needed if source not in self.known and source not in given]
         giving = given | {source: place for place, source in enumerate(alone, len(whole))}
         saved = [self._saved(place, source[0], self.known, source) for source, place in giving.items()]
         known = self.known | {one.name: one.places for one in saved}
