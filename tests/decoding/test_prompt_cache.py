@@ -116,7 +116,7 @@ def test_the_name_and_the_footnote_of_a_decoder():
     assert footnote("med|prompt cache 4|float32 head").endswith(
         "keys and values are renewed every 4 passes over a sentence."
     )
-    assert "are those of its first pass" in footnote("engine r5|prompt cache, never renewed")
+    assert "are those of the first pass" in footnote("engine r5|prompt cache, never renewed")
 
 
 @pytest.mark.parametrize("shifted", [False, True])

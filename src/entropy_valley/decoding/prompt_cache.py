@@ -31,7 +31,7 @@ def footnote(decoder: str) -> str | None:
     for part in decoder.split("|"):
         if part.startswith(PART):
             every = part.removeprefix(PART).strip()
-            said = f"renewed every {every} passes" if every.isdigit() else "those of its first pass"
+            said = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
             return f"Approximate, {part}: the prompt's keys and values are {said} over a sentence."
     return None
 
