@@ -32,8 +32,9 @@ from parting import parting
 
 from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import ATTENTIONS, BOTH_WAYS, Backbone, load_backbone
+from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt
+from entropy_valley.backbone.prompt_attention import ATTENTIONS, BOTH_WAYS
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts

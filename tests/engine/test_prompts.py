@@ -10,8 +10,8 @@ import sys
 import pytest
 import torch
 
-from entropy_valley.backbone.loading import PREFIX
 from entropy_valley.backbone.packing import hidden_states
+from entropy_valley.backbone.prompt_attention import PREFIX
 from entropy_valley.decoding import reference, reference_prompt_cache
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.reference_orders import RANKS, med

@@ -20,7 +20,7 @@ import torch
 from entropy_valley import limits
 from entropy_valley.backbone.kept_rows import Pool
 from entropy_valley.backbone.last_layer import FULL_KERNEL
-from entropy_valley.backbone.loading import PREFIX
+from entropy_valley.backbone.prompt_attention import PREFIX
 from entropy_valley.engine.layout import Layout, Places, Saved
 
 if TYPE_CHECKING:
