@@ -53,21 +53,26 @@ def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
     def panel(axes: Axes) -> None:
         axes.axvline(0, color=GRID, linewidth=1.5)
         for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-            style = number % len(BACKBONE_COLOURS)
-            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], params.label("backbones", backbone))
+            again, style = divmod(number, len(BACKBONE_COLOURS))
+            look = {"linestyle": "--", "markerfacecolor": "white"} if again else {}
+            label = params.label("backbones", backbone)
+            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
         axes.set_title(params.place(direction, testset))
         axes.set_xlabel("slots beside the reference")
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")
+            low, high = axes.get_ylim()
+            more = max(0, shown["backbone"].nunique() - len(BACKBONE_COLOURS))
+            axes.set_ylim(top=high + 0.3 * more * (high - low))  # room for a longer legend
             axes.legend(loc="upper left", fontsize=7, handlelength=1.5)
 
     return panel
 
 
-def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str) -> None:
-    """A curve with its band, whatever the band is."""
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, **look: str) -> None:
+    """A curve with its band, whatever the band is; ``look`` is matplotlib's."""
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
-    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label)
+    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label, **look)
