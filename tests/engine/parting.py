@@ -46,7 +46,8 @@ def _by_engine(
     """Entropy and most probable token of the masked slots; on one thread as in any company."""
     slots = [slot for slot, token in enumerate(tokens) if token == backbone.mask_id]
     rows = Rows(torch.tensor(slots) + len(prompt) - int(backbone.shifted), (len(slots),))
-    states = hidden_states(backbone.model, pack([[*prompt, *tokens]], backbone.device), rows)
+    packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
+    states = hidden_states(backbone.model, packed, rows)
     values = slot_values(Head(backbone.model.lm_head, backbone.float32_head), states, backbone.mask_id, backbone.eos_id)
     entropies, best = (dict(zip(slots, column.tolist(), strict=True)) for column in (values.entropy, values.token))
     return entropies, best
@@ -54,8 +55,5 @@ def _by_engine(
 
 def _margins(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
     """By how much each slot's best logit leads the next, as the reference has them."""
-    logits = reference._logits(backbone, [*prompt, *tokens])
-    logits[:, backbone.mask_id] = float("-inf")
-    first = len(prompt) - int(backbone.shifted)
-    best = logits[first : first + len(tokens)].topk(2).values
+    best = reference.slot_logits(backbone, prompt, tokens).topk(2).values
     return (best[:, 0] - best[:, 1]).tolist()
