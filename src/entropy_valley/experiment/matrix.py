@@ -229,7 +229,7 @@ def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
     studies = (study_cells(experiment, name) for name in experiment.tables.studies)
     evaluated = (evaluated_cells(experiment, direction) for direction in evaluated_directions(experiment))
-    further = itertools.chain(instruct_cells(experiment), *studies, *evaluated)
+    further = itertools.chain(instruct_cells(experiment), *studies, *evaluated, valley_cells(experiment))
     return list(dict.fromkeys([*cells(experiment), *autoregressive_cells(experiment), *further]))
 
 

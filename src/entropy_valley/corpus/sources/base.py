@@ -68,8 +68,13 @@ class Source(Section, ABC):
 
     @property
     def total(self) -> int | None:
-        """How many pairs it has, as far as that is known before it is read; no part of :meth:`settings`."""
+        """How many pairs it must have, where that is a check and no part of :meth:`settings`."""
         return None
+
+    @property
+    def size(self) -> int | None:
+        """How many pairs it has, as far as that is known before it is read."""
+        return self.total
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         """What these splits were read from, for the record of the job: digests of files that are no inputs of it."""

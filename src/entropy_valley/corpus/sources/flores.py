@@ -33,16 +33,16 @@ class Flores(Source):
     )
 
     @property
-    def total(self) -> int:
+    def size(self) -> int:
         return SENTENCES[self.split]
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the files."""
         rows = read_parallel(*self._paths(direction))
-        if len(rows) != self.total:
+        if len(rows) != self.size:
             raise InputError(
                 f"test set flores: {direction} {self.split}",
-                f"{len(rows)} lines instead of {self.total}",
+                f"{len(rows)} lines instead of {self.size}",
                 f"An incomplete copy: delete {self.folder or _unpacked()} and run again.",
             )
         return iter(rows)

@@ -29,7 +29,7 @@ class Wmt22(Source):
     )
 
     @property
-    def total(self) -> int:
+    def size(self) -> int:
         return max(SENTENCES.values())
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:

@@ -59,8 +59,8 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
     """How many sentences a test set will have, as far as the config and its source say; else :data:`USUAL`."""
     if name == DEV:
         return experiment.corpus_of(direction).dev
-    sizes, total = _sizes(experiment, direction, name), experiment.sources[name].total
-    return sizes.get("challenge") or min(filter(None, (sizes["limit"], total)), default=USUAL)
+    sizes, known = _sizes(experiment, direction, name), experiment.sources[name].size
+    return sizes.get("challenge") or min(filter(None, (sizes["limit"], known)), default=USUAL)
 
 
 def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
