@@ -83,7 +83,7 @@ class Chosen:
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.engine.engine import Engine
         from entropy_valley.engine.invariance import padded_tokens
-        from entropy_valley.engine.job import float32_head
+        from entropy_valley.engine.loaded import float32_head
 
         spec = self.spec
         if device == "cuda" and not torch.cuda.is_available():

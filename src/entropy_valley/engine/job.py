@@ -22,6 +22,7 @@ from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import Identity, read_identity
 from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.engine.loaded import LoadedOnce, float32_head
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.gpus import device_name
@@ -75,7 +76,7 @@ class Job:
         self.model_numerics = self._rounding(device)
         self.numerics, *self.others = [self._rounding(name) + self._engine_modes for name in devices or [device]]
         self.ledger = Ledger()
-        self._model = _Model(options, self.spec, self.ledger)
+        self._model = LoadedOnce(options, self.spec, self.ledger)
 
     def _rounding(self, device: str) -> str:
         """What a value depends on beside the checkpoint: the rows that are read, and how device and torch round."""
@@ -232,11 +233,6 @@ class Job:
             )
 
 
-def float32_head(spec: dict[str, Any]) -> bool:
-    """Whether a spec asks for the LM head's logits in float32 beside a model of a lower precision."""
-    return spec.get("head_precision") == "float32"
-
-
 def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:
     prompt, names = identity.prompt, [row["id"] for row in rows]
     sources = [row["source"] for row in rows]
@@ -245,31 +241,3 @@ def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | 
     spans = [row.get("anchors") for row in rows]
     aligned = [one and prompt.slots_of(row["target"], one) for row, one in zip(rows, spans, strict=True)]
     return Inputs(testset, names, prompts, prompt.encode(""), identity.context, sources, aligned, texts)
-
-
-class _Model:
-    """The model of a job and of those beside it, loaded at its first use."""
-
-    def __init__(self, options: argparse.Namespace, spec: dict[str, Any], ledger: Ledger) -> None:
-        self._options, self._spec, self._ledger = options, spec, ledger
-
-    @functools.cached_property
-    def backbone(self) -> Backbone:
-        import torch
-
-        from entropy_valley.backbone.loading import load_backbone
-
-        options, spec = self._options, self._spec
-        torch.set_num_threads(options.threads)
-        self._ledger.count(loads=1)
-        return load_backbone(
-            options.backbone,
-            spec["family"],
-            device=options.device,
-            dtype=spec["precision"],
-            adapter=options.adapter,
-            merge=spec.get("merge_adapter", True),
-            shifted=spec["shifted"],
-            float32_head=float32_head(spec),
-            attention=attention_of(spec),
-        )

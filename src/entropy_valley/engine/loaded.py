@@ -1,0 +1,46 @@
+"""The model of a job and of those beside it: loaded when it must be, and once."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from typing import TYPE_CHECKING, Any
+
+from entropy_valley.backbone.prompt_attention import attention_of
+
+if TYPE_CHECKING:
+    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.engine.ledger import Ledger
+
+
+def float32_head(spec: dict[str, Any]) -> bool:
+    """Whether a spec asks for the LM head's logits in float32 beside a model of a lower precision."""
+    return spec.get("head_precision") == "float32"
+
+
+class LoadedOnce:
+    """The backbone that a job's options and spec name, loaded at its first use."""
+
+    def __init__(self, options: argparse.Namespace, spec: dict[str, Any], ledger: Ledger) -> None:
+        self._options, self._spec, self._ledger = options, spec, ledger
+
+    @functools.cached_property
+    def backbone(self) -> Backbone:
+        import torch
+
+        from entropy_valley.backbone.loading import load_backbone
+
+        options, spec = self._options, self._spec
+        torch.set_num_threads(options.threads)
+        self._ledger.count(loads=1)
+        return load_backbone(
+            options.backbone,
+            spec["family"],
+            device=options.device,
+            dtype=spec["precision"],
+            adapter=options.adapter,
+            merge=spec.get("merge_adapter", True),
+            shifted=spec["shifted"],
+            float32_head=float32_head(spec),
+            attention=attention_of(spec),
+        )
