@@ -40,6 +40,12 @@ def test_a_changed_grid_is_named_by_its_key(finished):
     assert re.search(r"^Config:   config/studies.yaml, config.yaml(, \w[\w./-]*)+$", text, re.MULTILINE)
 
 
+def test_a_pretraining_that_is_asked_for_alone_has_its_cost(finished):
+    text = finished.dry_run("results/demo/backbones/llada-tiny/checkpoint.json", "--forcerun", "pretrain")
+    assert lines(text) == {"pretrain": 1}
+    assert re.search(r"^Cost:     about (?!0 s)[\d.]+ (s|min|h) on one core", text, re.MULTILINE)
+
+
 def test_files_and_commands_on_request(finished):
     target = "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T32/scores.json"
     brief = finished.dry_run("--forceall", target)

@@ -18,7 +18,8 @@ def planned_results():
     """The results of jobs that run a model, and of all that these are made from, as far as they are made in this run."""
     jobs = list(workflow.dag.needrun_jobs())
     outputs = {path for job in jobs for path in job.output}
-    needed = asked.behind(CHAIN.at(path) for path in outputs)
+    pretrained = [CHAIN.backbone(job.wildcards.backbone) for job in jobs if job.rule.name == "pretrain"]
+    needed = asked.behind([*pretrained, *map(CHAIN.at, outputs)])
     return {result: None for result in needed if result.paths[0] in outputs}
 
 
