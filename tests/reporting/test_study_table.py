@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import fake_results
+import numpy as np
 import pytest
 from scipy import stats
 from test_notes import MEASURED
 
 from entropy_valley import files
+from entropy_valley.analysis.significance import bootstrap_means
 from entropy_valley.analysis.study import StudyParams, study
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.systems import Systems
@@ -197,3 +200,68 @@ def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):
     assert texts["Oracle length"] == ["100.0%", "100.0%"]
     assert texts["ratio_1.40"] == ["34.1%", "0.0%"]
     assert texts["Entropy-Valley"] == ["57.4%", "35.4%"]
+
+
+def two_backbones(tmp_path, seeds, second):
+    """Two backbones whose sentence scores differ by ``second(sentence, seed)``, and what is asked of them."""
+    backbones = {"llada-tiny": (1, 2, 3), "dream-tiny": seeds}
+    made_up = fake_results.write(tmp_path, backbones=backbones, directions=("en-zh",))
+    scores = {
+        (cell["seed"], cell["method"]): files.read_jsonl(Path(cell["path"]).with_name("scores.jsonl"))
+        for cell in made_up["cells"]
+        if cell["backbone"] == "llada-tiny"
+    }
+    for cell in (cell for cell in made_up["cells"] if cell["backbone"] == "dream-tiny"):
+        rows = scores[cell["seed"], cell["method"]]
+        changed = [row | {"comet22": row["comet22"] + second(n, cell["seed"])} for n, row in enumerate(rows)]
+        files.write_jsonl(Path(cell["path"]).with_name("scores.jsonl"), changed)
+    asked = {"columns": ["difference", "closure_interval"], "against": ["ev", "med", 8]}
+    return StudyParams.parse(files.canonical(made_up | asked))
+
+
+def test_a_difference_is_that_of_means_over_runs_sentence_by_sentence(tmp_path):
+    """Two runs whose changes cancel out in each sentence differ by nothing in the mean, and much in each run."""
+    params = two_backbones(tmp_path, (1, 2), lambda sentence, seed: (0.1 if seed == 1 else -0.1) * (sentence % 3))
+    frame = study(params).query("backbone == 'dream-tiny' and method == 'ev'").set_index("statistic")
+    assert frame.difference["mean"] == pytest.approx(0, abs=1e-12)
+    assert frame.difference_high["mean"] - frame.difference_low["mean"] < 1e-12
+    assert list(frame.difference["run"]) == pytest.approx([0.1, -0.1])
+    assert frame.difference_low["run"].iloc[0] > 0.05
+    assert frame.difference_p["run"].iloc[0] == 0
+    texts = [group.rows[0].cells[0].text for part in Systems().made(params)[0].sections for group in part.groups]
+    assert texts[:3] == ["–"] * 3
+    assert texts[3][1:9] == "0.0000 ["
+
+
+def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs(tmp_path):
+    params = two_backbones(tmp_path, (1, 2), lambda *_: 0.01)
+    cells = tuple(cell for cell in params.cells if (cell.backbone, cell.seed) != ("llada-tiny", 2))
+    frame = study(replace(params, cells=cells)).query("backbone == 'dream-tiny' and method == 'ev'")
+    assert list(frame.difference.round(4).fillna(-1)) == [0.01, -1, -1, -1]  # two runs, mean, deviation
+
+
+def test_a_closure_interval_is_that_of_the_same_resamples_of_three_systems(given):
+    params = given(seeds=(1, 2), columns=["closure", "closure_interval"])
+    frame = study(params).query("statistic == 'mean'").set_index("method")
+    drawn = {}
+    for method in ("oracle", "ratio", "ev"):
+        runs = [files.read_jsonl(cell.segments) for cell in params.cells if cell.method == method]
+        scores = np.mean([[row["comet22"] for row in rows] for rows in runs], axis=0)
+        drawn[method] = bootstrap_means(scores, params.resamples, params.seed)
+    closures = (drawn["ev"] - drawn["ratio"]) / (drawn["oracle"] - drawn["ratio"])
+    limits = [frame.closure_low["ev"], frame.closure_high["ev"]]
+    assert limits == pytest.approx(np.quantile(closures, [0.025, 0.975]))
+    assert limits[0] < frame.closure["ev"] < limits[1]
+    texts, _ = rows(params)
+    assert texts["Oracle length"][1] == texts["Fixed ratio 0.8"][1] == "–"
+    assert texts["Entropy-Valley"][1] == f"[{100 * limits[0]:.1f}%, {100 * limits[1]:.1f}%]"
+
+
+def test_a_gap_that_may_be_chance_has_no_closure_interval(given):
+    params = given(columns=["closure_interval"])
+    oracle, ratio = (next(cell for cell in params.cells if cell.method == name) for name in ("oracle", "ratio"))
+    even = [
+        row | {"comet22": row["comet22"] + (-1) ** n * 0.01} for n, row in enumerate(files.read_jsonl(ratio.segments))
+    ]
+    files.write_jsonl(oracle.segments, even)
+    assert {text for (text,) in rows(params)[0].values()} == {"–"}

@@ -72,9 +72,16 @@ def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statis
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
     """
-    scores = sentences(first, metric)
-    rivals = [_of_same_sentences(first, scores, other, metric) for other in others]
-    return paired_test(scores, sum(rivals) / len(rivals), how)
+    return paired_test(sentences(first, metric), mean_scores(others, metric, first), how)
+
+
+def mean_scores(cells: Sequence[ScoredCell], metric: Metric, like: ScoredCell) -> pd.Series:
+    """The mean of systems' scores, sentence by sentence, in the order of the sentences of ``like``.
+
+    Raises :class:`InputError` when one was not scored on the same sentences as ``like``.
+    """
+    scores = sentences(like, metric)
+    return sum(_of_same_sentences(like, scores, cell, metric) for cell in cells) / len(cells)
 
 
 def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:

@@ -11,6 +11,7 @@ from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.costs import per_sentence
 from entropy_valley.analysis.gap_closure import BASELINES, gap_closures
+from entropy_valley.analysis.intervals import closure_limits, differences
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import system_scores
 from entropy_valley.late import pandas as pd
@@ -23,7 +24,7 @@ MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
-TOKENS, CHANGED = "tokens", "changed"  # where a column has it
+TOKENS, CHANGED, DIFFERENCE, LIMITS = "tokens", "changed", "difference", "closure_interval"  # where a column has it
 BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
@@ -50,20 +51,23 @@ def study(params: StudyParams) -> pd.DataFrame:
     sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
     CLOSURES, and BEST where ``params.fixed`` names fixed ratios; those of TESTED for ``params.against`` minus the
     system, sentence by sentence in the main metric; and where a column has it, ``tokens`` of all passes per sentence,
-    ``changed``, the share of sentences whose text is not that of the first backbone with the same system, and
+    ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
+    what :func:`differences` and :func:`closure_limits` say of a run, or of the mean of runs, and
     ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
-    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+    What a study has no systems for is NaN. Seeds are never pooled: tests of ``params.against`` are of single runs.
     """
     runs = pd.DataFrame(_row(cell, params) for cell in params.cells)
     if CHANGED in params.columns:
         runs[CHANGED] = _changed(params.cells)
-    runs = pd.concat([runs, _gaps(runs, params), _tests(params)], axis=1)
+    asked = _intervals(params, (*RUN, *SYSTEM))
+    runs = pd.concat([runs, _gaps(runs, params), _tests(params), asked], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
     for frame in statistics.values():
-        frame[list(TESTED[1:])] = float("nan")  # limits and p-values are of single runs
+        frame[[*TESTED[1:], *asked]] = float("nan")  # limits and p-values are of single runs
         frame["runs"] = groups.size()
+    statistics["mean"][[*asked]] = _intervals(params, (*PLACE, *SYSTEM)).to_numpy()
     named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
     place = places(any(cell.pool for cell in params.cells))
@@ -114,6 +118,14 @@ def _changed(cells: Sequence[ScoredCell]) -> list[float]:
 
 def _texts(cell: ScoredCell) -> dict[str, str]:
     return {row["id"]: row["hypothesis"] for row in files.read_jsonl(cell.hypotheses, ("id", "hypothesis"))}
+
+
+def _intervals(params: StudyParams, keys: Sequence[str]) -> pd.DataFrame:
+    """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
+    found = [differences(params, keys)] if DIFFERENCE in params.columns else []
+    if LIMITS in params.columns:
+        found.append(closure_limits(params, keys, *params.against[1:]))
+    return pd.concat(found, axis=1) if found else pd.DataFrame()
 
 
 def _gaps(runs: pd.DataFrame, params: StudyParams) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from entropy_valley.analysis.study import (
     BEST,
     CHANGED,
+    DIFFERENCE,
+    LIMITS,
     MAIN,
     SYSTEM,
     TOKENS,
@@ -28,9 +31,11 @@ from entropy_valley.scoring.metrics import Metric
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
+    LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
     "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
+    DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
@@ -75,6 +80,19 @@ class System:
         lead = formats.signed(self.mean["lead"], decimals)
         return f"{lead} ({above} above, {below} below 0 of {len(self.runs)} runs)"
 
+    def difference(self) -> str:
+        """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
+        if pd.isna(self.mean["difference"]):
+            return formats.NONE
+        limits = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
+        p = formats.p_statement(self.mean["difference_p"], self.params.resamples)
+        return f"{formats.interval(*limits, self.params.metric.decimals)}, {p}"
+
+    def closure_interval(self) -> str:
+        if pd.isna(self.mean["closure_low"]):
+            return formats.NONE
+        return f"[{', '.join(formats.percent(self.mean[name], math.nan) for name in ('closure_low', 'closure_high'))}]"
+
     def cost(self) -> str:
         text = self.number("cost", 2)
         return text if text == formats.NOT_AVAILABLE else f"{text}×"
@@ -108,9 +126,11 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "ratios": (Column("Ratios"), System.ratios),
     "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
     "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
+    LIMITS: (Column("Its 95 % CI"), System.closure_interval),
     "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
     BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
     "lead": (Column("{against} − system [95 % CI], p"), System.lead),
+    DIFFERENCE: (Column("Difference [95 % CI], p"), System.difference),
     "cost": (Column("Cost", align="r"), System.cost),
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
