@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import fake_corpora
 from making import made
 from test_registry import experiment
 
+from entropy_valley import files
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.reports.corpus import Corpus
 
@@ -55,6 +58,15 @@ def test_what_an_earlier_version_did_not_count_is_not_zero(tmp_path):
     table, _ = made(Corpus, fake_corpora.write(tmp_path, dropped=None, filtered=0))
     assert rows(table)["– source too short"] == ["0", "0"]  # nothing was dropped
     assert not any("earlier version" in note.text for note in table.notes)
+
+
+def test_ratios_of_an_earlier_version_have_no_percentiles(tmp_path):
+    params = fake_corpora.write(tmp_path)
+    path = Path(params["directions"][0]["ratios"])
+    files.write_json(path, {"llada-tiny": {"median": 0.8, "mean": 0.83, "pairs": 20_000}})
+    table, _ = made(Corpus, params)
+    assert rows(table)["LLaDA-tiny"] == ["0.80 (0.83)", "1.24 (1.30)"]
+    assert rows(table, slice(-1, None))["LLaDA-tiny"] == ["–", "0.55 0.62 0.80 0.90 1.00"]
 
 
 def test_a_config_has_it_for_all_directions_and_checkpoints_that_train():

@@ -90,5 +90,5 @@ def _reasons(one: Direction, dropped: int) -> dict[str, float]:
 
 def _ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
     for backbone, found in files.read_json(one.ratios).items():
-        for name in RATIOS:
+        for name in (name for name in RATIOS if name in found):  # a file of an earlier version has no percentiles
             yield one.direction, backbone, f"length_ratio_{name}", found[name]

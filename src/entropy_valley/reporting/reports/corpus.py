@@ -110,7 +110,7 @@ def _ratios(params: CorpusParams, found: Found, metrics: Sequence[str], text: st
 
     def ratio(one: Direction, backbone: str) -> str:
         keys = [(one.direction, backbone, f"length_ratio_{metric}") for metric in metrics]
-        return text.format(*map(found.get, keys)) if keys[0] in found else formats.NONE
+        return text.format(*map(found.get, keys)) if all(key in found for key in keys) else formats.NONE
 
     named = params.backbones.items()
     return tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
