@@ -22,9 +22,15 @@ GRID = [0.6, 0.8, 1.0]
 def config(tmp_path_factory, checkpoints):
     """A bare checkpoint in the paper's matrix: no adapter is needed."""
     mine = {"label": "mine", "family": "llada", "bos": False, "zero_shot": True, "folder": str(checkpoints / "llada")}
+    cached = {"variant_of": "mine", "label": "cached", "decoding": {"prompt_cache": {"refresh": 3}}}
     path, results = tmp_path_factory.mktemp("config") / "mine.yaml", tmp_path_factory.mktemp("results")
     methods = {"ev": {"ratios": {"en-de": GRID}}, "ratio": {"ratios": {"en-de": 1.2}}}
-    own = {"device": "cpu", "results": str(results), "backbones": {"mine": mine}, "length_methods": methods}
+    own = {
+        "device": "cpu",
+        "results": str(results),
+        "backbones": {"mine": mine, "cached": cached},
+        "length_methods": methods,
+    }
     path.write_text(yaml.safe_dump({**own, "decoding": {"precision": "float32"}}))
     files.write_jsonl(results / "corpus/en-de/dev.jsonl", [{"source": SOURCES[0]}])
     loaded = configs.experiment([str(path)])
@@ -91,6 +97,14 @@ def test_an_order_that_compares_sentences_reads_all_of_them_first(translate):
     options = ("--order", "sig_first", "--length", "ratio", "--no-hints", "--jsonl")
     at_once, *_ = translate(SOURCES[:6], *options)
     assert translate(SOURCES[:6], *options, "--batch", 1)[0] == at_once
+
+
+def test_a_variant_with_a_prompt_cache_says_that_it_is_approximate(translate):
+    exact, said, _ = translate(SOURCES[:3], "--no-hints", "--jsonl")
+    assert "approximate" not in said
+    approximate, said, status = translate(SOURCES[:3], "--no-hints", "--jsonl", "--backbone", "cached")
+    assert status == 0 and "\napproximate: prompt cache 3\n" in said
+    assert approximate != exact and len(approximate) == 3
 
 
 def test_it_stops_at_the_first_problem_if_asked_to(translate):
