@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 
@@ -113,3 +114,18 @@ def test_the_devices_that_computed_are_known_the_last_first(tmp_path, monkeypatc
     assert Store(tmp_path, enabled=False).devices() == []
     fill(tmp_path, b=1)
     assert Store(tmp_path).devices() == ["cuda A", "cuda B"]
+
+
+def test_a_write_that_fails_names_the_shard_and_keeps_what_was_put(tmp_path):
+    """A limit on the size of files stands for a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(OSError) as failed, Store(tmp_path) as store:
+        store.put("first", 1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+        try:
+            store.put("second", "x" * 300)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (shard,) = tmp_path.glob("*.jsonl")
+    assert failed.value.filename == str(shard)
+    assert Store(tmp_path).get("first") == 1

@@ -74,8 +74,9 @@ class Store:
         text = files.canonical(value)
         line = f'{{"key":{json.dumps(key)},"sum":"{_sum(key, text.encode())}"{_VALUE}{text}}}\n'.encode()
         places[key] = (*places.get(key, ()), _Place(Path(shard.name), shard.tell(), len(line)))
-        shard.write(line)
-        shard.flush()
+        with files.naming(Path(shard.name)):
+            shard.write(line)
+            shard.flush()
 
     def devices(self) -> list[str]:
         """The devices whose names the store keeps, those first that computed last."""
@@ -91,7 +92,8 @@ class Store:
     def __exit__(self, *failure: Any) -> None:
         self._close()
         if self._shard is not None:
-            self._shard.close()
+            with files.naming(Path(self._shard.name)):  # where the disk is full, what was put is still to be written
+                self._shard.close()
 
     @functools.cached_property
     def _places(self) -> dict[str, tuple[_Place, ...]]:
