@@ -69,6 +69,8 @@ def test_probes_are_numbered_in_the_order_in_which_a_method_asks_for_them():
     assert row["cached"] == sum(length is not None for length in expected)
     _, row = asked(pipeline(2).choosing(make_method("partial_unmask", {}), 0, far, {}))
     assert "cached" not in row
+    _, row = asked(pipeline(None).choosing(ev, 0, dataclasses.replace(far, predicted={9: -0.1}), {}))
+    assert row == plain | {"calls": plain["calls"] + 1, "apart": 1}  # a length head's pass is no probe
 
 
 def test_a_canvas_knows_no_reading_and_no_more_of_the_key_than_it_has_passes():
@@ -136,3 +138,6 @@ def test_the_tokens_of_a_sentence(shifted):
     assert tokens(order=SIG, once=True) == tokens(once=True) + 8 + 5
     head = {**canvas, "calls": 1, "slots": 0, "scores": [1]}
     assert tokens(head, once=True) == p + p + 4 * (p - kept) + 5 * 5  # a length head's pass stands apart
+    both = {**canvas, "calls": 4, "apart": 1}  # of a method that probes too
+    assert tokens(both, once=True) == p + tokens(once=True)
+    assert tokens(both) == p + tokens()

@@ -49,23 +49,25 @@ def draft_steps(method: LengthMethod) -> int:
 
 
 def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
-    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``contenders``.
+    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
     length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
-    them; the pass over the prompt that a length head reads is one more, of no slots. ``contenders``, only where there
-    are several: the lengths that are all to be decoded, ascending, ``length`` among them, and of the others those for
-    which there is room; ``rescoring`` where the finished texts are then to be compared.
+    them; the pass over the prompt that a length head reads is one more, of no slots. Where there are probes too, the
+    row has it also as ``apart``. ``contenders``, only where there are several: the lengths that are all to be decoded,
+    ascending, ``length`` among them, and of the others those for which there is room; ``rescoring`` where the finished
+    texts are then to be compared.
     """
     room = math.inf if sentence.room is None else sentence.room
     contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
-    compared = sorted(choice.scores)
+    compared, apart = sorted(choice.scores), int(sentence.predicted is not None)
     return {
         "length": choice.length,
         "candidates": compared or [choice.length],
         "scores": [choice.scores[length] for length in compared],
-        "calls": passes * len(probes) + (sentence.predicted is not None),
+        "calls": passes * len(probes) + apart,
         "slots": passes * sum(probes),
+        **({"apart": apart} if apart and probes else {}),
         **({"contenders": contenders} if len(contenders) > 1 else {}),
         **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
     }

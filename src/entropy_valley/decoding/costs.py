@@ -67,8 +67,8 @@ def sentence_costs(
     pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
     """
     calls, slots = canvas["calls"], canvas["slots"]
-    probes = calls if slots else 0  # a length head's pass has no slots
-    costs = [_Cost(calls, slots, probes, canvas.get("cached", 0), 0, 0, slots, slots, calls - probes)]
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    costs = [_Cost(calls, slots, calls - apart, canvas.get("cached", 0), 0, 0, slots, slots, apart)]
     for length, one in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
