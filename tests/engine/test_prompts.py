@@ -111,6 +111,15 @@ def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, ref
     require_same(filled, texts, backbone.mask_id)
 
 
+def test_exact_and_approximate_canvases_share_passes(backbone, cases):
+    """None attends to what is kept for another that is computed otherwise, though the prompt is the same."""
+    kinds = [asked(cases[::3], HYBRID), asked(cases[::3], HYBRID, refresh=2), asked(cases[::3], HYBRID, refresh=NEVER)]
+    kinds += [[Canvas(case.prompt, case.length + more, beside=case.length) for case in cases[::3]] for more in (1, 3)]
+    together, _ = fill(backbone, itertools.chain(*kinds), HYBRID, budget=300)
+    apart = (fill(backbone, kind, HYBRID)[0] for kind in kinds)
+    assert together == dict(enumerate(results[place] for results in apart for place in sorted(results)))
+
+
 def test_renewed_in_each_pass_a_prompt_is_exact(backbone, cases):
     canvases = asked(cases, HYBRID)
     assert fill(backbone, asked(cases, HYBRID, refresh=1), HYBRID)[0] == fill(backbone, canvases, HYBRID)[0]

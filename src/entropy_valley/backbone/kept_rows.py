@@ -49,7 +49,8 @@ class Pool:
 
     def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:
         """The keys and the values of a layer; ``like`` is a tensor of rows, (any, heads, head width), of the model."""
-        tensors = self._layers.setdefault(number, [like[:0], like[:0]])
+        # Not like[:0]: that would keep the whole of ``like`` in memory.
+        tensors = self._layers.setdefault(number, [like.new_empty(0, *like.shape[1:]) for _ in range(2)])
         missing = self.size - len(tensors[0])
         if missing > 0:
             tensors[:] = [torch.cat([tensor, tensor.new_empty(missing, *like.shape[1:])]) for tensor in tensors]
