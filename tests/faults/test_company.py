@@ -7,8 +7,8 @@ import errno
 import os
 
 import pytest
-from chain import stages
 from faults import ClockMoved, NoLocks
+from stages import stages
 from trial import Trial
 
 pytestmark = pytest.mark.faults

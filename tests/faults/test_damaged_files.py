@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from chain import stages
 from faults import KilledBefore
+from stages import stages
 from trial import Trial, damage
 
 pytestmark = pytest.mark.faults

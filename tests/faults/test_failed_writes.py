@@ -9,8 +9,8 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from chain import stages
 from faults import MayNotWrite, NoMoreThan, give_up_privileges
+from stages import stages
 from trial import Trial
 
 pytestmark = pytest.mark.faults

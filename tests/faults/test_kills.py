@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from chain import stages
 from faults import KilledBefore, NoMoreThan
+from stages import stages
 from trial import Trial
 
 pytestmark = pytest.mark.faults

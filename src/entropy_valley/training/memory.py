@@ -7,6 +7,8 @@ weights. ``tests/training/test_memory_of_training.py`` compares them with a coun
 from __future__ import annotations
 
 import contextlib
+import resource
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,3 +176,27 @@ def _remedy(checkpointing: bool) -> str:
         "Lower `training.micro_tokens` and `training.max_tokens`, or use a GPU with more memory. A training with other "
         "settings begins anew."
     )
+
+
+def measured(device: str, plan: Plan) -> dict[str, Any]:
+    """The bytes that a training took at most, beside its plan and its device: what differs from run to run, and so is
+    not among the adapter's files.
+
+    All processes call it: bytes are the most of any of them.
+    """
+    if device == "cuda":
+        name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
+        peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+    else:
+        name, expected = f"cpu, {torch.get_num_threads()} threads", {}
+        peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    most = torch.tensor(list(peaks.values()), device=device)
+    torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
+    return {
+        **{f"{kind}_memory_bytes": value for kind, value in zip(peaks, most.tolist(), strict=True)},
+        **expected,
+        "micro_tokens": plan.micro_tokens,
+        "activation_checkpointing": plan.activation_checkpointing,
+        "host": socket.gethostname(),
+        "device": name,
+    }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import resource
-import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -131,7 +129,7 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
     model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
     with processes.fast_kernels(job.device), plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
-    run = _run(job.device, done["seconds"], plan)
+    run = {"seconds": round(done["seconds"], 1), **memory.measured(job.device, plan)}  # all processes ask
     if rank == 0:
         facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
         if settings.too_long == "cut":
@@ -244,27 +242,3 @@ def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: i
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 checkpoints.save(trainer.model, done)
     return done
-
-
-def _run(device: str, seconds: float, plan: memory.Plan) -> dict[str, Any]:
-    """What differs from run to run; it is not among the adapter's files, which are always the same.
-
-    All processes call it: bytes are the most of any of them.
-    """
-    if device == "cuda":
-        name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
-        peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
-    else:
-        name, expected = f"cpu, {torch.get_num_threads()} threads", {}
-        peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    most = torch.tensor(list(peaks.values()), device=device)
-    torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
-    return {
-        "seconds": round(seconds, 1),
-        **{f"{kind}_memory_bytes": value for kind, value in zip(peaks, most.tolist(), strict=True)},
-        **expected,
-        "micro_tokens": plan.micro_tokens,
-        "activation_checkpointing": plan.activation_checkpointing,
-        "host": socket.gethostname(),
-        "device": name,
-    }

@@ -6,9 +6,8 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
-from entropy_valley.experiment.backbones import BackboneSection
 from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.params import models
 from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
 from entropy_valley.experiment.params.training import as_trained, training_settings
@@ -28,7 +27,7 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
         seed=section.pretraining.seed,
         pretraining=settings,
         prompts={
-            direction: prompt(experiment, backbone, direction)
+            direction: models.prompt(experiment, backbone, direction)
             for direction in pretraining_directions(experiment, backbone)
         },
     )
@@ -57,7 +56,7 @@ def hub(experiment: Experiment, backbone: str) -> str:
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
     params = {
-        **_model(experiment, run),
+        **models.of(experiment, run),
         "bos": section.bos if section.training.bos is None else section.training.bos,
         "revision": revisions.TRAINING,
         "seed": run.seed,
@@ -79,7 +78,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         seed=run.seed,
         revision=revisions.ADOPTION,
         source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
-        **_attention(section),
+        **models.attention(section),
     )
 
 
@@ -91,7 +90,7 @@ def tokens(experiment: Experiment, backbone: str) -> str:
 def canvas(experiment: Experiment, run: Run, method: str) -> str:
     experiment = experiment.of(run.backbone)
     return _slice(
-        **_filling(experiment, run),
+        **models.filling(experiment, run),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
     )
@@ -99,12 +98,12 @@ def canvas(experiment: Experiment, run: Run, method: str) -> str:
 
 def inference(experiment: Experiment, run: Run) -> str:
     """For the job that loads the model of a run; what is asked of it is handed over beside this."""
-    return _slice(**_filling(experiment, run))
+    return _slice(**models.filling(experiment, run))
 
 
 def length_statistics(experiment: Experiment, run: Run) -> str:
     return _slice(
-        **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
+        **models.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
         **dump(experiment.length_statistics),
         **_pool(experiment, run),
     )
@@ -114,7 +113,7 @@ def valley(experiment: Experiment, run: Run) -> str:
     """For the diagnostic of all-mask canvases; its sentences are chosen as those of a test set's subset are."""
     settings = experiment.valley
     return _slice(
-        **_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
+        **models.engine_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
         offset=settings.offset,
         ratios=settings.ratios_of.get(run.direction, settings.ratios),
         sentences=settings.sentences,
@@ -125,7 +124,7 @@ def valley(experiment: Experiment, run: Run) -> str:
 
 def length_head(experiment: Experiment, run: Run) -> str:
     return _slice(
-        **_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
+        **models.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
         seed=run.seed,
         training=dump(experiment.length_head_training),
         **_pool(experiment, run),
@@ -141,12 +140,12 @@ def sig_concentration(experiment: Experiment, run: Run) -> str:
     settings = experiment.sig_concentration
     unused = set() if settings.measure == "top_share" else {"share"}
     revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
-    return _slice(**_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
+    return _slice(**models.engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
 
 
 def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
     return _slice(
-        **_filling(experiment, run),
+        **models.filling(experiment, run),
         schedule=experiment.of(run.backbone).decoding.schedule,
         **_order(experiment, order),
         steps=steps,
@@ -163,7 +162,7 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
     """A benchmark: the same spec twice gives other seconds."""
     experiment = experiment.of(run.backbone)
     return _slice(
-        **_filling(experiment, run),
+        **models.filling(experiment, run),
         method=method,
         selector=selector_settings(experiment, method, run.direction),
         schedule=experiment.decoding.schedule,
@@ -177,7 +176,7 @@ def latency(experiment: Experiment, run: Run, method: str, order: str, steps: in
 def generation(experiment: Experiment, run: Run) -> str:
     # Usual values of later settings are left out so that old results stay valid.
     settings = experiment.autoregressive.model_dump(exclude={"backbones"}, exclude_defaults=True)
-    return _slice(**_model_passes(experiment, run, revisions.GENERATION), **settings)
+    return _slice(**models.passes(experiment, run, revisions.GENERATION), **settings)
 
 
 def scoring(experiment: Experiment, direction: str) -> str:
@@ -192,63 +191,6 @@ def scoring(experiment: Experiment, direction: str) -> str:
 
 def comet_training(experiment: Experiment) -> str:
     return _slice(revision=revisions.SCORING, **dump(experiment.scoring.comet.training))
-
-
-def _model(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """Which model a run is of, and how it reads a sentence."""
-    section = experiment.backbones[run.backbone]
-    return {
-        "backbone": run.backbone,
-        "family": section.family,
-        "bos": section.bos,
-        "shifted": shifted(experiment, run.backbone),
-        "direction": run.direction,
-        "prompt": prompt(experiment, run.backbone, run.direction),
-        **_attention(section),
-    }
-
-
-def _attention(section: BackboneSection) -> dict[str, Any]:
-    return other(attention=(section.attention, BOTH_WAYS))
-
-
-def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
-    """The template of a direction as a backbone gets it: in the chat template where it wants one."""
-    section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
-    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
-
-
-def shifted(experiment: Experiment, backbone: str) -> bool:
-    """Whether slot i is read from row i - 1: as the config says, else as the family was trained."""
-    section = experiment.backbones[backbone]
-    return find_family(section.family).shifted if section.shifted is None else section.shifted
-
-
-def _filling(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """As :func:`_passes`, of the jobs that choose or fill canvases. A prompt that sees no canvas needs no cache."""
-    sees = experiment.backbones[run.backbone].attention != PREFIX
-    refresh = experiment.of(run.backbone).decoding.refresh if sees else 1
-    return _passes(experiment, run, revisions.DECODING) | other(prompt_cache=(refresh, 1))
-
-
-def _passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
-    """As :func:`_model_passes`, of the engine's jobs; what is usual is left out, also an LM head's precision that is
-    the model's."""
-    passes, settings = _model_passes(experiment, run, revision), experiment.of(run.backbone).decoding
-    if settings.head_precision not in ("backbone", settings.precision):
-        passes["head_precision"] = settings.head_precision
-    readings = {"batch_invariant": (settings.batch_invariant, "auto"), "mask_token": (settings.mask_token, "never")}
-    return passes | other(**readings)
-
-
-def _model_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
-    """What every job has that runs a run's model; a merged adapter is left out so that old results stay valid."""
-    settings = experiment.decoding
-    adapter = other(merge_adapter=(settings.merge_adapter, True))
-    model, direction = _model(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
-    if direction:
-        model["prompt"] = prompt(experiment, run.backbone, direction)
-    return {**model, "revision": revision, "precision": settings.precision, **adapter}
 
 
 def _slice(**settings: Any) -> str:

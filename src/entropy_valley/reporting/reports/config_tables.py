@@ -11,7 +11,7 @@ from entropy_valley.analysis.published import means
 from entropy_valley.analysis.trainings import trainings
 from entropy_valley.backbone import adapters
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.params.jobs import prompt
+from entropy_valley.experiment.params.models import prompt
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport

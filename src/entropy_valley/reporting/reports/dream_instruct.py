@@ -10,7 +10,7 @@ from entropy_valley.analysis.losses import LAST, uniform_cross_entropy
 from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.params.jobs import shifted
+from entropy_valley.experiment.params.models import shifted
 from entropy_valley.experiment.paths import adapter_run
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
