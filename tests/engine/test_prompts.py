@@ -113,8 +113,8 @@ def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, ref
 
 def test_exact_and_approximate_canvases_share_passes(backbone, cases):
     """None attends to what is kept for another that is computed otherwise, though the prompt is the same."""
-    kinds = [asked(cases[::3], HYBRID), asked(cases[::3], HYBRID, refresh=2), asked(cases[::3], HYBRID, refresh=NEVER)]
-    kinds += [[Canvas(case.prompt, case.length + more, beside=case.length) for case in cases[::3]] for more in (1, 3)]
+    kinds = [asked(cases[::6], HYBRID), asked(cases[::6], HYBRID, refresh=2), asked(cases[::6], HYBRID, refresh=NEVER)]
+    kinds += [[Canvas(case.prompt, case.length + more, beside=case.length) for case in cases[::6]] for more in (1, 3)]
     together, _ = fill(backbone, itertools.chain(*kinds), HYBRID, budget=300)
     apart = (fill(backbone, kind, HYBRID)[0] for kind in kinds)
     assert together == dict(enumerate(results[place] for results in apart for place in sorted(results)))
