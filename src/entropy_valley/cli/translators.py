@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley.backbone import adapters
 from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.errors import InputError, listed
 from entropy_valley.experiment import Experiment, paths
@@ -77,29 +76,18 @@ class Chosen:
         """A translator for each length method, all on one loaded model."""
         import torch
 
-        from entropy_valley.backbone.loading import load_backbone
         from entropy_valley.backbone.prompt import Prompt
         from entropy_valley.decoding.prompt_cache import refresh_of
         from entropy_valley.decoding.translator import Translator
+        from entropy_valley.engine import loaded
         from entropy_valley.engine.engine import Engine
         from entropy_valley.engine.invariance import padded_tokens
-        from entropy_valley.engine.loaded import float32_head
 
         spec = self.spec
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
         torch.set_num_threads(threads)
-        backbone = load_backbone(
-            self.backbone,
-            spec["family"],
-            device=device,
-            dtype=spec["precision"],
-            adapter=self.adapter,
-            merge=spec.get("merge_adapter", True),
-            shifted=spec["shifted"],
-            float32_head=float32_head(spec),
-            attention=attention_of(spec),
-        )
+        backbone = loaded.load(spec, self.backbone, self.adapter, device)
         prompt = Prompt(spec["prompt"], backbone.tokenizer, backbone.bos_id if spec["bos"] else None)
         masks = "mask_token" in spec
         engine = Engine(backbone, fill=padded_tokens(spec, device, None), reveals_masks=masks)

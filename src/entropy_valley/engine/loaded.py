@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import functools
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.backbone.prompt_attention import attention_of
@@ -13,9 +15,29 @@ if TYPE_CHECKING:
     from entropy_valley.engine.ledger import Ledger
 
 
-def float32_head(spec: dict[str, Any]) -> bool:
+def float32_head(spec: Mapping[str, Any]) -> bool:
     """Whether a spec asks for the LM head's logits in float32 beside a model of a lower precision."""
     return spec.get("head_precision") == "float32"
+
+
+def load(spec: Mapping[str, Any], backbone: Path, adapter: Path | None, device: str) -> Backbone:
+    """The model that a job's spec names, from the folders of its checkpoint and its adapter.
+
+    Raises InputError as :func:`~entropy_valley.backbone.loading.load_backbone` does.
+    """
+    from entropy_valley.backbone.loading import load_backbone
+
+    return load_backbone(
+        backbone,
+        spec["family"],
+        device=device,
+        dtype=spec["precision"],
+        adapter=adapter,
+        merge=spec.get("merge_adapter", True),
+        shifted=spec["shifted"],
+        float32_head=float32_head(spec),
+        attention=attention_of(spec),
+    )
 
 
 class LoadedOnce:
@@ -28,19 +50,7 @@ class LoadedOnce:
     def backbone(self) -> Backbone:
         import torch
 
-        from entropy_valley.backbone.loading import load_backbone
-
-        options, spec = self._options, self._spec
+        options = self._options
         torch.set_num_threads(options.threads)
         self._ledger.count(loads=1)
-        return load_backbone(
-            options.backbone,
-            spec["family"],
-            device=options.device,
-            dtype=spec["precision"],
-            adapter=options.adapter,
-            merge=spec.get("merge_adapter", True),
-            shifted=spec["shifted"],
-            float32_head=float32_head(spec),
-            attention=attention_of(spec),
-        )
+        return load(self._spec, options.backbone, options.adapter, options.device)
