@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.canvas.length_methods import Sentence, make_method
-from entropy_valley.decoding.costs import Prompts, sentence_costs
+from entropy_valley.decoding.costs import PromptCosts, sentence_costs
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.decoding.prompt_cache import beside, footnote, modes, refresh_of
@@ -129,7 +129,7 @@ def test_the_tokens_of_a_sentence(shifted):
     p, kept = 20, 20 - shifted
 
     def tokens(canvas=canvas, order=MED, **how):
-        return sentence_costs(canvas, Prompts(p, 8, shifted, **how), decoded, order)["run_tokens"]
+        return sentence_costs(canvas, PromptCosts(p, 8, shifted, **how), decoded, order)["run_tokens"]
 
     assert tokens() == 7 * p + 15 + 4 * 5
     assert tokens({**canvas, "cached": 1}, refresh=2) == (2 + 3) * p + (1 + 2) * (p - kept) + 15 + 5 * 5

@@ -18,7 +18,7 @@ COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 
 
 @dataclass(frozen=True)
-class Prompts:
+class PromptCosts:
     """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
     passes compute them.
 
@@ -55,7 +55,7 @@ class _Cost(NamedTuple):
 
 
 def sentence_costs(
-    canvas: Mapping[str, Any], prompts: Prompts, decoded: Mapping[int, Decoded], denoising: Denoising
+    canvas: Mapping[str, Any], prompts: PromptCosts, decoded: Mapping[int, Decoded], denoising: Denoising
 ) -> dict[str, int]:
     """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
 

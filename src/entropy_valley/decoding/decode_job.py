@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files, plugins
 from entropy_valley.backbone.prompt_attention import PREFIX
-from entropy_valley.decoding.costs import COUNTS, Prompts, sentence_costs
+from entropy_valley.decoding.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.decoding.pipeline import Pipeline, contenders, winner
 from entropy_valley.decoding.prompt_cache import modes, refresh_of
 from entropy_valley.errors import InputError
@@ -110,7 +110,7 @@ def _row(
     compared = denoising.looks_at_distractor
     other = inputs.prompts[inputs.distractor(place)] if compared else inputs.sourceless
     once, refresh = job.attention == PREFIX, refresh_of(job.spec)
-    prompts = Prompts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, refresh)
+    prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, refresh)
     return {
         "id": job.rows[place]["id"],
         "hypothesis": job.identity.prompt.text(tokens),

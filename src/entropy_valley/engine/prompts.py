@@ -54,7 +54,7 @@ class Prompts:
         return self._backbone.attention == PREFIX
 
     def sources(self, canvas: Canvas) -> list[Source]:
-        """What gives the rows of a canvas's prompt, and of that without the source; nothing where its own passes do."""
+        """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
         return canvas.sources(self.are_shared)
 
     def rows(self, prompt: Sequence[int]) -> int:
@@ -62,8 +62,8 @@ class Prompts:
         return len(prompt) - int(self._backbone.shifted)
 
     def forget(self, batches: Sequence[Batch], waiting: Collection[Source]) -> None:
-        """Free what is kept for no canvas of the batches, and for no source that waits; for the latter while there is
-        room."""
+        """Free the rows that no canvas of the batches attends to; those that only canvases in the queue (``waiting``)
+        will attend to, as soon as half of the room is taken."""
         self._waiting = waiting
         if not self.pool.size:
             return
@@ -80,7 +80,11 @@ class Prompts:
         self.pool.shrink()
 
     def layout(self, whole: Batch) -> Layout:
-        """What a pass over the canvases of ``whole`` runs."""
+        """What a pass over the canvases of ``whole`` runs.
+
+        The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
+        own behind the canvases.
+        """
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
         if not (needed or self._waiting or any(canvas.refresh for canvas in whole.canvases)):
@@ -102,7 +106,7 @@ class Prompts:
         return Layout.with_known(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
 
     def _tokens(self, source: Source, mask_id: int) -> list[int]:
-        """The sequence that gives a source's rows."""
+        """The sequence of a source: its prompt, and the masks that this sees."""
         prompt, slots = source
         return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
 

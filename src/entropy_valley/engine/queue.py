@@ -60,7 +60,7 @@ class Canvas:
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
     def sources(self, shared: bool) -> list[Source]:
-        """What gives the rows of its prompt, and of that without the source; nothing where its own passes do.
+        """The sequences that compute the rows of its prompts; none if its own passes do.
 
         ``shared``: all canvases behind a prompt share its rows, which see none of them.
         """
