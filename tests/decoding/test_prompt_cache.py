@@ -136,6 +136,8 @@ def test_the_tokens_of_a_sentence(shifted):
     assert tokens({**canvas, "cached": 2}, refresh=sys.maxsize) == 2 * p + 6 * (p - kept) + 15 + 5 * 5
     assert tokens(once=True) == p + 6 * (p - kept) + 15 + 4 * 5
     assert tokens(order=SIG, once=True) == tokens(once=True) + 8 + 5
+    steps = 2 * p + 3 * (p - kept) + 5 * 5  # of a refresh of 3
+    assert tokens({**canvas, "calls": 0, "slots": 0}, SIG, refresh=3) == steps + (p + 5) + (8 + 5)
     head = {**canvas, "calls": 1, "slots": 0, "scores": [1]}
     assert tokens(head, once=True) == p + p + 4 * (p - kept) + 5 * 5  # a length head's pass stands apart
     both = {**canvas, "calls": 4, "apart": 1}  # of a method that probes too

@@ -89,21 +89,23 @@ def sentence_costs(
 def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, refresh: int | None) -> _Cost:
     """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
     the order looks at; the source-free passes of the steps that look at more are run. With a ``refresh`` all are run,
-    and only each so many-th computes the prompt."""
+    and only each so many-th computes the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, once = int(probed and not compared[0] and not refresh), denoising.looks_at_distractor
-    others, looking = sum(compared) + once, [step for step, looks in enumerate(compared) if looks]
+    reused, distractor = int(probed and not compared[0] and not refresh), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.refresh(length, refresh) else 0
+    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
     return _Cost(
         denoising.calls,
         denoising.calls * length,
-        passes - reused,
+        passes - reused + exact,
         _cached(range(passes), refresh),
         others,
         _cached(looking, refresh),
-        (passes - reused + others) * length,
-        sum(masked) - reused * length + sum(itertools.compress(masked, compared)) + once * length,
+        (passes - reused + exact + others) * length,
+        sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
     )
 
 
