@@ -92,6 +92,18 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
         assert one.tokens[: one.text] == text
 
 
+@pytest.mark.parametrize("refresh", [2, sys.maxsize])
+def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, sentences, refresh):
+    """A length that is probed later needs no second pass over the one whose prompt it takes."""
+    engine = Engine(llada)
+    method = make_method("daedal", {"ratios": 0.5, "eos_window": 1})
+    rows = Pipeline.of(engine, inputs, refresh).choose(method, [replace(one, room=30) for one in sentences])
+    whole = [row["calls"] - row.get("cached", 0) for row in rows]
+    prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
+    assert engine.ledger.tokens == prompts + sum(row["slots"] for row in rows)
+    assert max(row["calls"] for row in rows) > 3
+
+
 @pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
 def test_a_second_run_loads_no_model(llada, inputs, sentences, tmp_path, denoising):
     first = translations(stored(llada, inputs, tmp_path)[0], sentences, denoising)

@@ -87,7 +87,10 @@ class Pipeline:
         def probe(length: int) -> Probe | Draft:
             self.inputs.check(place, length)
             asked.append(length)
-            return Draft(prompt, length, steps) if steps else Probe(prompt, length, beside=beside(asked, self.refresh))
+            if steps:
+                return Draft(prompt, length, steps)
+            source = beside(asked, self.refresh)
+            return Probe(prompt, length, beside=source, is_source=(self.refresh or 1) > 1 and source is None)
 
         row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
         self.inputs.check(place, row["length"])

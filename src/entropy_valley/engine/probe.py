@@ -25,6 +25,7 @@ class Probe:
 
     With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence. With
     ``beside``, another length, the prompt's keys and values are those that it has before a canvas of so many masks.
+    ``is_source``: this one may be such another length for probes that come later.
     """
 
     result: ClassVar[type] = Reading
@@ -33,6 +34,7 @@ class Probe:
     length: int
     sourceless: Sequence[int] | None = None
     beside: int | None = None
+    is_source: bool = False
 
     def key(self, checkpoint: str, numerics: str) -> str:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
@@ -40,7 +42,8 @@ class Probe:
         return files.digest([kind, DECODING, checkpoint, numerics, list(self.prompt), *canvas])
 
     def canvases(self, backbone: Backbone, known: Callable[[Request], Any]) -> Canvases:
-        return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, beside=self.beside))
+        more = {"sourceless": self.sourceless, "beside": self.beside, "is_source": self.is_source}
+        return (yield Canvas(self.prompt, self.length, **more))
 
 
 def requests(job: Job, asked: Sequence[tuple[int, int]], sig: bool = False) -> list[Probe]:

@@ -87,13 +87,14 @@ class Prompts:
         """
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
-        if not (needed or self._waiting or any(canvas.refresh for canvas in whole.canvases)):
+        if not (needed or self._waiting or any(canvas.refresh or canvas.is_source for canvas in whole.canvases)):
             return Layout.of(whole)
         all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
         given = {
             source: place
             for source, place in all_masked.items()
-            if source not in self.known and (source in needed or source in self._waiting)
+            if source not in self.known
+            and (source in needed or source in self._waiting or whole.canvases[place].is_source)
         }
         alone = [source for source in needed if source not in self.known and source not in given]
         giving = given | {source: place for place, source in enumerate(alone, len(whole))}
@@ -152,7 +153,7 @@ class Load:
     def add(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> None:
         """Count a canvas in: its ``step``-th pass, its ``own`` prompts being kept."""
         self.rows, self.kept = self.after(canvas, step, own)
-        self._seen.update(self._prompts.sources(canvas))
+        self._seen.update((*self._prompts.sources(canvas), *_own_source(canvas)))
 
     def after(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> tuple[int, int]:
         """Rows to run and rows kept with a canvas more."""
@@ -165,4 +166,11 @@ class Load:
                 kept += self._prompts.rows(prompt)
         for prompt, slots in set(sources) - self._seen:
             rows, kept = rows + len(prompt) + slots, kept + self._prompts.rows(prompt)
+        for prompt, _ in set(_own_source(canvas)) - self._seen:
+            kept += self._prompts.rows(prompt)
         return rows, kept
+
+
+def _own_source(canvas: Canvas) -> list[Source]:
+    """The source that a canvas itself is for later ones, if it is one."""
+    return [(tuple(canvas.prompt), canvas.length)] if canvas.is_source else []

@@ -30,6 +30,7 @@ class Canvas:
     For an approximation, the rows of the prompt may be computed in some passes only, with those of the canvas: with
     ``refresh`` in each pass whose number (from 0) is a multiple of it, and ``beside`` in one over an all-mask canvas of
     that many slots behind the same prompt. In other passes the slots attend to the keys and values that those had.
+    ``is_source``: canvases ``beside`` this one may come when it is done.
     """
 
     prompt: Sequence[int]
@@ -43,6 +44,7 @@ class Canvas:
     sentence: object = None
     refresh: int | None = None
     beside: int | None = None
+    is_source: bool = False
 
     @functools.cached_property
     def prompts(self) -> list[Prompt]:
