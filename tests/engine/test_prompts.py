@@ -85,6 +85,13 @@ def test_under_prefix_attention_each_prompt_is_run_once(prefix, cases):
     assert engine.prompts.pool.size == 0 and not engine.prompts.known  # all is given back
 
 
+def test_under_prefix_attention_a_prompt_cache_changes_nothing(prefix, cases):
+    for canvases in (asked(cases, MED), [Canvas(range(5, 25), 2, (1, 1))]):
+        plain, engine = fill(prefix, canvases)
+        cached, other = fill(prefix, [dataclasses.replace(canvas, refresh=1) for canvas in canvases])
+        assert cached == plain and other.ledger == engine.ledger
+
+
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
 @pytest.mark.parametrize("order", [MED, HYBRID], ids=["med", "hybrid"])
 def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, order, refresh):

@@ -117,6 +117,8 @@ class Prompts:
 
     def _own(self, whole: Batch) -> tuple[list[Places], list[Saved]]:
         """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
+        if self.are_shared:  # exact whatever a canvas asks for
+            return [_NONE] * len(whole), []
         known, renewed = [], []
         for place, (canvas, step, kept) in enumerate(whole.states()):
             prompt = tuple(canvas.prompt)
