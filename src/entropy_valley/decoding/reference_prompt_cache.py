@@ -4,6 +4,8 @@ One sentence at a time, with transformers' own cache and eager attention under e
 runs the rows of prompt and canvas; of what it leaves in the cache the rows of the prompt are kept. In other passes the
 slots attend to these and to one another. In a shifted family slot 0 is read from the prompt's last row, so that this
 one is run with the slots and never kept.
+
+For models in float32: the cache gives its values the dtype of its keys, which LLaDA rotates in float32.
 """
 
 from __future__ import annotations
