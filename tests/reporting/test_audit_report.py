@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from entropy_valley import digest_cache
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.loading import overlay
 from entropy_valley.experiment.matrix import Cell, Run, all_cells
@@ -121,6 +122,13 @@ def test_the_command_is_quick_and_ends_with_an_error_only_if_asked(results):
     assert (status, seconds < 10, Path("matrix.tsv").is_file()) == (0, True, True), said
     assert command("--check")[0] == 1
     assert command("--check", "--method", "ratio")[0] == 0
+
+
+def test_a_name_that_no_cell_has_is_an_error(results):
+    audit.require_known(results(), {"method": ["ev", "ratio"], "backbone": ["llada-tiny"], "state": ["stale"]})
+    wrong = {"backbone": [], "method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
+    with pytest.raises(InputError, match=r"--method, --testset: .* 'ratoi'; did you mean ratio\?.* 'wmt22'.* 'ratio'"):
+        audit.require_known(results(), wrong)
 
 
 def test_ten_thousand_cells_take_five_seconds(tmp_path, monkeypatch, capsys):

@@ -48,6 +48,7 @@ def _audit(arguments: argparse.Namespace) -> None:
         return
     only = {name: getattr(arguments, name) for name in ("backbone", "direction", "testset", "method", "state")}
     listed, experiment = arguments.cells or bool(arguments.state), configs.experiment(arguments.configfile)
+    audit.require_known(experiment, only)
     if arguments.repair:
         return repair.report(experiment, arguments.yes, only, arguments.verify)
     options = {"page": arguments.page, "cells": listed, "verify": arguments.verify}

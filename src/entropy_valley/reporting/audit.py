@@ -12,14 +12,17 @@ from rich.console import Console
 from rich.table import Table
 
 from entropy_valley import digest_cache
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, plan, repair
 from entropy_valley.experiment.audit import Audit, CellState
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, STATES, Finding
+from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.repair import Damage
 from entropy_valley.experiment.result import RULES
 from entropy_valley.files import write_text
 from entropy_valley.reporting.changes import counted, said
 from entropy_valley.reporting.pages import matrix
+from entropy_valley.spelling import unknown
 
 WIDTH = 120  # columns of a log, which has no terminal
 ROOM = 100  # columns of the cells that a reason concerns
@@ -65,6 +68,19 @@ def _hidden(audit: Audit, states: Sequence[CellState]) -> list[Damage]:
     said = {reason.result for one in states for reason in one.reasons}
     found = repair.of_results(audit, (one.cell for one in states))
     return [damage for result, damage in found.items() if result not in said]
+
+
+def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
+    """Raise InputError for a name in ``only``, see :func:`report`, that no cell of the config has."""
+    cells = [cell.key() for cell in all_cells(experiment)]
+    known = {column: sorted({str(cell[column]) for cell in cells}) for column in only if column != "state"}
+    wrong = [(column, name) for column, names in known.items() for name in only[column] if name not in names]
+    problems = [
+        unknown(name, f"no cell of the config has the {column} {name!r}", known[column]) for column, name in wrong
+    ]
+    if problems:
+        options = ", ".join(dict.fromkeys(f"--{column}" for column, _ in wrong))
+        raise InputError(options, "; ".join(problems), "`entropy-valley audit --cells` lists the cells of a config.")
 
 
 def is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
