@@ -9,6 +9,7 @@ import fake_chain
 import pytest
 
 from entropy_valley import files
+from entropy_valley.engine.ledger import Ledger
 from entropy_valley.experiment import load_files
 from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.findings import BEGUN, DAMAGED, DONE, FAILED, MISSING, STALE
@@ -158,6 +159,11 @@ def test_a_job_that_ended_with_an_error_has_failed(small, chain):
     assert reason(small()) == (FAILED, "score", "error: hypotheses.jsonl:3: no id. Each row needs id.")
     log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")
     assert reason(small()) == (FAILED, "score", "RuntimeError: CUDA out of memory")
+    # an exception in a user's class, left to the job that needs it: this one has done the rest
+    log.write_text(
+        f"Traceback (most recent call last):\n  File x\ncanvas: KeyError\nscore: {Ledger(9, 9).text()}; 2 s\n"
+    )
+    assert reason(small()) == (MISSING, "score", BEGUN)
 
 
 def test_a_job_that_did_the_work_of_many_cells_has_failed_once_for_all(small, chain):

@@ -19,6 +19,7 @@ DONE, STALE, DAMAGED, FAILED, MISSING = STATES = ("done", "stale", "damaged", "f
 SAID_IN = {"train": "adapter.json", "pretrain": "checkpoint.json"}  # the params of results that are older than records
 COPY = "dev_as_testset"  # its job copies a file of the corpus, and leaves no record
 BEGUN = "not there, though its log has no error: it runs, was killed, or its files were removed"
+LEDGER = " results asked for, "  # in the last line of a job that has run a model, see `engine.ledger`
 TAIL = 8192  # bytes at the end of a log that are searched for an error
 
 
@@ -190,7 +191,8 @@ def _changed(said: Mapping[str, Any], spec: Mapping[str, Any], whole: bool) -> t
 
 
 def _error(log: str, since: float) -> str:
-    """The last error in a log that is no older than ``since``: that of a script, else the last line of a traceback."""
+    """The last error in a log that is no older than ``since``: that of a script, else the last line of a traceback.
+    What stands before the ledger of a job has not ended it."""
     try:
         about = Path(log).stat()
         if about.st_mtime < since:
@@ -200,6 +202,8 @@ def _error(log: str, since: float) -> str:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return ""
+    done = max((at for at, line in enumerate(lines, 1) if LEDGER in line), default=0)
+    lines = lines[done:]
     said = [line for line in lines if line.startswith("error: ")]
     if not said and any(line.startswith("Traceback ") for line in lines):
         said = [line for line in lines if line.strip()]
