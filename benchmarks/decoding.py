@@ -38,10 +38,12 @@ from entropy_valley.engine.ledger import Ledger
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}
-PREFIXED, CACHED = "engine, prefix attention", "engine, prompt cache never renewed"
-ENGINES = {"engine": None, PREFIXED: None, CACHED: sys.maxsize}  # by method: see decoding/prompt_cache.py
-METHODS = (*ENGINES, "one by one", "padded", "padded, empty steps skipped")
-PAIRS = {"EV": METHODS[:5], "Ratio": (*ENGINES, METHODS[5])}  # what is compared unless --all
+EXACT, PREFIXED = "engine", "engine, prefix attention"
+CACHED = {f"engine, prompt cache {k}": k for k in (2, 4)} | {"engine, prompt cache never renewed": sys.maxsize}
+ENGINES = {EXACT: None, PREFIXED: None, **CACHED}  # by method, in how many passes: see decoding/prompt_cache.py
+ALONE, PADDED, SKIPPING = "one by one", "padded", "padded, empty steps skipped"
+METHODS = (*ENGINES, ALONE, PADDED, SKIPPING)
+PAIRS = {"EV": (*ENGINES, ALONE, PADDED), "Ratio": (*ENGINES, SKIPPING)}  # what is compared unless --all
 PEAK_SENTENCES, PEAK_STEPS = 16, 4  # the longest ones, one padded batch; more steps would hold no more
 
 
@@ -63,13 +65,13 @@ def run(workload: Workload, selector: str, method: str, steps: int, budget: int 
     if method in ENGINES:
         return run_engine(workload, RATIOS[selector], steps, budget, method)
     ledger = Ledger()
-    padded = Padded(workload.backbone, ledger, batch=1 if method == METHODS[3] else 16, skip=method == METHODS[5])
+    padded = Padded(workload.backbone, ledger, batch=1 if method == ALONE else 16, skip=method == SKIPPING)
     filled = padded.decode(workload.sentences, workload.prompts, RATIOS[selector], steps)
     return Run(filled, ledger.passes, ledger)
 
 
 def run_engine(
-    workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None, method: str = METHODS[0]
+    workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None, method: str = EXACT
 ) -> Run:
     """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
@@ -85,8 +87,8 @@ def run_engine(
         masked = denoising.masked(length, decoded[length].passes)
         filled.append(decoded[length].tokens)
         passes += [(len(prompt) + one, one) for one in probed]
-        passes += [(len(prompt) + length, count) for count in masked[int(length in probed and method != CACHED) :]]
-    return Run(filled, len(passes), ledger, flops(workload.shape, passes) if method == METHODS[0] else None)
+        passes += [(len(prompt) + length, count) for count in masked[int(length in probed and method not in CACHED) :]]
+    return Run(filled, len(passes), ledger, flops(workload.shape, passes) if method == EXACT else None)
 
 
 def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
@@ -138,7 +140,7 @@ def _row(run: Run, times: list[float], rate: float) -> dict[str, Any]:
 
 def _against(pair: tuple[str, str], runs: dict[Any, Run], times: dict[Any, list[float]]) -> dict[str, Any]:
     """How many times as long as the engine, round by round, and how many canvases are filled otherwise."""
-    ours = pair[0], METHODS[0]
+    ours = pair[0], EXACT
     if ours not in runs:
         return {}
     ratios = [one / own for one, own in zip(times[pair], times[ours], strict=True)]

@@ -41,3 +41,14 @@ def test_testset_script_ends_bad_input_with_one_line(tmp_path):
     assert failed.returncode == 2
     assert failed.stderr.startswith("error: ") and failed.stderr.count("\n") == 1
     assert out.read_bytes() == before
+
+
+def test_overlap_script_warns_of_test_sentences_in_training(tmp_path):
+    rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
+    test, train, out = (tmp_path / name for name in ("test.jsonl", "train.jsonl", "out.json"))
+    files.write_jsonl(test, rows)
+    files.write_jsonl(train, rows[1:])
+    done = run("overlap.py", {"direction": "en-de"}, "--testset", test, "--train", train, "--out", out)
+    assert done.stderr.startswith(f"warning: {test}: 3 of 4 sources occur in the training pairs")
+    files.write_jsonl(train, [{"id": "5", "source": "5", "target": "zu 5"}])
+    assert run("overlap.py", {"direction": "en-de"}, "--testset", test, "--train", train, "--out", out).stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from entropy_valley import files, provenance, run
 from entropy_valley.corpus.overlap import overlap
@@ -18,7 +19,11 @@ def main() -> None:
     inputs = [path for path in (arguments.testset, arguments.train) if path]
     with provenance.made("overlap", arguments.spec, inputs, [arguments.out]):
         test, *train = (files.read_jsonl(path, ("source", "target")) for path in inputs)
-        files.write_json(arguments.out, overlap(test, *train))
+        found = overlap(test, *train)
+        files.write_json(arguments.out, found)
+        if known := found.get("training", {}).get("source"):
+            where = f"{arguments.testset}: {known:,} of {len(test):,} sources occur in the training pairs"
+            print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
 
 
 if __name__ == "__main__":

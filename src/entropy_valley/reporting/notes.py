@@ -54,7 +54,7 @@ def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Itera
         if listed:
             title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
-            yield Note(f"{title} says little where {where} {chance}: {listed}.")
+            yield Note(f"{title} says little, in any metric, where {where} {chance}: {listed}.")
 
 
 def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
