@@ -14,7 +14,7 @@ from bench import SCRIPTS, Bench, run
 from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, spec
 
-from entropy_valley import files
+from entropy_valley import files, provenance
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
@@ -206,6 +206,10 @@ class Stages:
         for key, written in reports.items():
             folder = self.root / key
             params = fake_results.write(folder, sentences=20)
+            for cell in params["cells"]:
+                translations = Path(cell["path"]).with_name("hypotheses.jsonl")
+                with provenance.made("decode", {}, [], [translations]):
+                    files.write_jsonl(translations, [])
             outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
             options = [part for ending, path in outputs.items() for part in (f"--{ending}", path)]
             run_script("report", key, params, *options)

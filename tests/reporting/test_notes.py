@@ -10,6 +10,7 @@ from fake_results import change, write
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import doubtful_gaps
 from entropy_valley.analysis.params import Params
+from entropy_valley.provenance import record_path
 from entropy_valley.reporting import notes
 
 MEASURED = {
@@ -42,6 +43,14 @@ def test_a_share_of_a_lead_that_may_be_chance_says_little(tmp_path, ahead):
         "errors over sentences): LLaDA-tiny En→Zh (2 of 2 runs), LLaDA-tiny En→De (2 of 2 runs)."
     )
     assert found == ([] if ahead == 0.05 else [said])
+
+
+def test_systems_without_a_record_are_counted(params):
+    (note,) = notes.unrecorded(params)
+    assert note.text == "Translations of 3 of 3 systems have no record of the settings they were made with."
+    for cell in params.cells:
+        record_path(cell.hypotheses).touch()
+    assert notes.unrecorded(params) == ()
 
 
 def test_a_lead_is_compared_with_its_standard_error_in_the_metrics_direction(params):

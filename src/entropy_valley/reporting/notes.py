@@ -11,6 +11,7 @@ from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
 from entropy_valley.decoding.prompt_cache import footnote
 from entropy_valley.late import pandas as pd
+from entropy_valley.provenance import record_path
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note
@@ -114,7 +115,15 @@ def provenance(params: Params) -> tuple[Note, ...]:
     facts = signatures.provenance(params.cells, params.shown_metrics)
     made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    return (sentences(params), *overlaps(params), *(Note(text) for text in approximate if text), *made)
+    said = (*overlaps(params), *unrecorded(params), *(Note(text) for text in approximate if text))
+    return (sentences(params), *said, *made)
+
+
+def unrecorded(params: Params) -> tuple[Note, ...]:
+    """How many systems have translations without a record: nobody knows whether their settings are the config's."""
+    count = sum(not record_path(cell.hypotheses).is_file() for cell in params.cells)
+    of = f"Translations of {count:,} of {len(params.cells):,} systems"
+    return (Note(f"{of} have no record of the settings they were made with."),) if count else ()
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:
