@@ -50,6 +50,19 @@ def test_hyperparams_are_those_of_all_runs_of_the_tables():
     assert "results/en-zh/llama3-8b/seed1/adapter/adapter.json" in report.inputs(experiment)
 
 
+@pytest.mark.parametrize("table", ["hyperparams", "dream_instruct"])
+def test_a_variant_with_the_adapters_of_another_backbone_trains_none(tmp_path, table):
+    same = {"variant_of": "dream-7b", "label": "by floors", "adapter_of": "dream-7b"}
+    block = {"hyperparams": "matrix", "dream_instruct": "instruct"}[table]
+    over = {"backbones": {"floors": same}, block: {"backbones": ["llada-8b", "dream-7b", "floors"]}}
+    files.write_json(tmp_path / "mine.yaml", over)  # JSON is YAML
+    experiment = load_files([*base_files(), tmp_path / "mine.yaml"])
+    report = reports.configured(experiment)[f"tables/{table}"]
+    assert "results/en-zh/dream-7b/seed1/adapter/adapter.json" in report.inputs(experiment)
+    assert not [path for path in report.inputs(experiment) if "/floors/" in path and "/adapter/" in path]
+    assert '"floors"' in report.params(experiment)
+
+
 @pytest.fixture
 def prompts():
     def table(*names):

@@ -9,7 +9,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
-from workspace import COMPARED, LAST, METHODS, ROOT, by_rule, jobs, loading, on_gpu, scoring
+from workspace import COMPARED, LAST, METHODS, MIXED, ROOT, by_rule, jobs, loading, on_gpu, scoring
 
 from entropy_valley.driver import Machine
 from entropy_valley.experiment import base_files, load_files
@@ -402,6 +402,10 @@ def test_a_reading_of_decoding_shares_the_adapter(finished):
         "adapter_of": "llada-tiny",
         "decoding": {"schedule": "floors"},
     }
-    study = {"layout": "readings", "directions": ["en-zh"], "backbones": ["llada-tiny", "floors"], "methods": COMPARED}
-    over = {"backbones": {"floors": floors}, "studies": {"mine": study}, "tables": {"studies": ["mine"]}}
-    assert finished.planned(over=over).keys() == jobs({"en-zh.floors.1"}, COMPARED) | {"table mine", "all"}
+    matrix = {**MIXED["matrix"], "backbones": ["llada-tiny", "floors"], "seeds_of": {"floors": [1]}}
+    over = {"backbones": {"floors": floors}, "matrix": matrix}
+    planned = finished.planned(over=over).keys()
+    runs = {"en-zh.floors.1", "en-de.floors.1"}
+    assert jobs(runs) | fitted(runs) | {"table hyperparams"} <= planned
+    assert not {job for job in planned if job.startswith(("train ", "pretrain ", "check "))}
+    assert not {job for job in planned if ".llada-tiny." in job}

@@ -73,9 +73,7 @@ def folder_of_output(wildcards, output):
 
 def adapter_folder(wildcards):
     """The adapter of a run, or that of the backbone which has its adapters; a zero-shot backbone has none."""
-    zero_shot = EXPERIMENT.backbones[wildcards.backbone].zero_shot
-    run = paths.adapter_run(EXPERIMENT, run_of(wildcards))
-    return None if zero_shot else f"{run.folder(R)}/adapter"
+    return paths.adapter_folder(EXPERIMENT, run_of(wildcards))
 
 
 def adapter_of(wildcards):

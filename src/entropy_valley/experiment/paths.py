@@ -67,6 +67,13 @@ def adapter_run(experiment: Experiment, run: Run) -> Run:
     return dataclasses.replace(run, backbone=experiment.backbones[run.backbone].adapter_of or run.backbone)
 
 
+def adapter_folder(experiment: Experiment, run: Run) -> str | None:
+    """Where the adapter is that a run decodes with; None for a zero-shot backbone."""
+    if experiment.backbones[run.backbone].zero_shot:
+        return None
+    return f"{adapter_run(experiment, run).folder(experiment.results)}/adapter"
+
+
 def backbone_folder(experiment: Experiment, backbone: str) -> str:
     """Where a backbone's checkpoint is, or will be."""
     section = experiment.backbones[backbone]

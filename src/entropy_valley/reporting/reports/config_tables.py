@@ -12,6 +12,7 @@ from entropy_valley.analysis.trainings import trainings
 from entropy_valley.backbone import adapters
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import prompt
+from entropy_valley.experiment.paths import adapter_folder
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport
@@ -99,12 +100,12 @@ class Hyperparams(ConfigTable):
     caption = "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters."
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        return [adapter["path"] for adapter in self.facts(experiment)["adapters"]]
+        return list(dict.fromkeys(adapter["path"] for adapter in self.facts(experiment)["adapters"]))
 
     def facts(self, experiment: Experiment) -> dict[str, Any]:
-        trained = [run for run in self.runs(experiment) if not experiment.backbones[run.backbone].zero_shot]
-        paths = (f"{run.folder(experiment.results)}/adapter/{adapters.FACTS}" for run in trained)
-        return {"adapters": [{"path": path, **asdict(run)} for path, run in zip(paths, trained, strict=True)]}
+        """Of each run, the adapter that it decodes with: a variant's may be that of another backbone."""
+        folders = ((run, adapter_folder(experiment, run)) for run in self.runs(experiment))
+        return {"adapters": [{"path": f"{path}/{adapters.FACTS}", **asdict(run)} for run, path in folders if path]}
 
     def numbers(self, params: ConfigParams) -> pd.DataFrame:
         return trainings(params.adapters)

@@ -11,7 +11,7 @@ from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import shifted
-from entropy_valley.experiment.paths import adapter_run
+from entropy_valley.experiment.paths import adapter_folder
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import RISING, method
@@ -37,10 +37,10 @@ class DreamInstruct(TableReport):
         return matrix.instruct_cells(experiment)
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        root, cells = experiment.results, self.cells(experiment)
-        trained = [cell for cell in cells if not experiment.backbones[cell.run.backbone].zero_shot]
-        adapters = dict.fromkeys(f"{cell.run.folder(root)}/adapter/{FACTS}" for cell in trained)
-        return [*super().inputs(experiment), *adapters, testset_file(experiment, cells[0])]
+        cells = self.cells(experiment)
+        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
+        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
+        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         """What each variant is, and the references."""
@@ -60,13 +60,13 @@ class DreamInstruct(TableReport):
 
 def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
     section, settings = experiment.backbones[backbone], experiment.instruct
-    run = adapter_run(experiment, matrix.Run(settings.direction, backbone, settings.seed))
-    trained_here = experiment.adapters == "trained" and not section.zero_shot  # only then is there a loss to show
+    run = matrix.Run(settings.direction, backbone, settings.seed)
+    trained_here = experiment.adapters == "trained"  # only then is there a loss to show
     return {
         "label": section.label,
         "prompt": "chat" if section.chat else "plain",
         "training": "none" if section.zero_shot else "LoRA-SFT",
-        "adapter": f"{run.folder(experiment.results)}/adapter" if trained_here else None,
+        "adapter": adapter_folder(experiment, run) if trained_here else None,
         "shifted": shifted(experiment, backbone),
         "natural_shift": find_family(section.family).shifted,
     }
