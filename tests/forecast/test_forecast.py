@@ -130,6 +130,26 @@ def test_a_given_comet_has_the_size_of_its_file(tmp_path, monkeypatch):
     assert Work(own).of_scores(jobs) == pytest.approx(Work(demo).of_scores(jobs))
 
 
+def test_the_shape_of_a_folder_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def lines(folder, cores=None):
+        mine = {"label": "mine", "family": "llada", "bos": False, "folder": folder}
+        found = experiment(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
+        trained = [one for one in against.jobs(found).values() if one.rule == "train"]
+        return forecast.first_lines(Forecast(found, trained, dict.fromkeys(trained)), [], [], cores)[3:]
+
+    known = "other/backbones/llada-tiny"  # as the config pre-trains one
+    assert [line.split(";")[0] for line in (*lines(known), *lines(known, 2)) if line] == [
+        "Cost:     about 4.5 min on 1 core",
+        "Cost:     about 2.2 min on 2 cores",
+    ]
+    cost, assumed, _ = lines("models/llada-tuned")
+    assert " days on 1 core;" in cost and assumed.endswith(
+        "models/llada-tuned: not there; as large as LLaDA-8B, until its shape is known"
+    )
+
+
 def test_large_and_unknown_downloads_need_a_word():
     demo = experiment()
     small, large, unknown = Download("a", 2e6), Download("b", 16e9), Download("c", None)

@@ -8,6 +8,11 @@ from entropy_valley.forecast.forecast import Forecast
 from entropy_valley.reporting import forecast as reported
 
 
+def on_this_machine():
+    """Whether jobs run here, and not on a cluster. The second one is a cluster's, in a dry run."""
+    return workflow.local_exec and not workflow.resource_settings.nodes
+
+
 def planned_downloads():
     """What the jobs of this run would download that is not there."""
     jobs = workflow.dag.needrun_jobs()
@@ -26,7 +31,8 @@ def planned_results():
 def announcement():
     """The first lines: which config, of what, what it will cost."""
     results = planned_results()
-    return "\n".join(reported.first_lines(Forecast(EXPERIMENT, results, results), planned_downloads(), FILES))
+    cores = workflow.cores if on_this_machine() else None
+    return "\n".join(reported.first_lines(Forecast(EXPERIMENT, results, results), planned_downloads(), FILES, cores))
 
 
 def require(check, *arguments):

@@ -10,7 +10,7 @@ def lacking():
     if not EXPERIMENT.check or workflow.touch:
         return []
     jobs = list(workflow.dag.needrun_jobs())
-    here = workflow.local_exec and not workflow.resource_settings.nodes  # the second one: a cluster's, in a dry run
+    here = on_this_machine()
     gpu = errors.refusal(Machine.here().require_gpu) if here and any(job.resources.get("gpu") for job in jobs) else None
     planned = [needs.Job(job.rule.name, job.wildcards_dict, [*job.output, *job.log]) for job in jobs]
     try:

@@ -76,8 +76,17 @@ def is_there(experiment: Experiment, name: str) -> bool:
 
 def size(experiment: Experiment, name: str) -> Size | None:
     """The size of a backbone by its shape; None where that is known only after its download."""
-    found = arguments(backbone(experiment, checkpoint_of(experiment, name)))
+    origin = checkpoint_of(experiment, name)
+    found = arguments(backbone(experiment, origin)) or _to_be_made(experiment, origin)
     return Size.of(found) if found else None
+
+
+def _to_be_made(experiment: Experiment, name: str) -> dict[str, Any] | None:
+    """The arguments of a user's folder that is not there yet, but has the name of a backbone that is pre-trained."""
+    section = experiment.backbones[name]
+    origin = Path(section.folder or "").name
+    made = experiment.backbones.get(origin)
+    return backbone(experiment, origin)["arguments"] if made and made.pretraining else None
 
 
 def arguments(backbone: dict[str, Any]) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from entropy_valley.checking import needs
+from entropy_valley.checking import needs, subject
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.findings import Finding, Findings
 from entropy_valley.experiment.result import Result
@@ -90,6 +90,12 @@ class Forecast:
     def wall_clock(self, slots: int) -> float:
         """Seconds on so many GPUs, or cores where the device is the CPU."""
         return wall_clock(self.tasks, self.rates.seconds, slots, self.experiment.device == "cuda")
+
+    @property
+    def assumed(self) -> list[str]:
+        """The backbones of the jobs that run whose shape nothing says: they count as :data:`.work.LARGE`."""
+        used = dict.fromkeys(job.wildcards["backbone"] for job in self.left if "backbone" in job.wildcards)
+        return [name for name in used if subject.size(self.experiment, name) is None]
 
     @property
     def downloads(self) -> list[Download]:

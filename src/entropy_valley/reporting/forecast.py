@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.paths import backbone_folder
 from entropy_valley.experiment.result import Result, collect
 from entropy_valley.forecast.downloads import Download, gigabytes, total
 from entropy_valley.forecast.forecast import Forecast, Hindsight, Stage
@@ -15,6 +16,7 @@ from entropy_valley.reporting import against, terminal
 from entropy_valley.reporting.changes import counted, said
 
 RUNS = 40  # most rows of runs
+SMALL = "a few small ones, as `all` and `overlap`, which only a dry run counts"
 LISTED = 12  # most downloads by name
 PRIOR = f"""
 The stages marked “paper” have no finished job that says how fast this GPU is. Their speed is that with which the whole
@@ -25,7 +27,8 @@ def report(experiment: Experiment, configs: Sequence[str | Path], slots: Sequenc
     """Print what is left to run of a config and what it will take; on ``slots`` GPUs, or cores."""
     forecast = Forecast(experiment, against.jobs(experiment).values())
     print(*heading(experiment, configs), sep="\n")
-    print(f"Jobs:     {len(forecast.tasks)} are left to run; {counted(len(forecast.there), 'result')} are there\n")
+    print(f"Jobs:     {len(forecast.tasks)} are left to run, and {SMALL}")
+    print(f"          {counted(len(forecast.there), 'result')} are there\n")
     if forecast.left:
         show(forecast, slots)
     if found := forecast.hindsight:
@@ -43,14 +46,26 @@ def heading(experiment: Experiment, configs: Iterable[str | Path]) -> list[str]:
     ]
 
 
-def first_lines(forecast: Forecast, found: Sequence[Download], configs: Iterable[str | Path]) -> list[str]:
-    """What a run says before all else: its config, what it will cost, and what it would download."""
+def first_lines(
+    forecast: Forecast, found: Sequence[Download], configs: Iterable[str | Path], cores: int | None = None
+) -> list[str]:
+    """What a run says before all else: its config, what it will cost, and what it would download. ``cores`` are those
+    that it may use; None: of a cluster."""
     if forecast.experiment.device == "cuda":
         cost = f"about {hours(forecast.gpu_seconds)} GPU-hours"
     else:
-        cost = f"about {duration(forecast.seconds)} on one core"
+        cost = f"about {duration(forecast.wall_clock(cores or 1))} on {counted(cores or 1, 'core')}"
     fetched = f"{total(found)} to download" if found else "nothing to download"
-    return [*heading(forecast.experiment, configs), f"Cost:     {cost}; {fetched} (more: `entropy-valley plan`)", ""]
+    cost = f"Cost:     {cost}; {fetched} (more: `entropy-valley plan`)"
+    return [*heading(forecast.experiment, configs), cost, *_assumed(forecast, " " * 10), ""]
+
+
+def _assumed(forecast: Forecast, indent: str = "") -> list[str]:
+    """What a forecast takes for granted of checkpoints that are not there."""
+    if not (names := forecast.assumed):
+        return []
+    folders = dict.fromkeys(backbone_folder(forecast.experiment, name) for name in names)
+    return [f"{indent}{', '.join(folders)}: not there; as large as LLaDA-8B, until its shape is known"]
 
 
 def show(forecast: Forecast, slots: Sequence[int] = ()) -> None:
@@ -62,6 +77,7 @@ def show(forecast: Forecast, slots: Sequence[int] = ()) -> None:
     for count in slots or ((1, 8) if gpus else (1, 2)):
         what = counted(count, "GPU" if gpus else "core")
         print(f"On {what}: about {duration(forecast.wall_clock(count))}")
+    print(*_assumed(forecast), sep="\n", end="\n" if forecast.assumed else "")
     disk = forecast.disk
     parts = ", ".join(f"{name} {gigabytes(size)}" for name, size in disk.items())
     print(f"Disk: about {gigabytes(disk.total())}" + f" ({parts})" * bool(parts))
