@@ -17,6 +17,10 @@ class InputError(Exception):
         super().__init__(f"{place}: {problem}{'' if problem.endswith('?') else '.'} {remedy}")
 
 
+class SentenceError(InputError):
+    """One sentence of the input cannot be translated; others can."""
+
+
 class UserCodeError(InputError):
     """A user's own code raised the exception that is this one's cause."""
 

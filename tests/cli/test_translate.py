@@ -66,7 +66,7 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
     found, said, status = translate([*texts[:2], "", *texts[2:], LONG], *options)
     rows = [json.loads(line) for line in found]
     assert [(row["line"], row["method"]) for row in rows] == [(n, m) for n in range(1, 10) for m in ("ev", "ratio")]
-    assert "stdin:9: ratio: skipped: sentence 9: prompt of" in said and status == 1
+    assert "stdin:9: ratio: skipped: prompt of" in said and "2 translations are missing" in said and status == 1
     testset = tmp_path / "test.jsonl"
     files.write_jsonl(testset, [{"id": text, "source": text, "target": text} for text in texts])
     bench = Bench(tmp_path, checkpoints, testset)
@@ -80,6 +80,13 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
             assert all(row[name] == made[name] for name in ("hypothesis", "length", "logprob"))
             assert row["canvas"] == canvas["length"] and list(row["scores"].values()) == canvas["scores"]
             assert str(row["canvas"]) in row["entropies"]
+
+
+def test_a_canvas_of_one_slot_has_no_mean_entropy(translate):
+    """The last slot is the EOS's: the mean is over the others."""
+    (row,), said, status = translate(["x"], "--length", "ratio", "--ratios", 0.1, "--jsonl", "--no-hints")
+    assert json.loads(row)["entropies"] == {"1": None} and json.loads(row)["length"] == 1
+    assert status == 0 and "skipped" not in said
 
 
 def test_a_line_stays_a_line(translate):
@@ -127,6 +134,7 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),
+        (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),
         (["--batch", "0"], "argument --batch: '0' is no number of 1 or more"),
     ],
 )

@@ -18,7 +18,7 @@ from entropy_valley.errors import InputError
 class Measured:
     """A translator for which the entropy of a sentence is its number of words; longer than nine does not fit."""
 
-    def entropies(self, sources):
+    def entropies(self, sources, names):
         return [float(len(source.split())) for source in sources if len(source.split()) < 10]
 
     def has_unknown(self, source):
@@ -57,6 +57,20 @@ def test_unknown_tokens_are_the_tokenizers(translator):
     assert not translator.has_unknown("☃")  # its tokens are bytes
 
 
+class Halves:
+    """A user's own length method, mistaken: lengths are no whole numbers."""
+
+    sees_reference = False
+
+    def propose(self, sentence, probes):
+        return [sentence.source_tokens / 2]
+
+
+def failing(method, when):
+    """The method of a class, but a division by zero for some of its first arguments."""
+    return lambda self, first, *more: 1 / 0 if when(first) else method(self, first, *more)
+
+
 def test_entropies_are_those_of_the_translations(translator):
     sources = ["the cat", "word " * 5000, "", "a small dog"]
     found = [one.entropy for one in translator.translate(sources, skip=True)]
@@ -72,6 +86,24 @@ class TestLists:
         assert "sentence 8" in str(long.problem) and long.text == ""
         with pytest.raises(InputError, match="sources: sentence 2: prompt"):
             translator.translate(sources)
+
+    def test_a_fault_of_ours_in_one_sentence_costs_no_other(self, translator, monkeypatch):
+        sources, whole = ["the cat", "a small dog that sees a house"], translator.translate(["the cat"])
+        kind = type(translator.method)
+        monkeypatch.setattr(kind, "choose", failing(kind.choose, lambda sentence: sentence.source_tokens > 12))
+        one, other = translator.translate(sources, skip=True)
+        assert [one] == whole and "sources: sentence 2: ZeroDivisionError: " in str(other.problem)
+        with pytest.raises(ZeroDivisionError):
+            translator.translate(sources)
+
+    def test_a_class_that_cannot_work_is_an_error_and_no_sentence_is_skipped(self, translator):
+        mine = dataclasses.replace(translator, method=Halves())
+        with pytest.raises(
+            InputError, match=r"test_hints\.py, Halves\.propose: sentence 8: proposes \d+\.\d slots\. Ret"
+        ):
+            mine.translate(["the cat"], skip=True, names=[8])
+        with pytest.raises(InputError, match=r"Halves\.propose: sentence 'dev\.jsonl:1': proposes"):
+            Usual.of(mine, ["the cat"], "dev.jsonl")
 
     def test_nothing_is_made_of_nothing(self, translator):
         assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]

@@ -49,7 +49,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
     parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
     parser.add_argument(
-        "--on-error", choices=("skip", "stop"), default="skip", help="at a line that is too long; default: skip it"
+        "--on-error",
+        choices=("skip", "stop"),
+        default="skip",
+        help="at a line that cannot be translated, such as one that is too long; default: skip it",
     )
     parser.add_argument(
         "--batch", type=configs.count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}"
@@ -74,7 +77,7 @@ def _translate(arguments: argparse.Namespace) -> None:
             missing += output.translate(lines)
             bar.update(len(lines))
     if missing:
-        _say(f"{missing} translations are missing, see above")
+        _say(f"{missing} translation{'s are' if missing > 1 else ' is'} missing, see above")
         sys.exit(1)
 
 
@@ -102,11 +105,12 @@ class _Lines:
     def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
         """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
         if one.problem and self.stop:
-            raise one.problem
+            raise one.problem.__cause__ or one.problem
         number, text = line
         hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
         _say(*(f"{STDIN}:{number}: {name}: {hint}" for hint in hints))
-        problem = {"problem": one.problem.problem} if one.problem else {}
+        named = f"sentence {number!r}: "  # the line says it
+        problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
         _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
         return {"line": number, "source": text, "method": name, **_said(one), "hints": hints, **problem}
 
@@ -154,7 +158,7 @@ def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]
         _say(f"{dev}: not there, so no hint says which entropies are unusual")
         return dict.fromkeys(translators, Usual())
     sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
-    return {name: Usual.of(one, sources) for name, one in translators.items()}
+    return {name: Usual.of(one, sources, str(dev)) for name, one in translators.items()}
 
 
 def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:

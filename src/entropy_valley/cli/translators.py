@@ -17,7 +17,7 @@ from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.chain import FITTED, Chain
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params import jobs
-from entropy_valley.experiment.params.methods import reassigned_methods, selector_settings
+from entropy_valley.experiment.params.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.spelling import unknown
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Chosen:
         if given.configfile:
             make += f" --configfile {' '.join(given.configfile)}"
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
+        if needs_anchors(experiment, order):
+            raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
         spec = json.loads(jobs.decoding(experiment, run, order, steps))
         folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
         adapter = None if experiment.backbones[run.backbone].zero_shot else folder

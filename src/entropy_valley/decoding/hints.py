@@ -23,9 +23,10 @@ class Usual:
     sentences: int = 0
 
     @classmethod
-    def of(cls, translator: Translator, sources: Sequence[str]) -> Self:
-        """Measured on the first of a list of sentences; no canvas is denoised."""
-        found = translator.entropies(sources[:SENTENCES])
+    def of(cls, translator: Translator, sources: Sequence[str], file: str = "sources") -> Self:
+        """Measured on the first sentences of a file, which errors name by their lines; no canvas is denoised."""
+        first = sources[:SENTENCES]
+        found = translator.entropies(first, [f"{file}:{number}" for number, _ in enumerate(first, 1)])
         return cls(max(found), len(found)) if found else cls()
 
     def hints(self, translator: Translator, source: str, translation: Translation) -> list[str]:

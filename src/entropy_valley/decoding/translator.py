@@ -23,12 +23,13 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.engine.probe import Probe
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, SentenceError
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
     from entropy_valley.canvas.length_methods import Sentence
     from entropy_valley.engine.queue import Decoded
+    from entropy_valley.engine.reading import Reading
     from entropy_valley.engine.requests import Work
 
 
@@ -38,17 +39,17 @@ class Translation:
 
     ``length``: the slots of its canvas in the end; ``canvas``: those that the length method chose, which only a
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
-    ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots. ``logprob``: the mean
-    log-probability of its tokens as they were revealed. ``problem``: why there is no translation.
+    ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, which
+    has no mean without the last one. ``logprob``: the mean log-probability of its tokens as they were revealed. ``problem``: why there is no translation.
     """
 
     text: str
     length: int = 0
     scores: dict[int, float] = field(default_factory=dict)
     canvas: int = 0
-    entropies: dict[int, float] = field(default_factory=dict)
+    entropies: dict[int, float | None] = field(default_factory=dict)
     logprob: float | None = None
-    problem: InputError | None = None
+    problem: SentenceError | None = None
 
     @property
     def entropy(self) -> float | None:
@@ -122,7 +123,8 @@ class Translator:
 
         Raises InputError for one that exceeds the backbone's context, and names it: ``place`` is where it stands,
         ``names`` has its name there (none: its number, from 1). With ``skip`` its translation has the error as its
-        ``problem``, and the others are translated. Raises InputError for a single text too.
+        ``problem``, and the others are translated; so also where anything else is wrong with one sentence alone. What a
+        class of the user's does wrong is raised all the same. Raises InputError for a single text too.
         """
         return self._all(sources, self.denoising, skip, place, names)
 
@@ -133,9 +135,10 @@ class Translator:
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
         return dataclasses.replace(denoising, mask_token=self.mask_token)
 
-    def entropies(self, sources: Sequence[str]) -> list[float]:
-        """The :attr:`Translation.entropy` of each sentence that fits into the context; none is denoised."""
-        found = self._all(sources, None, True, "sources", ())
+    def entropies(self, sources: Sequence[str], names: Sequence[object] = ()) -> list[float]:
+        """The :attr:`Translation.entropy` of each sentence that fits into the context and has one; none is denoised.
+        ``names`` are for errors."""
+        found = self._all(sources, None, True, "sources", names)
         return [one.entropy for one in found if one.entropy is not None]
 
     def has_unknown(self, source: str) -> bool:
@@ -166,9 +169,9 @@ class Translator:
         pipeline, predicted = Pipeline.of(self._engine, inputs, self.refresh), self._predicted(inputs)
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
-        works = (
-            (place, _caught(self._work(pipeline, place, one, denoising), skip)) for place, one in enumerate(sentences)
-        )
+        works = ((place, self._work(pipeline, place, one, denoising)) for place, one in enumerate(sentences))
+        if skip:
+            works = ((place, _caught(work, inputs, place)) for place, work in works)
         yield from pipeline.runner.run(works, denoising and denoising.order)
 
     def _work(self, pipeline: Pipeline, place: int, sentence: Sentence, denoising: Denoising | None) -> Work:
@@ -179,7 +182,7 @@ class Translator:
         readings = {} if draft_steps(self.method) else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
-        entropies = {length: mean_entropy(reading) for length, reading in sorted(readings.items())}
+        entropies = {length: _entropy(reading) for length, reading in sorted(readings.items())}
         if denoising is None:
             return Translation("", canvas=row["length"], entropies=entropies)
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
@@ -202,16 +205,26 @@ class Translator:
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 
 
-def _caught(work: Work, skip: bool) -> Work:
-    """The same work; with ``skip`` an error in it is the translation's problem."""
+def _caught(work: Work, inputs: Inputs, place: int) -> Work:
+    """The same work; an error of its sentence alone is the translation's problem."""
     try:
         return (yield from work)
-    except InputError as error:
-        if not skip:
-            raise
-        return Translation("", problem=error)
+    except SentenceError as error:
+        problem = error
+    except InputError:  # such as of a user's own class: no sentence can be at fault
+        raise
+    except Exception as error:  # ours, unforeseen: it costs no other sentence
+        what = f"sentence {inputs.names[place]!r}: {type(error).__name__}: {error}"
+        problem = SentenceError(inputs.file, what, "This is a fault of entropy-valley: please report it.")
+        problem.__cause__ = error
+    return Translation("", problem=problem)
 
 
-def _translation(texts: Texts, row: Row, entropies: dict[int, float], best: Decoded) -> Translation:
+def _entropy(reading: Reading) -> float | None:
+    """The mean entropy of a canvas; None where its last slot is the only one."""
+    return mean_entropy(reading) if len(reading.entropies) > 1 else None
+
+
+def _translation(texts: Texts, row: Row, entropies: dict[int, float | None], best: Decoded) -> Translation:
     scores = dict(zip(row["candidates"], row["scores"], strict=False))
     return Translation(texts.text(best), len(best.tokens), scores, row["length"], entropies, best.logprob)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from entropy_valley.engine.distractor import distractors
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, SentenceError
 
 if TYPE_CHECKING:
     from entropy_valley.engine.finished import Texts
@@ -61,10 +61,10 @@ class Inputs:
         return len(self.prompts[place]) + slots <= self.context
 
     def check(self, place: int, slots: int) -> None:
-        """Raise InputError if a canvas of so many slots behind the prompt at ``place`` exceeds the context."""
+        """Raise SentenceError if a canvas of so many slots behind the prompt at ``place`` exceeds the context."""
         if not self.fits(place, slots):
             prompt = len(self.prompts[place])
-            raise InputError(
+            raise SentenceError(
                 self.file,
                 f"sentence {self.names[place]!r}: prompt {prompt} + canvas {slots} = {prompt + slots} tokens, "
                 f"but the backbone's context is {self.context}",
@@ -72,10 +72,10 @@ class Inputs:
             )
 
     def room(self, place: int) -> int:
-        """The tokens of the context behind the prompt at ``place``; raise InputError where there are none."""
+        """The tokens of the context behind the prompt at ``place``; raise SentenceError where there are none."""
         prompt = len(self.prompts[place])
         if prompt >= self.context:
-            raise InputError(
+            raise SentenceError(
                 self.file,
                 f"sentence {self.names[place]!r}: prompt of {prompt} tokens, but the backbone's context is "
                 f"{self.context} and must hold the translation too",
