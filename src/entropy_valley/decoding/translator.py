@@ -39,8 +39,9 @@ class Translation:
 
     ``length``: the slots of its canvas in the end; ``canvas``: those that the length method chose, which only a
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
-    ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, which
-    has no mean without the last one. ``logprob``: the mean log-probability of its tokens as they were revealed. ``problem``: why there is no translation.
+    ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, as
+    the mean leaves the last one out. ``logprob``: the mean log-probability of its tokens as they were revealed.
+    ``problem``: why there is no translation.
     """
 
     text: str
