@@ -60,6 +60,14 @@ def test_filters_apply_to_both_sides_and_are_counted():
     assert report["counts"]["read"] == report["counts"]["filtered"] + 25
 
 
+def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):
+    limits = {"en": {"words": [5, 6]}, "zh": {}}
+    _, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
+    assert report["filters"] == limits and report["counts"]["filtered"]
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
+    assert said.startswith("corpus: no length filter for zh: ")
+
+
 def test_embedded_needs_a_limit_and_a_language_it_speaks():
     with pytest.raises(InputError, match="never ends"):
         build.testset({"direction": "en-zh", "seed": 1, "source": {"name": "embedded"}, "limit": None}, SOURCES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import load_files
+from entropy_valley.experiment.params import corpora
 
 ROOT = Path(__file__).parents[2]
 EV = "length_methods.ev.ratios"
@@ -251,12 +253,12 @@ def test_a_direction_without_ratios_names_each_method(load):
         assert f"length_methods.{method}.ratios: no ratios for direction en-fr; add that key" in str(caught.value)
 
 
-def test_a_language_without_length_limits(load):
+def test_a_language_needs_no_length_limits(load):
     direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
     ratios = {"ratio": {"ratios": {"en-ja": 1.0}}, "ev": {"ratios": {"en-ja": [1.0]}}}
     over = {"matrix": {"directions": ["en-ja"]}, "directions": {"en-ja": direction}, "length_methods": ratios}
-    with pytest.raises(InputError, match=r"corpus\.filters.*: no length limits for language ja; add that key"):
-        load(over)
+    spec = json.loads(corpora.corpus(load(over), "en-ja"))
+    assert spec["filters"] == {"en": {"words": [5, 200]}, "ja": {}}
 
 
 def test_all_mistakes_of_a_file_at_once(load):

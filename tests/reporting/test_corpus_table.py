@@ -51,6 +51,12 @@ def test_notes_say_filters_and_digests(tmp_path):
     assert "LLaDA-8B-Base, in the paper" not in rows(table)
 
 
+def test_a_language_without_limits_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(fake_corpora.FILTERS, "zh", {})
+    table, _ = made(Corpus, fake_corpora.write(tmp_path))
+    assert any(note.text == "Length filters, both ends included: En 5–200 words, Zh none." for note in table.notes)
+
+
 def test_what_an_earlier_version_did_not_count_is_not_zero(tmp_path):
     table, _ = made(Corpus, fake_corpora.write(tmp_path, dropped=None))
     assert rows(table)["– source too short"] == ["–", "–"] and rows(table)["Dropped"] == ["1,300"] * 2

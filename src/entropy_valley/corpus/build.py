@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -106,6 +107,7 @@ def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: in
 def _corpus(
     spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
 ) -> Corpus:
+    _told_unfiltered(spec)
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
     facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
     return *rows, _report(spec, counts, *rows), facts
@@ -188,6 +190,14 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     return [
         {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
     ]
+
+
+def _told_unfiltered(spec: Mapping[str, Any]) -> None:
+    """Say in the log which languages have no length filter."""
+    for language, limits in (spec.get("filters") or {}).items():
+        if not limits:
+            said = f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
+            print(f"corpus: {said}", file=sys.stderr, flush=True)
 
 
 def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:

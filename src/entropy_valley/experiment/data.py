@@ -29,7 +29,7 @@ class Corpus(Section):
     )
     train: PositiveInt = Field(description="training pairs per direction, at most")
     dev: PositiveInt = Field(description="development pairs per direction, at most")
-    filters: dict[str, LengthFilter] = Field(description="by language code")
+    filters: dict[str, LengthFilter] = Field(description="by language code; one that is left out has no limits")
     sampling: Sampling | dict[Direction, Sampling] = Field(
         "keyed_hash",
         description="how train and dev pairs are drawn from a source that does not keep them apart, one for all or by "
@@ -51,6 +51,10 @@ class Corpus(Section):
         False,
         description="draw training pairs in a CPU job of the cluster: its nodes have a network, or a source a folder",
     )
+
+    def filter_of(self, language: str) -> LengthFilter:
+        """The length limits of a language: none where the config has none."""
+        return self.filters.get(language, LengthFilter())
 
     def sampling_of(self, direction: str) -> Sampling:
         """How the pairs of a direction are drawn."""

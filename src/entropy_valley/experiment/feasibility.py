@@ -147,9 +147,8 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _sources(experiment: Experiment) -> Iterator[Problem]:
-    """Sources that do not have what they are named for, and languages without length limits."""
+    """Sources that do not have what they are named for."""
     for direction in matrix.directions(experiment):
-        yield from _filters(experiment, direction)
         name = experiment.directions[direction].train
         if problem := experiment.sources[name].refused(direction, "train", "dev"):
             yield ("sources", name), problem
@@ -161,12 +160,6 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
             name in experiment.sources and experiment.sources[name].has_anchors
         ):
             yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
-
-
-def _filters(experiment: Experiment, direction: str) -> Iterator[Problem]:
-    for code in direction.split("-"):
-        if code not in experiment.corpus_of(direction).filters:
-            yield ("corpus", "filters"), f"no length limits for language {code}; add that key"
 
 
 def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Problem]:

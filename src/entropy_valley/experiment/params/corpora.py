@@ -18,7 +18,7 @@ USUAL = 1000  # sentences of a test set
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
-    filters = {} if source.given else {code: dump(settings.filters[code]) for code in direction.split("-")}
+    filters = {} if source.given else {code: dump(settings.filter_of(code)) for code in direction.split("-")}
     drawn = not (source.given or source.splits)
     return _slice(
         direction=direction,

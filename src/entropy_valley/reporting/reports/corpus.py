@@ -130,13 +130,14 @@ def _count(value: float) -> str:
     return formats.NONE if math.isnan(value) else f"{value:,.0f}"
 
 
+def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
+    """The length limits of a language in words."""
+    limits = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()]
+    return [f"{language.capitalize()} {limit}" for limit in limits or ["none"]]
+
+
 def _notes(params: CorpusParams, numbers: pd.DataFrame) -> Iterator[Note]:
-    limits = {
-        f"{language.capitalize()} {low:,}–{high:,} {unit}": None
-        for one in params.directions
-        for language, units in filters(one).items()
-        for unit, (low, high) in units.items()
-    }
+    limits = {text: None for one in params.directions for item in filters(one).items() for text in _limits(*item)}
     if limits:
         yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
     yield ORDER
