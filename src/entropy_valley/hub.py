@@ -182,8 +182,8 @@ def _bar(folder: Path, wanted: Sequence[File]) -> Iterator[None]:
         while not ended.wait(1):
             bar.update(max(0, _present(folder, wanted) // _MB - bar.n))
 
-    with progress(total=sum(file.size for file in wanted) // _MB, description="download", unit="MB") as bar:
-        bar.initial = bar.n = _present(folder, wanted) // _MB
+    whole, there = sum(file.size for file in wanted) // _MB, _present(folder, wanted) // _MB
+    with progress(total=whole, description="download", unit="MB", initial=there) as bar:
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:

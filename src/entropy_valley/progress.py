@@ -10,13 +10,21 @@ from tqdm import tqdm
 
 
 def progress(
-    iterable: Iterable[Any] | None = None, total: int | None = None, description: str = "", unit: str = "it"
+    iterable: Iterable[Any] | None = None,
+    total: int | None = None,
+    description: str = "",
+    unit: str = "it",
+    initial: int = 0,
 ) -> tqdm:
-    """A tqdm bar on stderr. If stderr is not a terminal, it prints a line at most every 15 seconds."""
+    """A tqdm bar on stderr. If stderr is not a terminal, it prints a line at most every 15 seconds.
+
+    ``initial``: how many were done before; the speed is that of the others.
+    """
     live = sys.stderr.isatty()
     return tqdm(
         iterable,
         total=total,
+        initial=initial,
         desc=description,
         unit=unit,
         file=None if live else _Lines(),

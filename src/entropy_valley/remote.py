@@ -106,8 +106,8 @@ def _append(address: str, written: BinaryIO, name: str) -> None:
     found.raise_for_status()
     size = int(found.headers["Content-Length"])
     source = RemoteFile(address, size)
-    with progress(total=size // _MB, description=name, unit="MB") as bar:
-        bar.initial = bar.n = source.seek(written.tell()) // _MB
+    there = source.seek(written.tell()) // _MB
+    with progress(total=size // _MB, description=name, unit="MB", initial=there) as bar:
         while content := source.read(BLOCK):
             written.write(content)
             bar.update(source.tell() // _MB - bar.n)

@@ -51,6 +51,13 @@ def test_weights_and_biases_gets_what_tensorboard_gets(wandb, tmp_path):
     assert wandb.started == {"project": "mine", "name": run.name, "id": "a1", "dir": folder, "resume": "allow"}
 
 
+def test_the_speed_of_a_resumed_training_is_that_of_its_own_steps(tmp_path, capsys):
+    with reports(tmp_path, 5000, 6000, "fine-tuning", every=100) as report:
+        report({**STEP})
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert "5000/6000 [00:00<?, ?step/s]" in first  # nothing is known of the speed yet
+
+
 def test_a_package_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"training\.wandb: the package wandb is not installed.*pip install wandb"):

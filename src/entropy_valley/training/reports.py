@@ -87,9 +87,8 @@ def reports(
     with (
         _tensorboard(logs, start + 1) as board,
         wandb.logging(logs) if wandb else contextlib.nullcontext() as log,
-        progress(total=steps, description=description, unit="step") as bar,
+        progress(total=steps, description=description, unit="step", initial=start) as bar,
     ):
-        bar.update(start)
         last = time.perf_counter()
 
         def report(scalars: dict[str, float]) -> None:
