@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from entropy_valley import files
 
 LONGEST = 60  # characters of a value in print
+KEPT = 12  # of them, before the first that differs
 
 
 class Absent:
@@ -28,7 +29,7 @@ class Difference(NamedTuple):
     after: Any
 
     def __str__(self) -> str:
-        return f"{self.key}: {_shown(self.before)} → {_shown(self.after)}"
+        return f"{self.key}: {between(_shown(self.before), _shown(self.after), LONGEST)}"
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
@@ -42,5 +43,18 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if isinstance(value, Absent) else files.canonical(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return repr(value) if isinstance(value, Absent) else files.canonical(value)
+
+
+def between(before: str, after: str, longest: int) -> str:
+    """``before → after``. Where one of the two has more than ``longest`` characters, both begin where they differ."""
+    start = 0
+    if max(len(before), len(after)) > longest:
+        pairs = enumerate(zip(before, after, strict=False))
+        start = max(0, next((at for at, (one, other) in pairs if one != other), 0) - KEPT)
+    return " → ".join(_cut(text, start, longest) for text in (before, after))
+
+
+def _cut(text: str, start: int, longest: int) -> str:
+    rest = text[start:]
+    return "…" * (start > 0) + (rest if len(rest) <= longest else f"{rest[:longest]}…")

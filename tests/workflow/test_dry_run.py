@@ -35,7 +35,7 @@ def test_the_papers_plan_is_a_page(paper):
 
 def test_a_changed_grid_is_named_by_its_key(finished):
     text = finished.dry_run(over={"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}})
-    assert re.search(r"^canvas +3  .* params changed: selector\.ratios$", text, re.MULTILINE)
+    assert re.search(r"^canvas +3  .* ratios of en-zh: 0\.55 .*", text, re.MULTILINE)
     assert re.search(r"^decode +3  .*  input from canvas, inference$", text, re.MULTILINE)
     assert re.search(r"^Config:   config/studies.yaml, config.yaml(, \w[\w./-]*)+$", text, re.MULTILINE)
 

@@ -82,7 +82,7 @@ def test_the_reason_names_the_key_and_what_was_repaired_is_made_again(copied, mo
     damaged = "results/demo/en-de/llada-tiny/seed2/grammar/oracle/med-T32/hypotheses.jsonl"
     repair.remove("results/demo", [repair.Damage(damaged, "decode", "cut", (damaged,))])
     said = copied[1].dry_run(over=CHANGES["a grid"][0])
-    assert "params changed: selector.ratios" in said
+    assert "ratios of en-zh: 0.55 0.62" in said
     assert re.search(r"^decode .*\n?.*missing output \(1\)", said, re.M), said
     Path(damaged).touch()
     repair.forget("results/demo")

@@ -3,12 +3,14 @@
 # it, as has the terminal with --printshellcmds (-p), --verbose or --quiet …: there the user has chosen.
 
 import time
+from functools import partial
 
 from snakemake.logging import DefaultFormatter, logger
 from snakemake.settings.enums import Quietness
 
 from entropy_valley import launch
 from entropy_valley.experiment import failures, plan, screen
+from entropy_valley.reporting import changes
 from entropy_valley.spelling import nearest
 
 NOTHING_RUN = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
@@ -29,7 +31,7 @@ class Brief(DefaultFormatter):
         """The jobs, in the place of Snakemake's table of them."""
         dag, rules = self.workflow.dag, [rule.name for rule in self.workflow.rules]
         jobs = sorted(dag.needrun_jobs(), key=lambda job: (rules.index(job.rule.name), dag.jobid(job)))
-        self.reasons = {dag.jobid(job): plan.why(dag.reason(job)) for job in jobs}
+        self.reasons = {dag.jobid(job): self.why(job) for job in jobs}
         text = plan.summary([self.planned(job) for job in jobs])
         if self.workflow.is_main_process:  # and not a job of a cluster
             text = f"{announcement()}\n{text}"
@@ -50,6 +52,10 @@ class Brief(DefaultFormatter):
 
     def format_progress(self, msg):
         return f"[{time.strftime('%H:%M:%S')}] {super().format_progress(msg)}{self.progress.running()}"
+
+    def why(self, job):
+        said = partial(changes.reasons, EXPERIMENT, job.rule.name, job.wildcards_dict, most=2)
+        return plan.why(self.workflow.dag.reason(job), job.temp_output, said)
 
     def planned(self, job):
         dag = self.workflow.dag

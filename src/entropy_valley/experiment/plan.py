@@ -8,14 +8,15 @@ import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.differences import differences
+from entropy_valley.differences import Difference, differences
 
 WIDTH = 160  # columns of a line
 CELLS = (60, 108)  # columns for the cells of a rule: the fewest, and the most if the reasons are short
+REASONS = 4  # most reasons for the jobs of a rule
 LINES = 3  # most lines of a rule's cells
 GLUE = "\u00a0"  # a space at which no line ends
 PLURALS = {"testset": "test sets", "study": "studies", "steps": "step budgets"}
@@ -66,7 +67,8 @@ def _reasons(jobs: Sequence[Job]) -> str:
     after = sorted({rule for job in jobs if not job.why for rule in job.after})
     follows = f"input from {', '.join(after) if len(after) < 4 else f'{len(after)} rules'}" if after else "always runs"
     counts = Counter(job.why or follows for job in jobs)
-    return "; ".join(f"{why} ({count})" if len(counts) > 1 else why for why, count in counts.most_common())
+    said = [f"{why} ({count})" if len(counts) > 1 else why for why, count in counts.most_common(REASONS)]
+    return "; ".join([*said, *[f"… ({len(counts)} reasons)"] * (len(counts) > REASONS)])
 
 
 def cells(wildcards: Sequence[Mapping[str, str]], room: int) -> str:
@@ -137,16 +139,23 @@ def numbers(values: Sequence[int]) -> str:
     return f"{values[0]}–{values[-1]}" if run else " ".join(map(str, values))
 
 
-def why(reason: Any) -> str:
-    """Snakemake's reason for a job (``snakemake.jobs.Reason``) in a few words; empty if only its input is made anew."""
+def why(
+    reason: Any,
+    temporary: Collection[str] = (),
+    words: Callable[[Sequence[Difference]], str] = lambda changed: ", ".join(one.key for one in changed),
+) -> str:
+    """Snakemake's reason for a job (``snakemake.jobs.Reason``) in a few words; empty if only its input is made anew.
+
+    ``temporary`` are outputs that no job but those of one run needs; ``words`` says which params have changed.
+    """
     if reason.forced:
         return "forced"
     if reason.missing_output:
-        return "missing output"
+        return "temporary, needed now" if {*reason.missing_output} <= {*temporary} else "missing output"
     newer = sorted(reason.updated_input - reason.updated_input_run)
     said = {
         "incomplete output": reason.incomplete_output,
-        f"params changed: {files(changed_params(reason.params_changed), 4, 'params')}": reason.params_changed,
+        words(changed_params(reason.params_changed)) or "params changed": reason.params_changed,
         "command changed": reason.code_changed,
         "environment changed": reason.software_stack_changed,
         "other input files": reason.input_changed and not reason.params_changed,
@@ -164,14 +173,14 @@ def files(names: Iterable[str], most: int = 2, noun: str = "files") -> str:
     return ", ".join(names[:most]) + (f" … ({len(names)} {noun})" if len(names) > most else "")
 
 
-def changed_params(change: Any) -> list[str]:
-    """The keys that differ between the params of the last run and of this one, such as ``selector.ratios``.
+def changed_params(change: Any) -> list[Difference]:
+    """What differs between the params of the last run and of this one, by key, such as ``selector.ratios``.
 
     ``change`` is a ``snakemake.persistence.ParamsChange``. Params that are no JSON mappings are not looked into.
     """
     before, now = (list(filter(None, map(_mapping, side))) for side in (change.only_old, change.only_new))
-    keys = {one.key for old, new in zip(before, now, strict=False) for one in differences(old, new)}
-    return sorted(keys) or ["no single key"]
+    found = [one for old, new in zip(before, now, strict=False) for one in differences(old, new)]
+    return sorted(found, key=lambda one: one.key)
 
 
 def _mapping(text: str) -> dict[str, Any] | None:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from entropy_valley.differences import ABSENT, Difference, differences
+from entropy_valley.differences import ABSENT, Difference, between, differences
 from entropy_valley.experiment import Experiment, plan
 from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.result import RULES, Result, collect
 from entropy_valley.reporting import reports
-from entropy_valley.reporting.changes import counted, said, shown
+from entropy_valley.reporting.changes import LONGEST, counted, reasons, shown
 from entropy_valley.reporting.report import OfTables
 
 KEYS, REASONS = 30, 3  # most keys that are listed, and params of a job
@@ -88,7 +88,7 @@ def lines(before: Experiment, after: Experiment, keys: Iterable[Difference]) -> 
     """The comparison of two configs in print; ``keys`` are those that differ in their files."""
     found = list(keys)
     yield f"{counted(len(found), 'key')} of the config {'differs' if len(found) == 1 else 'differ'}" + ":" * bool(found)
-    yield from (f"  {one.key}: {shown(one.before)} → {shown(one.after)}" for one in found[:KEYS])
+    yield from (f"  {one.key}: {between(shown(one.before), shown(one.after), LONGEST)}" for one in found[:KEYS])
     if len(found) > KEYS:
         yield f"  … and {len(found) - KEYS} more"
     if before.results != after.results:
@@ -114,9 +114,7 @@ def _planned(after: Experiment, compared: Comparison) -> Iterator[plan.Job]:
         if job.key not in compared.before:
             why = "new"
         else:
-            changed = compared.again[job.key]
-            why = "; ".join(said(after, job.rule, job.wildcards, one) for one in changed[:REASONS])
-            why += f"; … ({len(changed)} params)" * (len(changed) > REASONS)
+            why = reasons(after, job.rule, job.wildcards, compared.again[job.key], REASONS)
             why = why or ("" if news else "other input files")
         yield plan.Job(job.rule, job.wildcards, why, tuple(dict.fromkeys(news)))
 

@@ -18,7 +18,7 @@ from entropy_valley.experiment.audit import Audit, CellState
 from entropy_valley.experiment.findings import DAMAGED, DONE, FAILED, MISSING, STALE, STATES, Finding
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.repair import Damage
-from entropy_valley.experiment.result import RULES
+from entropy_valley.experiment.result import RULES, Result
 from entropy_valley.files import write_text
 from entropy_valley.reporting.changes import counted, said
 from entropy_valley.reporting.pages import matrix
@@ -192,14 +192,15 @@ def reasons(experiment: Experiment, states: Iterable[CellState]) -> Iterator[str
     groups: dict[tuple[str, str, str], dict[Finding, int]] = {}
     for one in states:
         for reason in one.reasons:
-            key = (one.state, reason.result.rule, because(experiment, reason))
+            key = (one.state, reason.result.rule, because(experiment, reason, named=False))
             counts = groups.setdefault(key, {})
             counts[reason] = counts.get(reason, 0) + 1
     for state in (FAILED, DAMAGED, STALE, MISSING):
-        of_state = [(rule, text, counts) for (name, rule, text), counts in groups.items() if name == state]
-        for rule, text, counts in of_state[:REASONS]:
-            yield f"{state}: {rule}: {text} ({counted(sum(counts.values()), 'cell')})"
+        of_state = [(rule, counts) for (name, rule, _), counts in groups.items() if name == state]
+        for rule, counts in of_state[:REASONS]:
             jobs = [one.result for one in counts]
+            text = because(experiment, next(iter(counts)), jobs)
+            yield f"{state}: {rule}: {text} ({counted(sum(counts.values()), 'cell')})"
             yield from (f"    {line}" for line in plan.lines([job.wildcards for job in jobs], ROOM))
             if state == FAILED:
                 yield from (f"    log: {job.log}" for job in jobs[:LOGS])
@@ -209,11 +210,13 @@ def reasons(experiment: Experiment, states: Iterable[CellState]) -> Iterator[str
             yield f"{state}: … and {len(of_state) - REASONS} more reasons; --cells --state {state} lists all"
 
 
-def because(experiment: Experiment, reason: Finding) -> str:
-    """Why a result is as it is, in words."""
-    if reason.changed:
-        return "; ".join(said(experiment, reason.result.rule, reason.result.wildcards, one) for one in reason.changed)
-    return reason.why
+def because(experiment: Experiment, reason: Finding, shared: Sequence[Result] = (), named: bool = True) -> str:
+    """Why a result is as it is, in words, with the names of length methods: its own, or those of the results that
+    share the reason."""
+    one, jobs = reason.result, shared or [reason.result]
+    methods = dict.fromkeys(job.wildcards["method"] for job in jobs if named and "method" in job.wildcards)
+    texts = (said(experiment, one.rule, one.wildcards, change, [*methods]) for change in reason.changed)
+    return "; ".join(dict.fromkeys(texts)) or reason.why
 
 
 def _cells(experiment: Experiment, states: Iterable[CellState]) -> Table:

@@ -194,5 +194,5 @@ def _why(after: Experiment, compared: against.Comparison, jobs: Iterable[Result]
     """The first change of params on the way to a cell, else that it is new."""
     for job in jobs:
         for change in compared.again.get(job.key, ()):
-            return f"{job.rule}: {said(after, job.rule, job.wildcards, change)}"
+            return f"{job.rule}: {said(after, job.rule, job.wildcards, change, [job.wildcards.get('method', '')])}"
     return "new"
