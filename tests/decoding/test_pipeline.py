@@ -172,3 +172,9 @@ def mean_entropy(backbone, prompt, length, beside=None):
     else:
         entropies, _ = reference_prompt_cache.read(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
+
+
+@pytest.mark.parametrize("refresh", [0, -2])
+def test_a_prompt_is_renewed_after_a_whole_number_of_passes(llada, inputs, refresh):
+    with pytest.raises(ValueError, match=f"refresh is {refresh}: "):
+        Pipeline.of(Engine(llada), inputs, refresh)

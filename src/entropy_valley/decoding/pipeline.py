@@ -36,12 +36,16 @@ class Pipeline:
     """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
 
     With ``refresh`` approximately, see :mod:`.prompt_cache`: the probes of length methods and the steps of canvases.
-    A canvas that exceeds the context raises InputError before any pass over it.
+    A canvas that exceeds the context raises InputError before any pass over it. ValueError for a ``refresh`` below 1.
     """
 
     runner: Runner
     inputs: Inputs
     refresh: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.refresh is not None and self.refresh < 1:
+            raise ValueError(f"refresh is {self.refresh}: the prompt is computed in every k-th pass, k at least 1")
 
     @classmethod
     def of(cls, engine: Engine, inputs: Inputs, refresh: int | None = None) -> Self:
