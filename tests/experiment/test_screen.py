@@ -24,11 +24,16 @@ def record(event, **said):
 def run(jobs, seconds=0.0):
     """What of a run of so many jobs is let through; each takes ``seconds``."""
     clock, logs = [0.0], []
-    progress = Progress(lambda: jobs, lambda: logs.append(True), lambda: clock[0])
+
+    def say(done, total):
+        said.append(progress.filter(record(LogEvent.PROGRESS, done=done, total=total, due=True)))
+
+    progress = Progress(lambda: jobs, lambda: logs.append(True), say, lambda: clock[0])
     said = [progress.filter(record(LogEvent.RUN_INFO))]
     for job in range(jobs):
         wildcards = {"direction": "en-zh", "session": "x", "shard": "0of1"}
         said.append(progress.filter(record(LogEvent.JOB_INFO, jobid=job, rule_name="train", wildcards=wildcards)))
+        progress.look()
         assert progress.running() == ("" if not logs else ", now: train en-zh")
         clock[0] += seconds
         said.append(progress.filter(record(LogEvent.JOB_FINISHED, job_id=job)))
@@ -50,6 +55,22 @@ def test_of_a_few_jobs_all_is_said():
 def test_long_jobs_are_told_of_more_often():
     said, *_ = run(1000, seconds=60)
     assert sum(said) == pytest.approx(1 + 500, abs=25)
+
+
+def test_how_far_they_are_is_said_while_none_ends():
+    clock, said = [0.0], []
+    progress = Progress(
+        lambda: 40, lambda: None, lambda *done: said.append((done, progress.running())), lambda: clock[0]
+    )
+    progress.filter(record(LogEvent.RUN_INFO))
+    for job, name in enumerate(("llada", "dream", "llama3")):
+        progress.filter(record(LogEvent.JOB_INFO, jobid=job, rule_name="pretrain", wildcards={"backbone": name}))
+    progress.filter(record(LogEvent.JOB_FINISHED, job_id=0))
+    assert not progress.filter(record(LogEvent.PROGRESS, done=1, total=40))
+    for clock[0] in range(241):
+        progress.look()
+    running = ", now: pretrain dream ({0} min), pretrain llama3 ({0} min)"
+    assert said == [((1, 40), running.format(2)), ((1, 40), running.format(4))]
 
 
 def test_errors_and_warnings_always_pass():

@@ -7,6 +7,7 @@ from functools import partial
 
 from snakemake.logging import DefaultFormatter, logger
 from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from entropy_valley import launch
 from entropy_valley.experiment import failures, plan, screen
@@ -22,7 +23,13 @@ class Brief(DefaultFormatter):
     def __init__(self, workflow):
         super().__init__(workflow.output_settings.quiet, workflow.output_settings.show_failed_logs)
         self.workflow, self.dry, self.reasons = workflow, workflow.output_settings.dryrun, {}
-        self.progress = screen.Progress(count_jobs, keep_words_in_logs)
+        self.progress = screen.Progress(count_jobs, self.of_many_jobs, say_how_far)
+
+    def of_many_jobs(self):
+        """What jobs say goes into their logs alone. That of a job which fails is shown."""
+        os.environ[launch.IN_LOGS] = "1"
+        if not self.dry:
+            self.progress.watch()
 
     def format_workflow_started(self, msg):
         return "" if self.dry or self.workflow.local_exec else super().format_workflow_started(msg)
@@ -79,9 +86,8 @@ def count_jobs():
     return sum(1 for _ in workflow.dag.needrun_jobs())
 
 
-def keep_words_in_logs():
-    """What jobs say goes into their logs alone. That of a job which fails is shown."""
-    os.environ[launch.IN_LOGS] = "1"
+def say_how_far(done, total):
+    logger.info(None, extra={"event": LogEvent.PROGRESS, "done": done, "total": total, "due": True})
 
 
 if not (workflow.output_settings.printshellcmds or workflow.output_settings.verbose or workflow.output_settings.quiet):

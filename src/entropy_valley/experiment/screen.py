@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -12,6 +13,8 @@ from entropy_valley.experiment.plan import files
 
 FEW = 12  # jobs: of no more than these, all is said
 SHARE, SECONDS = 20, 120  # said is how far they are: so many times in all, and after so much time
+TICK = 1.0  # seconds between looks at the clock
+LISTED = 8  # most running jobs by name
 NOISE = ("Select jobs", "Removing temporary", "Touching output")
 HIDDEN = ("session", "environment")  # wildcards that say nothing to people
 
@@ -28,15 +31,33 @@ def job_name(record: logging.LogRecord) -> str:
 
 class Progress(logging.Filter):
     """Filters Snakemake's records. ``count`` says how many jobs a run has, once it is known, and ``many`` is called
-    where they are more than a few; ``now`` is a clock."""
+    where they are more than a few. ``say`` tells how many of how many jobs are done, by a record that is ``due``;
+    ``now`` is a clock.
+
+    Snakemake's own records of this come only when a job ends, and before the next one begins.
+    """
 
     def __init__(
-        self, count: Callable[[], int], many: Callable[[], None], now: Callable[[], float] = time.monotonic
+        self,
+        count: Callable[[], int],
+        many: Callable[[], None],
+        say: Callable[[int, int], None],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._count, self._many, self._now = count, many, now
-        self._jobs: dict[int, str] = {}
-        self._total, self._said, self._at = 0, 0, now()
+        self._count, self._many, self._say, self._now = count, many, say, now
+        self._jobs: dict[int, tuple[str, float]] = {}  # name and start
+        self._total, self._done, self._said, self._at = 0, 0, 0, now()
+
+    def watch(self) -> None:
+        """Look at the clock, in a thread that ends with the process."""
+
+        def look() -> None:
+            while True:
+                time.sleep(TICK)
+                self.look()
+
+        threading.Thread(target=look, daemon=True).start()
 
     def filter(self, record: logging.LogRecord) -> bool:
         event = getattr(record, "event", None)
@@ -47,24 +68,27 @@ class Progress(logging.Filter):
         if self._total <= FEW:
             return True
         if event is LogEvent.JOB_INFO:
-            self._jobs[record.jobid] = job_name(record)
+            self._jobs[record.jobid] = job_name(record), self._now()
         elif event is LogEvent.JOB_FINISHED:
             self._jobs.pop(record.job_id, None)
         elif event is LogEvent.JOB_ERROR:
             self._jobs.pop(record.jobid, None)
         elif event is LogEvent.PROGRESS:
-            return self._due(record.done, record.total)
+            self._done = record.done
+            return record.done == record.total or hasattr(record, "due")
         elif event is None and record.levelno <= logging.INFO:
             return not str(record.msg).startswith(NOISE)
         return event not in (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED)
 
-    def _due(self, done: int, total: int) -> bool:
-        """Whether it is time to say how far the jobs are."""
-        if done < total and (done - self._said) * SHARE < total and self._now() - self._at < SECONDS:
-            return False
-        self._said, self._at = done, self._now()
-        return True
+    def look(self) -> None:
+        """Say how far the jobs are, if it is time to."""
+        more, since = (self._done - self._said) * SHARE >= self._total, self._now() - self._at
+        if self._jobs and (more or since >= SECONDS):
+            self._said, self._at = self._done, self._now()
+            self._say(self._done, self._total)
 
     def running(self) -> str:
-        """The jobs that run, in print."""
-        return f", now: {files(self._jobs.values(), noun='jobs')}" if self._jobs else ""
+        """The jobs that run, in print, and how long those have run that take minutes."""
+        jobs = [(name, (self._now() - start) / 60) for name, start in list(self._jobs.values())]
+        said = [f"{name} ({minutes:.0f} min)" if minutes >= 1 else name for name, minutes in jobs]
+        return f", now: {files(said, LISTED, 'jobs')}" if said else ""
