@@ -49,6 +49,14 @@ def test_each_error_is_said_once_with_its_jobs_and_a_log(ended, tmp_path):
     ]
 
 
+def test_a_run_that_its_user_stops_says_how_to_go_on(ended, tmp_path):
+    """Jobs that end because of it have not failed; one that failed before is named."""
+    stop = SimpleNamespace(event=None, msg="Terminating processes on user request, this might take some time.")
+    log = tmp_path / "no.log"
+    before = f"score en-zh.1: it has left no word\n  log: {log}"
+    assert ended(LAST, *failed(1, log), stop, *failed(2, log)) == f"{failures.STOPPED}\n{before}"
+
+
 def test_a_job_without_a_log_is_named(ended, tmp_path):
     assert f"score en-zh.1: it has left no word\n  log: {tmp_path}/no.log" in ended(
         LAST, *failed(1, tmp_path / "no.log")

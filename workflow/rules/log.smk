@@ -53,9 +53,11 @@ class Brief(DefaultFormatter):
         return super().format_job_error({**msg, **few_files(msg), "msg": msg["rule_msg"], "shellcmd": None})
 
     def format(self, record):
-        """Without the exception of a command that has failed: Snakemake tells it once more, as the job's error."""
+        """Without the exception of a command that has failed: Snakemake tells it once more, as the job's error. And
+        without the errors of jobs that Ctrl-C has stopped."""
         told = getattr(record, "exception", None) == "RuleException" and "CalledProcessError" in record.msg
-        return "" if told else super().format(record)
+        stopped = failed.stopped and getattr(record, "event", None) is LogEvent.JOB_ERROR
+        return "" if told or stopped else super().format(record)
 
     def format_progress(self, msg):
         return f"[{time.strftime('%H:%M:%S')}] {super().format_progress(msg)}{self.progress.running()}"
@@ -90,6 +92,8 @@ def say_how_far(done, total):
     logger.info(None, extra={"event": LogEvent.PROGRESS, "done": done, "total": total, "due": True})
 
 
+failed = failures.Failures(near)
+
 if not (workflow.output_settings.printshellcmds or workflow.output_settings.verbose or workflow.output_settings.quiet):
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
@@ -101,4 +105,4 @@ if not (workflow.output_settings.printshellcmds or workflow.output_settings.verb
         workflow.output_settings.quiet = {Quietness.RULES, Quietness.PROGRESS}
 
 if workflow.is_main_process:
-    logger.addFilter(failures.Failures(near))
+    logger.addFilter(failed)

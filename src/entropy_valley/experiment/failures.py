@@ -1,4 +1,5 @@
-"""What the last error of a run says: which jobs failed, by what error; and what a mistyped target may mean."""
+"""What the last error of a run says: which jobs failed, by what error; that a stopped run can go on; what a mistyped
+target may mean."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ ERROR = "error: "  # how `errors.run` and `launch` begin the error that ends a j
 LINES = 12  # most lines of a job's error
 ERRORS = 10  # most errors of a run
 NAMES = "docs/results.md has the names of files; `snakemake --list-target-rules` those of other targets."
+STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
+STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 UNLIKE, TIE = 0.4, 0.04  # how different a part of a path may be from what was meant; what is as likely
 
 
@@ -28,7 +31,7 @@ class Failures(logging.Filter):
 
     def __init__(self, near: Callable[[str], Sequence[str]]) -> None:
         super().__init__()
-        self._near = near
+        self._near, self.stopped = near, False
         self._names: dict[int, str] = {}
         self._logs: dict[int, Sequence[str]] = {}
 
@@ -36,15 +39,17 @@ class Failures(logging.Filter):
         event = getattr(record, "event", None)
         if event is LogEvent.JOB_INFO:
             self._names[record.jobid] = job_name(record)
-        elif event is LogEvent.JOB_ERROR:
+        elif event is None and str(record.msg).startswith(STOPPING):
+            self.stopped = True
+        elif event is LogEvent.JOB_ERROR and not self.stopped:
             self._logs[record.jobid] = record.log
             self._names.setdefault(record.jobid, record.rule_name)
         elif event is LogEvent.JOB_FINISHED:
             self._logs.pop(record.job_id, None)  # a second attempt has succeeded
         elif event is LogEvent.ERROR and record.exception == "MissingRuleException":
             record.msg = self._meant(record.msg)
-        elif event is LogEvent.ERROR and record.exception == "WorkflowError" and self._logs:
-            record.msg = "\n".join([str(record.msg), *self._said()])
+        elif event is LogEvent.ERROR and record.exception == "WorkflowError" and (self._logs or self.stopped):
+            record.msg = "\n".join([STOPPED if self.stopped else str(record.msg), *self._said()])
         return True
 
     def _meant(self, said: str) -> str:
