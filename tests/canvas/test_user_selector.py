@@ -90,5 +90,5 @@ def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):
         load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert "2 problems" in str(caught.value)
     key = "mine.yaml: length_methods.confident"
-    assert f"{key}.ratios.en-zh.1 = -0.8: Input should be greater than 0" in str(caught.value)
+    assert f"{key}.ratios.en-zh.1 = -0.8: must be greater than 0" in str(caught.value)
     assert f"{key}.ratio = 1: unknown key" in str(caught.value)

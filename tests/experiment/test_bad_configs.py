@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import load_files
@@ -43,7 +44,7 @@ def pretrained(**keys):
 
 CASES = [
     (further(metric="comet", checkpoint="a/b", batch=1), "scoring.metrics.mine.batch = 1", "unknown key"),
-    (further(metric="comet"), "scoring.metrics.mine.checkpoint is missing", "Field required"),
+    (further(metric="comet"), "scoring.metrics.mine.checkpoint is missing", "it is required"),
     (further(metric="bleu", tokenize="words"), "scoring.metrics.mine.tokenize = 'words'", "'13a'"),
     (further(metric="blue"), "scoring.metrics.mine", "metric 'blue': unknown. Did you mean bleu? Name one of bleu, "),
     (further(metric="nowhere:Mine"), "scoring.metrics.mine", "No module named 'nowhere'"),
@@ -68,7 +69,7 @@ CASES = [
     (another(selector="ev", ratios={"en-zh": [0]}), "length_methods.ev_2.ratios.en-zh.0 = 0", "greater than 0"),
     (another(selector="ev", ratios={}, score="mode"), "length_methods.ev_2.score = 'mode'", "'mean', 'sum'"),
     (another(selector="evv"), "length_methods.ev_2.selector = 'evv'", "give module:Class, or one of oracle, ratio, ev"),
-    (another(ratios={}), "length_methods.ev_2.selector is missing", "Field required"),
+    (another(ratios={}), "length_methods.ev_2.selector is missing", "it is required"),
     ({"length_methods": {"cal": {"patience": 0}}}, "length_methods.cal.patience = 0", "greater than 0"),
     ({"length_statistics": {"pairs": 0}}, "length_statistics.pairs = 0", "greater than 0"),
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]", "repeats 1; name each once"),
@@ -76,7 +77,7 @@ CASES = [
     ({"matrix": {"methods": [["ev"]]}}, "matrix.methods.0 = ['ev']", "valid string"),
     ({"matrix": {"orders": [["med"]]}}, "matrix.orders.0 = ['med']", "valid string"),
     ({"instruct": {"testset": ["wmt22"]}}, "instruct.testset = ['wmt22']", "valid string"),
-    ({"corpus": {"filters": {"en": {"words": [9]}}}}, "corpus.filters.en.words", "Field required"),
+    ({"corpus": {"filters": {"en": {"words": [9]}}}}, "corpus.filters.en.words", "it is required"),
     ({"matrix": {"seeds": ["one"]}}, "matrix.seeds.0 = 'one'", "valid integer"),
     (
         {"matrix": {"seeds_of": {"llama": [1]}}},
@@ -172,7 +173,7 @@ CASES = [
     ({"scoring": {"comet": {"checkpoint": None}}}, "scoring.comet", "give either `checkpoint` or `training`"),
     ({"matrix": {"orders": ["med", "sig"]}}, "matrix.orders", "'sig' is no reveal order; there is med"),
     ({"matrix": {"orders": ["med", "hybrid"]}}, "matrix.orders", "p: Field required"),
-    ({"reveal_orders": {"mine": {"p": 0.5}}}, "reveal_orders.mine.order is missing", "Field required"),
+    ({"reveal_orders": {"mine": {"p": 0.5}}}, "reveal_orders.mine.order is missing", "it is required"),
     ({"reveal_orders": {"mine": {"order": "sig"}}}, "reveal_orders.mine.order = 'sig'", "module:Class, or one of med"),
     (
         {"reveal_orders": {"mine": {"order": "random", "sed": 1}}},
@@ -243,14 +244,16 @@ def test_a_mistake_is_named(load, over, key, remedy):
 def test_a_direction_without_ratios_names_each_method(load):
     over = {
         "matrix": {"directions": ["en-fr"]},
-        "directions": {
-            "en-fr": {"source": "English", "target": "French", "prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
-        },
+        "directions": {"en-fr": {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}},
     }
     with pytest.raises(InputError) as caught:
         load(over)
+    said = str(caught.value)
     for method in ("ratio", "ev"):
-        assert f"length_methods.{method}.ratios: no ratios for direction en-fr; add that key" in str(caught.value)
+        problem = f"mine.yaml: length_methods.{method}.ratios.en-fr is missing: `matrix.directions` has en-fr"
+        assert problem in said  # in the file that asks for the direction, not in that which has other ratios
+    added = yaml.safe_load(said.partition("its own numbers:\n")[2].partition("docs/")[0])
+    load(over | added)
 
 
 def test_a_language_needs_no_length_limits(load):
@@ -267,12 +270,13 @@ def test_all_mistakes_of_a_file_at_once(load):
         "trainig": 1,
         "matrix": {"seeds": [1, 1]},
         "length_methods": {"ratio": {"ratios": {"en-de": -2}}},
+        "backbones": {"llada-8b": {"family": "lada"}},
     }
     with pytest.raises(InputError) as caught:
         load(over)
     message = str(caught.value)
-    assert "4 problems" in message
-    for key in ("device", "trainig", "matrix.seeds", "length_methods.ratio.ratios.en-de"):
+    assert "5 problems" in message
+    for key in ("device", "trainig", "matrix.seeds", "length_methods.ratio.ratios.en-de", "backbones.llada-8b.family"):
         assert f"mine.yaml: {key}" in message
 
 
@@ -287,6 +291,13 @@ def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
     for read in (lambda: load_files([path]), lambda: load({}, str(path))):
         with pytest.raises(InputError, match=r"twice\.yaml:5: key 'train' is there already, in line 3\. Keep one"):
             read()
+
+
+def test_a_decimal_comma_is_named_with_its_line(tmp_path):
+    path = tmp_path / "comma.yaml"
+    path.write_text("length_methods:\n  ratio: {ratios: {en-zh: 1,05, en-de: 1.2}}\n")
+    with pytest.raises(InputError, match=r"comma\.yaml:2: en-zh: 1,05 is 1 and a key 05 without a value\. Write 1\.05"):
+        load_files([path])
 
 
 def test_files_that_are_no_config(tmp_path):

@@ -115,7 +115,7 @@ def test_the_beginning_of_the_training_pairs_is_what_fewer_pairs_would_be(pairs,
             {"directions": {"en-zh": {"training": {"epochs": 1, "max_steps": 2}}}},
             "directions.en-zh.training: give either `epochs` or `max_steps`",
         ),
-        ({"directions": {"en-zh": {"pools": {"small": 0}}}}, "en-zh.pools.small = 0: Input should be greater than 0"),
+        ({"directions": {"en-zh": {"pools": {"small": 0}}}}, "en-zh.pools.small = 0: must be greater than 0"),
         (with_study(), "studies.mine: pool 'small' is not defined; `directions.en-zh.pools` has none"),
         (
             with_study({"small": 200_001}),

@@ -71,7 +71,7 @@ CASES = [
     ({"m_{a}": {"selector": "ratio", "each": {"ratios": []}}}, "length_methods.m_{a}.each: give one"),
     (
         {EACH: {"each": {"ratios": [-1]}}},
-        f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: Input should be greater",
+        f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater",
     ),
     ({"cal": {"same_ratios_as": "oracle"}}, "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"),
     (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from entropy_valley.errors import InputError
+from entropy_valley.backbone.families import find_family
+from entropy_valley.errors import InputError, refusal
 from entropy_valley.experiment.matrix import COMPARED, DEV
 from entropy_valley.experiment.orders import order_problems
 from entropy_valley.scoring.comet import RELEASED, TOY
@@ -14,6 +15,13 @@ from entropy_valley.spelling import Unknown, unknown
 
 RESERVED = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of their folders
 Problem = tuple[tuple[str | int, ...], str]  # the path of a key, and what would be right
+
+
+class Absent(str):
+    """A message about a key that another key asks for, whose path is ``asked``; ``like`` is a value of its form."""
+
+    asked: tuple[str, ...]
+    like: Any
 
 
 def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
@@ -28,6 +36,7 @@ def cross_problems(merged: Mapping[str, Any]) -> list[Problem]:
         *_outside_the_matrix(merged),
         *_beyond_the_matrix(merged),
         *_unknown_prompts(merged),
+        *_unknown_families(merged),
         *_bad_variants(merged),
         *_outside_the_instruct_table(merged),
         *_not_to_be_compared(merged),
@@ -64,19 +73,22 @@ def _undefined_sources(merged: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _without_ratios(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    """Directions of the matrix for which a method has no ratios."""
     matrix = _section(merged, "matrix")
     for method, settings in _section(merged, "length_methods").items():
         ratios = settings.get("ratios") if isinstance(settings, Mapping) else None
         if method in _list(matrix.get("methods")) and isinstance(ratios, Mapping):
             for direction in _list(matrix.get("directions")):
                 if direction not in ratios:
-                    yield ("length_methods", method, "ratios"), f"no ratios for direction {direction}; add that key"
+                    asked = Absent(f"`matrix.directions` has {direction}")
+                    asked.asked, asked.like = ("matrix", "directions"), next(iter(ratios.values()), 1.0)
+                    yield ("length_methods", method, "ratios", direction), asked
 
 
 def _without_compared_methods(merged: Mapping[str, Any]) -> Iterator[Problem]:
-    methods = _list(_section(merged, "matrix").get("methods"))
-    missing = [name for name in COMPARED if name not in methods]
-    if missing:
+    methods = _section(merged, "matrix").get("methods")
+    missing = [name for name in COMPARED if name not in _list(methods)]
+    if missing and isinstance(methods, list):
         yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
 
 
@@ -107,6 +119,13 @@ def _unknown_prompts(merged: Mapping[str, Any]) -> Iterator[Problem]:
         other = section.get("decoding_prompt_of") if isinstance(section, Mapping) else None
         if isinstance(other, str) and other not in directions:
             yield ("backbones", name, "decoding_prompt_of"), unknown(other, f"{other} is no direction", directions)
+
+
+def _unknown_families(merged: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, section in _section(merged, "backbones").items():
+        family = section.get("family") if isinstance(section, Mapping) else None
+        if isinstance(family, str) and (problem := refusal(find_family, family)):
+            yield ("backbones", name, "family"), problem
 
 
 def _bad_variants(merged: Mapping[str, Any]) -> Iterator[Problem]:

@@ -11,12 +11,13 @@ import yaml
 from entropy_valley.errors import InputError
 from entropy_valley.plain_text import impossible
 
+INTEGER, NULL = "tag:yaml.org,2002:int", "tag:yaml.org,2002:null"
 MOST = 1_000_000  # values of a config: a short file may repeat parts of parts until they are more than memory holds
 
 
 class _Refused(yaml.MarkedYAMLError):
-    """What YAML's readers would take: a key twice, of which they take the last; a character that no text has; parts
-    that hold themselves, or too many."""
+    """What YAML's readers would take: a key twice, of which they take the last; a number with a comma; a character that
+    no text has; parts that hold themselves, or too many."""
 
 
 class _Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
@@ -29,6 +30,11 @@ class _Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's,
             if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
                 problem = f"key {key.value!r} is there already, in line {first[key.value]}"
                 raise _Refused(problem=problem, note="Keep one of them.", problem_mark=key.start_mark)
+        for (key, value), (second, nothing) in itertools.pairwise(node.value):
+            if [value.tag, second.tag, nothing.tag] == [INTEGER, INTEGER, NULL]:
+                number = f"{value.value},{second.value}"
+                problem = f"{key.value}: {number} is {value.value} and a key {second.value} without a value"
+                raise _Refused(problem=problem, note=f"Write {number.replace(',', '.')}.", problem_mark=key.start_mark)
         return super().construct_mapping(node, deep)
 
     def construct_scalar(self, node: yaml.ScalarNode) -> Any:

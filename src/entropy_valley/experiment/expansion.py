@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from entropy_valley.experiment.checks import Problem
+from entropy_valley.spelling import unknown
 
 KeyPath = tuple[str | int, ...]
 METHODS = "length_methods"
@@ -111,7 +112,9 @@ def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[s
         ratios = get(blocks.get(of), "ratios") if isinstance(of, str) else None
         whole[name] = {key: value for key, value in block.items() if key != "same_ratios_as"} if of else block
         if of and ratios is None:
-            expanded.problems.append(((METHODS, name, "same_ratios_as"), "names no method that sets `ratios` itself"))
+            named = [one for one, other in blocks.items() if get(other, "ratios") is not None]
+            problem = unknown(of, "names no method that sets `ratios` itself", named, "`length_methods` has")
+            expanded.problems.append(((METHODS, name, "same_ratios_as"), problem))
         elif of:
             own, source, taken = whole[name].get("ratios", {}), (METHODS, of, "ratios"), (METHODS, name, "ratios")
             whole[name] = overlay({"ratios": ratios}, whole[name])

@@ -34,9 +34,6 @@ def infeasible(experiment: Experiment, further: Further) -> list[Problem]:
 
 def _families(experiment: Experiment) -> Iterator[Problem]:
     for name, section in experiment.backbones.items():
-        if unknown := refusal(find_family, section.family):
-            yield ("backbones", name, "family"), unknown
-            continue
         family = find_family(section.family)
         if section.hub and (owner := _owner(section.hub.repository)) not in (None, family.name):
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"

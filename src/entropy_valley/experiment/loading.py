@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import messages, typos
-from entropy_valley.experiment.checks import Problem, cross_problems
+from entropy_valley.experiment.checks import Absent, Problem, cross_problems
 from entropy_valley.experiment.config_files import read_yaml
 from entropy_valley.experiment.expansion import Expanded, KeyPath, expand, overlay
 from entropy_valley.experiment.feasibility import Further, infeasible
@@ -63,13 +65,18 @@ def load(
     elif experiment is not None:
         problems = infeasible(experiment, further)
     if problems or experiment is None:
-        lines = list(dict.fromkeys(f"{_place(path, expanded, merged, paths)}: {message}" for path, message in problems))
-        raise InputError(
-            "config",
-            f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines),
-            "\ndocs/config.schema.json lists every key",
-        )
+        lines = list(dict.fromkeys(f"{_place(one, expanded, merged, paths)}: {one[1]}" for one in problems))
+        said = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines)
+        raise InputError("config", said, f"{_to_add(problems, expanded)}\ndocs/config.schema.json lists every key")
     return experiment
+
+
+def _to_add(problems: list[Problem], expanded: Expanded) -> str:
+    """The lines of YAML that would add what is absent."""
+    absent = {expanded.as_written(path): message.like for path, message in problems if isinstance(message, Absent)}
+    blocks = (functools.reduce(lambda block, key: {key: block}, reversed(path), like) for path, like in absent.items())
+    added = yaml.safe_dump(functools.reduce(overlay, blocks, {}), default_flow_style=None, sort_keys=False)
+    return f"\nAdd to your own file, with its own numbers:\n{textwrap.indent(added, '  ').rstrip()}" if absent else ""
 
 
 def _checked(merged: Mapping[str, Any]) -> tuple[Expanded, Experiment | None, list[Problem]]:
@@ -79,7 +86,9 @@ def _checked(merged: Mapping[str, Any]) -> tuple[Expanded, Experiment | None, li
     try:
         experiment = Experiment.model_validate(expanded.config)
     except ValidationError as error:
-        problems += [messages.problem(item, expanded.config) for item in error.errors()]
+        problems += messages.problems(error.errors(), expanded.config)
+    of_nobody = {(*path[:-1], "ratios") for path, _ in expanded.problems if path[-1] == "same_ratios_as"}
+    problems = [problem for problem in problems if problem[0] not in of_nobody]
     problems += [*cross_problems(expanded.config), *_true_for_one(expanded.config, experiment)]
     return expanded, experiment, problems
 
@@ -112,13 +121,16 @@ def _part(taken: Any, key: Any) -> Any:
         return None
 
 
-def _place(path: KeyPath, expanded: Expanded, merged: Mapping[str, Any], files: Sequence[str | Path]) -> str:
-    """The file, the key and its value; a key made from a short form is named as the file says it."""
+def _place(problem: Problem, expanded: Expanded, merged: Mapping[str, Any], files: Sequence[str | Path]) -> str:
+    """The file, the key and its value; a key made from a short form is named as the file says it. Of what is absent,
+    the file that asks for it."""
+    path, message = problem
     written = expanded.as_written(path)
     there = (messages.value(path, expanded.config), messages.value(written, merged))
     values = [value for value in there if value is not messages.MISSING]
     shown = "" if values and isinstance(values[0], Mapping) else f" = {values[0]!r}" if values else " is missing"
-    return f"{_origin(written, files)}{'.'.join(map(str, written))}{shown}"
+    asked = message.asked if isinstance(message, Absent) else written
+    return f"{_origin(asked, files)}{'.'.join(map(str, written))}{shown}"
 
 
 def _origin(path: KeyPath, files: Sequence[str | Path]) -> str:
