@@ -34,7 +34,10 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="with --repair: delete them")
     parser.add_argument(
-        "--against", nargs="+", metavar="FILE", help="config files as above: say instead what changes with them"
+        "--against",
+        nargs="+",
+        metavar="FILE",
+        help="config files laid over those above: say instead what changes with them",
     )
     parser.add_argument(
         "--check", action="store_true", help="end with status 1 unless all is done, and nothing damaged"

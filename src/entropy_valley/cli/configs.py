@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from entropy_valley.differences import differences
+from entropy_valley.errors import listed
 from entropy_valley.experiment import Experiment, base_files, load_files
 from entropy_valley.experiment.loading import merge
 from entropy_valley.reporting import against, reports
@@ -28,11 +29,14 @@ def experiment(configfiles: list[str]) -> Experiment:
     return load_files(paths(configfiles), reports.problems)
 
 
-def compare(configfiles: list[str], others: list[str]) -> tuple[Experiment, Experiment]:
-    """Both configs; prints in which keys they differ, and what the second one would run."""
-    before, after = experiment(configfiles), experiment(others)
-    keys = differences(merge(paths(configfiles)), merge(paths(others)))
-    print(*against.lines(before, after, keys), sep="\n")
+def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experiment]:
+    """A config, and the same with further files laid over it; prints which files these are, in which keys both differ,
+    and what the second one would run."""
+    files = [paths(configfiles), paths([*configfiles, *over])]
+    before, after = experiment(configfiles), experiment([*configfiles, *over])
+    print(f"Config:   {listed([*map(str, files[0])])}")
+    print(f"Against:  the same{listed(['', *map(str, files[1][len(files[0]) :])])}")
+    print(*against.lines(before, after, differences(*map(merge, files))), sep="\n")
     return before, after
 
 

@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 def _plan(arguments: argparse.Namespace) -> None:
     files, slots = arguments.configfile, {"cuda": arguments.gpus, "cpu": arguments.cores}
     if arguments.config:
-        experiment, changed = configs.compare(files, [*files, *arguments.config])
+        experiment, changed = configs.compare(files, arguments.config)
         forecast.report_change(experiment, changed, slots[experiment.device], cells=arguments.cells)
     else:
         experiment = configs.experiment(files)
