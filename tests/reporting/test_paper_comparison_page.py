@@ -56,11 +56,12 @@ def made(tmp_path):
 def test_each_number_has_a_row_under_its_label(made):
     text = made()["md"].read_text(encoding="utf-8")
     assert "| **tab:main (here: main)** |" in text
-    assert "| En→Zh, EV: COMET | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
-    assert "| En→Zh, Ratio: COMET | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |" in text
-    assert "| En→Zh, EV: COMET closure | 64.9 ± 7.4% | 60.0 ± 5.0% | −4.9% | within |" in text
-    assert "| En→Zh: COMET | Oracle > EV > Ratio | EV > Ratio |  | same |" in text
-    assert "| En→Zh, run A, EV − Ratio: COMET lead | +0.0196 | – | – | not run |" in text
+    assert "COMET-22 is the paper's metric; the column Here has COMET in its place." in text
+    assert "| En→Zh, EV: COMET-22 | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
+    assert "| En→Zh, Ratio: COMET-22 | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |" in text
+    assert "| En→Zh, EV: COMET-22 closure | 64.9 ± 7.4% | 60.0 ± 5.0% | −4.9% | within |" in text
+    assert "| En→Zh: COMET-22 | Oracle > EV > Ratio | EV > Ratio |  | same |" in text
+    assert "| En→Zh, run A, EV − Ratio: COMET-22 lead | +0.0196 | – | – | not run |" in text
 
 
 def test_a_demo_says_that_sizes_are_not_compared(made):
@@ -90,6 +91,10 @@ class Page(HTMLParser):
 def test_the_page_is_whole_and_needs_no_other_file(made):
     page = Page(made()["html"].read_text(encoding="utf-8"))
     assert not page.open and len(page.links) > 30 and set(page.links) <= page.ids
+
+
+def test_a_page_has_its_title_in_words():
+    assert [html.title(name) for name in ("main", "ratio_sweep", "EV")] == ["Main results", "Ratio sweep", "EV"]
 
 
 def test_a_page_escapes_what_it_shows():

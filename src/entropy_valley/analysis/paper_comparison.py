@@ -27,7 +27,8 @@ class ComparisonParams:
     """``tables`` are the CSV files of ours by name.
 
     ``names`` says what the config calls the paper's backbones and test sets. ``values`` says whether sizes can be
-    compared: with other models, data or another metric only signs and orders can.
+    compared: with other models, data or another metric only signs and orders can. ``paper_label`` is the label of the
+    paper's main metric, ``metric_label`` that of ours.
     """
 
     tables: Mapping[str, str]
@@ -37,6 +38,7 @@ class ComparisonParams:
     steps: int
     seeds: Sequence[int]
     values: bool
+    paper_label: str = "COMET-22"
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod

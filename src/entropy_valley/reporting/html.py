@@ -9,6 +9,22 @@ from collections.abc import Sequence
 from entropy_valley.plain_text import shown
 from entropy_valley.reporting.tables import Cell, Column, Note, Section, Table
 
+TITLES = {  # of tables whose names say little
+    "main": "Main results",
+    "crossbb": "Results by backbone",
+    "crossbb_bleu": "Results by backbone, in BLEU",
+    "matrix": "All orders and step budgets",
+    "full_significance": "Significance tests",
+    "ar_reference": "Autoregressive reference",
+    "dream_instruct": "Dream-Instruct",
+    "cases": "Three sentences",
+    "hyperparams": "Hyperparameters",
+    "human_eval": "Human evaluation",
+    "human_eval_details": "Human evaluation, in detail",
+    "fwdcount_control": "Control of forward passes",
+    "defr_transfer": "Transfer to De→Fr",
+    "eos_padding": "EOS padding",
+}
 STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff; margin: 2rem auto; max-width: 68rem;
@@ -46,6 +62,11 @@ def page(title: str, table: Table, caption: str = "") -> str:
         f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{above}\n<nav>{links}</nav>\n"
         f"<table>\n<thead>{_head(table.columns)}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n{below}\n</body>\n</html>\n"
     )
+
+
+def title(name: str) -> str:
+    """The title of a table's page, from the name of its file."""
+    return TITLES.get(name) or f"{name[:1].upper()}{name[1:].replace('_', ' ')}"
 
 
 def escape(text: str) -> str:

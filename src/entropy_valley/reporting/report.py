@@ -119,7 +119,7 @@ class TableReport(Report):
     def make(self, params: Any, **paths: Path) -> None:
         table, numbers = self.made(params)
         files.write_text(paths.pop("float.tex"), latex_tables.to_float(table, self.text, f"tab:{self.name}"))
-        files.write_text(paths.pop("html"), html.page(self.name, table, self.text))
+        files.write_text(paths.pop("html"), html.page(html.title(self.name), table, self.text))
         tables.write(table, numbers, **paths)
 
 

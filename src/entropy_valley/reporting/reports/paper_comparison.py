@@ -75,6 +75,7 @@ class PaperComparison(OfTables):
                 "names": settings.names,
                 "metric": metric.name,
                 "metric_label": metric.label,
+                "paper_label": ComparisonParams.paper_label,
                 "steps": experiment.tables.steps,
                 "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
                 "values": settings.compare == "values",
@@ -96,7 +97,11 @@ class PaperComparison(OfTables):
             Section(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
             for label, rows in numbers.groupby("label", sort=False)
         )
-        return Table(COLUMNS, sections, (VALUES if params.values else SIGNS, *_summary(numbers), CLAIMS, ABSENT))
+        ours = Note(
+            f"{params.paper_label} is the paper's metric; the column Here has {params.metric_label} in its place."
+        )
+        notes = (*[ours] * (params.metric_label != params.paper_label), *_summary(numbers), CLAIMS, ABSENT)
+        return Table(COLUMNS, sections, (VALUES if params.values else SIGNS, *notes))
 
 
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
@@ -125,7 +130,7 @@ def _groups(params: ComparisonParams, rows: Sequence[dict[str, Any]]) -> Iterato
 def _described(params: ComparisonParams, row: dict[str, Any]) -> str:
     """``En→Zh, T=64, EV: COMET-22``."""
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
-    metric = metric.replace("comet", params.metric_label).replace("bleu", "BLEU")
+    metric = metric.replace("comet", params.paper_label).replace("bleu", "BLEU")
     parts = [
         row["backbone"] if row["backbone"] != "llada-8b" else "",
         labels.direction(row["direction"]) if row["direction"] else "",
