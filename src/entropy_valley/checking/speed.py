@@ -138,13 +138,13 @@ class Speed:
             raise SkippedError("the speed was not measured")
         if not find_family(backbone["family"]).causal:
             sentence = size.pass_work(SENTENCE_TOKENS, SENTENCE_ROWS) / self.rate
-            said.append(f"a sentence (EV, T = 32) at least {sentence:.4f} s")
+            said.append(f"a sentence (EV, T = 32) {sentence:.4f} s")
         if training:
             pairs, processes = training["global_batch"], self.subject.processes
             recomputed = self._plan(backbone).activation_checkpointing
             step = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, recomputed) / self.rate / processes
-            said.append(f"a training step ({pairs} pairs, {processes} processes) at least {step:.3f} s")
-        return "; ".join(said) or "nothing is computed with it"
+            said.append(f"a training step ({pairs} pairs, {processes} processes) {step:.3f} s")
+        return f"if it were matrix products alone: {'; '.join(said)}" if said else "nothing is computed with it"
 
 
 def _size(backbone: dict[str, Any], **other: Any) -> Size:

@@ -18,7 +18,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS, comet_models
 
 ENCODER = "encoder"
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # XLM-R's, in its order: ids 0 to 4
@@ -49,13 +49,12 @@ def train_tokenizer(texts: Iterable[str], config: Estimator) -> Any:
 def new_model(folder: Path, tokenizer: Any, config: Estimator) -> Any:
     """A ``comet.models.RegressionMetric`` with seeded random weights; writes its encoder's files into ``folder``."""
     import torch
-    from comet.models import RegressionMetric
 
     tokenizer.save_pretrained(folder / ENCODER)
     _encoder_config(len(tokenizer), config).save_pretrained(folder / ENCODER)
     torch.manual_seed(config.seed)
     with contextlib.chdir(folder):
-        return RegressionMetric(
+        return comet_models().RegressionMetric(
             nr_frozen_epochs=0,
             keep_embeddings_frozen=False,
             encoder_model="XLM-RoBERTa",

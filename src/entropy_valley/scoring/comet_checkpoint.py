@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import re
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -90,19 +91,25 @@ def locate(checkpoint: str | Path) -> Path:
     return path
 
 
+def comet_models() -> Any:
+    """The module ``comet.models``, without a warning to developers of a package that it imports."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "pkg_resources is deprecated as an API")
+        import comet.models
+    return comet.models
+
+
 def load(checkpoint: str | Path, device: str = "cpu") -> Any:
     """The COMET model of a checkpoint in float32 on ``device``, in evaluation mode, without any network access.
 
     The encoder's tokenizer and configuration, named in hparams.yaml, are looked for beside that file and then in the
     hub's cache: a folder that holds them can be moved anywhere.
     """
-    from comet.models import load_from_checkpoint
-
     path = locate(checkpoint)
     read_hparams(path.parents[1])
     try:
         with contextlib.chdir(path.parents[1]):
-            model = load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
+            model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
         missing = {name for name, _ in model.named_parameters()} - _stored_tensors(path)
     except _BROKEN as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
