@@ -89,6 +89,7 @@ def test_files_give_train_and_dev(parallel):
     [
         (b"a\nb\n", b"", "in.zh: file is empty"),
         (b"a\n\nc\n", b"a\nb\nc\n", "in.en:2: blank line"),
+        (b"a\n\nc\n \n", b"a\nb\nc\nd\n", "in.en:2: 2 blank lines: 2, 4. Remove such lines from both files"),
         (b"a\n\xff\n", b"a\nb\n", "in.en:2: not UTF-8"),
         (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
         (b"a\nb\n", b"c\nd\n", "10 distinct pairs are asked for, the source has 2"),

@@ -21,13 +21,15 @@ class Brief(DefaultFormatter):
     """Snakemake's words, but for the plan, the lists of files and the commands of jobs that fail."""
 
     def __init__(self, workflow):
-        super().__init__(workflow.output_settings.quiet, workflow.output_settings.show_failed_logs)
+        # What few jobs on this machine say is on the terminal already.
+        show_logs = workflow.output_settings.show_failed_logs and not workflow.local_exec
+        super().__init__(workflow.output_settings.quiet, show_logs)
         self.workflow, self.dry, self.reasons = workflow, workflow.output_settings.dryrun, {}
         self.progress = screen.Progress(count_jobs, self.of_many_jobs, say_how_far)
 
     def of_many_jobs(self):
         """What jobs say goes into their logs alone. That of a job which fails is shown."""
-        os.environ[launch.IN_LOGS] = "1"
+        os.environ[launch.IN_LOGS], self.show_failed_logs = "1", True
         if not self.dry:
             self.progress.watch()
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from entropy_valley import files, plain_text
 from entropy_valley.corpus.sampling import Pair
 from entropy_valley.corpus.sources.base import Source
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 
 
 class Files(Source):
@@ -51,7 +51,8 @@ def _sentences(path: str | Path) -> list[str]:
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
     sentences = [plain_text.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
-    if "" in sentences:
-        place = f"{path}:{sentences.index('') + 1}"
-        raise InputError(place, "blank line", "Remove this line from both files, or fill it.")
+    if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
+        many = f"{len(blank)} blank lines: {listed(blank)}"
+        remedy = "Remove such lines from both files, or fill them."
+        raise InputError(f"{path}:{blank[0]}", many if len(blank) > 1 else "blank line", remedy)
     return sentences
