@@ -45,7 +45,12 @@ demo-authors: install
 
 define SHOW_DEMO
 printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \
-	entropy-valley show results/demo/tables/main.md && entropy-valley ledger results/demo | tail -n 1
+	entropy-valley show results/demo/tables/main.md && \
+	printf '%s\n' '' 'Next:' \
+	'  results/demo/tables/main.html                            this table in a browser; the others beside it' \
+	'  snakemake --workflow-profile demo pages                  each sentence with the outputs of all methods' \
+	'  entropy-valley audit --configfile config/demo.yaml       the state of each cell, and why' \
+	'  snakemake --workflow-profile demo --report report.zip    all tables and figures as pages, with the workflow'
 endef
 
 # One worker more than the two cores it is tried on: the tests on SLURM mostly wait.
