@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import files
+from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
 from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.experiment.matrix import runs
+from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
-from entropy_valley.reporting import reports
+from entropy_valley.reporting import labels, reports
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -38,6 +41,49 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     figures = ("hero", "method", "crossbb", "dissociation", "cases")
     assert list(few) == [f"tables/{name}" for name in tables] + [f"figures/{name}" for name in figures]
     assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()
+
+
+LABELLED = """
+from entropy_valley.canvas.length_methods.ev import EntropyValley
+
+
+class Mine(EntropyValley):
+    pass
+
+
+class Plain:
+    sees_reference = uses_statistics = uses_length_head = False
+    probes = True
+
+    def __init__(self, ratios):
+        self.ratios = ratios
+
+    def propose(self, sentence, probes):
+        return {1}
+
+    def choose(self, sentence, probes):
+        return 1
+"""
+
+
+@pytest.mark.parametrize("selector", ["ev", "labelled:Mine", "labelled:Plain"])
+def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, tmp_path, monkeypatch):
+    (tmp_path / "labelled.py").write_text(LABELLED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    block = {"selector": selector, "same_ratios_as": "ev"}
+    plain, named = (
+        experiment(matrix={"methods": ["oracle", "ratio", "ev", "mine"]}, length_methods={"mine": block | label})
+        for label in ({}, {"label": "My EV"})
+    )
+    run = next(iter(runs(plain)))
+    assert jobs.canvas(plain, run, "mine") == jobs.canvas(named, run, "mine")
+    without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
+    assert labels.method_in(Params.parse(said), "mine", "en-zh") == "My EV"
+    assert labels.method_in(Params.parse(without), "mine", "en-zh") == "mine"
+    params = json.loads(said)
+    assert params["labels"].pop("methods") == {"mine": "My EV"}
+    assert params == json.loads(without)
 
 
 def test_targets_are_files():

@@ -45,10 +45,12 @@ def one_of(key: str, blocks: Mapping[str, Any], other: Any) -> Any:
     return Annotated[functools.reduce(operator.or_, tagged), Discriminator(kind)]
 
 
-def users(kind: str, key: str, known: Mapping[str, type]) -> tuple[AfterValidator, WrapValidator]:
+def users(
+    kind: str, key: str, known: Mapping[str, type], made: Callable[..., type[Section]] = block
+) -> tuple[AfterValidator, WrapValidator]:
     """The checks of a user's own class, of the name that a block's ``key`` has and of the whole block.
 
-    Where the class has fields, as ours do, the block is checked as one of ours.
+    Where the class has fields, as ours do, the block is checked as one of ours, by the model that ``made`` makes of it.
     """
 
     def named(name: str) -> str:
@@ -64,7 +66,7 @@ def users(kind: str, key: str, known: Mapping[str, type]) -> tuple[AfterValidato
         name = getattr(plain, key)
         cls = plugins.find(kind, known, name)
         has_fields = isinstance(cls, type) and issubclass(cls, Section)
-        return block(cls, key, name).model_validate(value) if has_fields else plain
+        return made(cls, key, name).model_validate(value) if has_fields else plain
 
     return AfterValidator(named), WrapValidator(checked)
 

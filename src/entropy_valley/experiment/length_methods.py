@@ -12,8 +12,17 @@ from entropy_valley.experiment.blocks import block, one_of, users
 from entropy_valley.settings import Rate, Section
 
 ELSEWHERE = "in a block of another name: this length method, set up as the block says"
-BLOCKS = {name: block(cls, "selector", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
-NAMED, CHECKED = users("length method", "selector", LENGTH_METHODS)
+LABEL = Field(None, description="its printed name in tables and figures, for a method of your own")
+
+
+def _labelled(cls: type[BaseModel], key: str, name: str, description: str | None = None) -> type[Section]:
+    """The block of a length method, with its printed name."""
+    base = block(cls, key, name, description)
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, label=(str | None, LABEL))
+
+
+BLOCKS = {name: _labelled(cls, "selector", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
+NAMED, CHECKED = users("length method", "selector", LENGTH_METHODS, _labelled)
 
 
 class UserMethod(BaseModel):
@@ -21,9 +30,10 @@ class UserMethod(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     selector: Annotated[str, NAMED] = Field(description="module:Class, or the name of one of ours")
+    label: str | None = LABEL
 
 
-DEALT = {"reassigned": block(Reassigned, "selector", "reassigned")}
+DEALT = {"reassigned": _labelled(Reassigned, "selector", "reassigned")}
 Another = one_of("selector", BLOCKS | DEALT, Annotated[UserMethod, CHECKED])
 
 

@@ -79,11 +79,17 @@ def method(name: str) -> Method:
     return METHODS.get(name) or (Method(f"Beam search, beam {beam[1]}", "Beam") if beam else Method(name, name))
 
 
+def shown(params: Params, name: str) -> Method:
+    """The printed names of a method, which the config may give."""
+    label = params.labels.get("methods", {}).get(name)
+    return Method(label, label, method(name).upper_bound) if label else method(name)
+
+
 def method_in(params: Params, name: str, direction: str) -> str:
     """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
     ratio = params.ratios.get(name, {}).get(direction)
-    if ratio is None:
-        return method(name).label
+    if ratio is None or name in params.labels.get("methods", {}):
+        return shown(params, name).label
     what, plus, slot = (method(name).label if name in METHODS else "Fixed").partition(" + ")
     return f"{what} {ratio:g}{plus}{slot}"
 

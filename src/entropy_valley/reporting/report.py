@@ -188,10 +188,18 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
         "labels": {
             "backbones": {name: experiment.backbones[name].label for name in backbones},
             "directions": {name: labels.direction(name) for name in directions},
+            **_method_labels(experiment, cells),
         },
         "ratios": _fixed_ratios(experiment, cells),
         "overlaps": _overlaps(experiment, cells),
     }
+
+
+def _method_labels(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+    """The names that the config gives to methods of the cells; nothing where it gives none."""
+    blocks = dict(experiment.length_methods)
+    said = {cell.method: block.label for cell in cells if (block := blocks.get(cell.method)) and block.label}
+    return {"methods": said} if said else {}
 
 
 def _overlaps(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:

@@ -43,11 +43,13 @@ def selector_name(experiment: Experiment, method: str) -> str:
 
 
 def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
-    """A method's block. Of values by direction it has that of this direction; of a user's class also its code."""
+    """A method's block without its label. Of values by direction it has that of this direction; of a user's class also
+    its code."""
     block = getattr(experiment.length_methods, method)
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in dump(block).items()
+        if key != "label"
     }
     if "selector" in settings:
         settings["selector"] = plugins.with_code(settings["selector"])

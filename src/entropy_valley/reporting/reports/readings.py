@@ -12,7 +12,7 @@ from entropy_valley.experiment.paths import checkpoint_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
-from entropy_valley.reporting.labels import closure_title, method
+from entropy_valley.reporting.labels import closure_title, shown
 from entropy_valley.reporting.report import OfStudy, TableReport
 from entropy_valley.reporting.reports.study_columns import NOTES
 from entropy_valley.reporting.results import Place, Results
@@ -51,14 +51,14 @@ class Readings(OfStudy, TableReport):
         return readings(params)
 
     def table(self, params: ReadingsParams, numbers: pd.DataFrame) -> Table:
-        results, main = Results(numbers), method(params.against).short
+        results, main = Results(numbers), shown(params, params.against).short
         sections: dict[str, list[Group]] = {}
         for place in results.places:
             heading = params.place(place.direction, place.testset)
             sections.setdefault(heading, []).append(_group(params, results, place))
         columns = (
             Column("Readings", align="l"),
-            *(Column(method(name).short, params.metric.label) for name in results.methods),
+            *(Column(shown(params, name).short, params.metric.label) for name in results.methods),
             *(Column(main, metric.label) for metric in params.shown_metrics[1:]),
             *(Column(closure_title(name)) for name in results.baselines),
             Column("Changed", align="r"),

@@ -13,7 +13,7 @@ from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import ticker
-from entropy_valley.reporting.labels import METHODS, method, method_in, ordered
+from entropy_valley.reporting.labels import METHODS, method_in, ordered, shown
 from entropy_valley.reporting.report import FigureReport, OfStudy, of_one_backbone
 from entropy_valley.reporting.results import require_one_backbone
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
@@ -109,7 +109,7 @@ def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
     known = row.method in METHODS or row.method not in params.ratios
-    parts = [method(row.method).short if known else method_in(params, row.method, row.direction)]
+    parts = [shown(params, row.method).short if known else method_in(params, row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:
