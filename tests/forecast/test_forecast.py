@@ -125,6 +125,8 @@ def test_a_given_comet_has_the_size_of_its_file(tmp_path, monkeypatch):
     demo, own = experiment(), experiment(scoring={"comet": comet})
     jobs = [job for job in against.jobs(demo).values() if job.rule == "score"]
     assert Work(own).of_scores(jobs) > 500 * Work(demo).of_scores(jobs)
+    scores = [job for job in against.jobs(own).values() if job.rule == "score"]
+    assert Forecast(own, scores, dict.fromkeys(scores)).assumed == {str(checkpoint): "COMET-22"}
     checkpoint.parent.mkdir(parents=True)
     checkpoint.write_bytes(bytes(2_000_000))  # the toy COMET's
     assert Work(own).of_scores(jobs) == pytest.approx(Work(demo).of_scores(jobs))
@@ -146,7 +148,7 @@ def test_the_shape_of_a_folder_that_is_not_there(tmp_path, monkeypatch):
     ]
     cost, assumed, _ = lines("models/llada-tuned")
     assert " days on 1 core;" in cost and assumed.endswith(
-        "models/llada-tuned: not there; as large as LLaDA-8B, until its shape is known"
+        "models/llada-tuned: not there; counts as large as LLaDA-8B until it is"
     )
 
 

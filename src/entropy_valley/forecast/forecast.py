@@ -6,10 +6,12 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from entropy_valley.checking import needs, subject
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.findings import Finding, Findings
+from entropy_valley.experiment.paths import backbone_folder, comet_folder
 from entropy_valley.experiment.result import Result
 from entropy_valley.experiment.written import Written
 from entropy_valley.forecast.downloads import Download, downloads
@@ -92,10 +94,15 @@ class Forecast:
         return wall_clock(self.tasks, self.rates.seconds, slots, self.experiment.device == "cuda")
 
     @property
-    def assumed(self) -> list[str]:
-        """The backbones of the jobs that run whose shape nothing says: they count as :data:`.work.LARGE`."""
+    def assumed(self) -> dict[str, str]:
+        """Checkpoints of the jobs that run whose size nothing says, each with the model that it counts as."""
         used = dict.fromkeys(job.wildcards["backbone"] for job in self.left if "backbone" in job.wildcards)
-        return [name for name in used if subject.size(self.experiment, name) is None]
+        unknown = [name for name in used if subject.size(self.experiment, name) is None]
+        found = {backbone_folder(self.experiment, name): "LLaDA-8B" for name in unknown}
+        given = comet_folder(self.experiment)
+        scored = any(task.stage == "comet" for task in self.tasks.values())
+        own = given == self.experiment.scoring.comet.checkpoint  # and neither trained here nor of the hub
+        return found | ({given: "COMET-22"} if scored and own and not Path(given).exists() else {})
 
     @property
     def downloads(self) -> list[Download]:

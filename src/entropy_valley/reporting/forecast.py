@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.paths import backbone_folder
 from entropy_valley.experiment.result import Result, collect
 from entropy_valley.forecast.downloads import Download, gigabytes, total
 from entropy_valley.forecast.forecast import Forecast, Hindsight, Stage
@@ -62,10 +61,8 @@ def first_lines(
 
 def _assumed(forecast: Forecast, indent: str = "") -> list[str]:
     """What a forecast takes for granted of checkpoints that are not there."""
-    if not (names := forecast.assumed):
-        return []
-    folders = dict.fromkeys(backbone_folder(forecast.experiment, name) for name in names)
-    return [f"{indent}{', '.join(folders)}: not there; as large as LLaDA-8B, until its shape is known"]
+    found = forecast.assumed.items()
+    return [f"{indent}{path}: not there; counts as large as {model} until it is" for path, model in found]
 
 
 def show(forecast: Forecast, slots: Sequence[int] = ()) -> None:
@@ -77,7 +74,7 @@ def show(forecast: Forecast, slots: Sequence[int] = ()) -> None:
     for count in slots or ((1, 8) if gpus else (1, 2)):
         what = counted(count, "GPU" if gpus else "core")
         print(f"On {what}: about {duration(forecast.wall_clock(count))}")
-    print(*_assumed(forecast), sep="\n", end="\n" if forecast.assumed else "")
+    print(*_assumed(forecast), sep="\n", end="\n" * bool(forecast.assumed))
     disk = forecast.disk
     parts = ", ".join(f"{name} {gigabytes(size)}" for name, size in disk.items())
     print(f"Disk: about {gigabytes(disk.total())}" + f" ({parts})" * bool(parts))
