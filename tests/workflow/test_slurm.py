@@ -8,7 +8,7 @@ import pytest
 from slurm_cluster import NEEDS_SLURM, started
 from workspace import Workspace
 
-pytestmark = [pytest.mark.slow, NEEDS_SLURM]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
 QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "5"]
 
@@ -27,7 +27,6 @@ def submitted(cluster) -> Counter[tuple[str, str, str]]:
     return Counter((job.rule, job.partition, job.asked) for job in jobs)
 
 
-@pytest.mark.cluster  # three minutes
 def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     """The paper's settings, with jobs that only touch their outputs."""
     testset = "results/en-zh/llada-8b/seed1/wmt22"
