@@ -53,7 +53,7 @@ printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \
 	'  snakemake --workflow-profile demo --report report.zip    all tables and figures as pages, with the workflow'
 endef
 
-# One worker more than the two cores it is tried on: the tests on SLURM mostly wait.
+# One worker more than the two cores it is tried on: some tests wait.
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
