@@ -9,7 +9,7 @@ from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.gap_closure import BASELINES, gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import RUN, collect, require_sentences, sentences
-from entropy_valley.analysis.significance import Statistics, bootstrap_means
+from entropy_valley.analysis.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.analysis.summary import aggregate
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
@@ -18,7 +18,6 @@ from entropy_valley.scoring.metrics import Metric
 PLACE = ("backbone", "direction", "testset")
 MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
 """Mean distance in slots of the canvas from the reference's tokens and its EOS, which is Oracle's canvas."""
-LIMITS = (0.025, 0.975)
 
 
 def lengths_and_scores(params: Params) -> pd.DataFrame:
@@ -81,7 +80,7 @@ def _claim(values: np.ndarray, how: Statistics) -> dict[str, float]:
     low = high = score - length
     if not np.isnan(low):
         drawn_score, drawn_length = _closures(bootstrap_means(values, how.resamples, how.seed, how.generator))
-        low, high = np.nanquantile(drawn_score - drawn_length, LIMITS)
+        low, high = np.nanquantile(drawn_score - drawn_length, LEVELS)
     return {"score_closure": score, "length_closure": length, "delta": score - length, "ci_low": low, "ci_high": high}
 
 

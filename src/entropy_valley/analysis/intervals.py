@@ -13,7 +13,7 @@ from typing import Any
 from entropy_valley.analysis.comparisons import mean_scores
 from entropy_valley.analysis.gap_closure import gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
-from entropy_valley.analysis.significance import bootstrap_means, paired_test
+from entropy_valley.analysis.significance import LEVELS, bootstrap_means, paired_test
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
 
@@ -25,7 +25,6 @@ DIFFERENCE = {
     "p_two_sided": "difference_p",
 }
 LIMITS = ("closure_low", "closure_high")
-LEVELS = (0.025, 0.975)
 
 
 def differences(params: Params, keys: Sequence[str]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from entropy_valley.late import scipy
 Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
 Deviation = Literal["sample", "population"]
+LEVELS = (0.025, 0.975)  # quantiles of a percentile bootstrap: its 95 % limits
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
 
 
