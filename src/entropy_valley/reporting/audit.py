@@ -72,8 +72,9 @@ def _hidden(audit: Audit, states: Sequence[CellState]) -> list[Damage]:
 
 def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
     """Raise InputError for a name in ``only``, see :func:`report`, that no cell of the config has."""
-    cells = [cell.key() for cell in all_cells(experiment)]
-    known = {column: sorted({str(cell[column]) for cell in cells}) for column in only if column != "state"}
+    asked = [column for column, names in only.items() if names and column != "state"]
+    cells = [cell.key() for cell in all_cells(experiment)] if asked else []
+    known = {column: sorted({str(cell[column]) for cell in cells}) for column in asked}
     wrong = [(column, name) for column, names in known.items() for name in only[column] if name not in names]
     problems = [
         unknown(name, f"no cell of the config has the {column} {name!r}", known[column]) for column, name in wrong
