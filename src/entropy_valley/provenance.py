@@ -16,6 +16,7 @@ from typing import Any
 
 from entropy_valley import digest_cache, files
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 ENDING = ".made.json"
 CARD = "README.md"  # in a whole folder: for people, who may edit it
@@ -68,8 +69,8 @@ class Record:
 
 
 def record_path(path: str | Path) -> Path:
-    """Where the record of a job is whose first output is ``path``."""
-    return Path(path).with_suffix(ENDING)
+    """Where the record of a job is whose first output is ``path``; that of a set is its header."""
+    return Path(path).with_suffix(".json" if Path(path).name in (TRANSLATIONS, SCORES) else ENDING)
 
 
 def parse(content: bytes) -> Record:

@@ -1,5 +1,8 @@
 # Sentence pairs for training and testing.
 
+CORPUS = f"{R}/corpus/{{direction}}"
+TESTSET = f"{CORPUS}/test/{{testset}}.jsonl"
+
 
 # These may need a network; cluster nodes may have none.
 localrules:
@@ -7,6 +10,7 @@ localrules:
     testset,
     dev_as_testset,
     overlap,
+    tokens,
 
 
 if not EXPERIMENT.corpus.on_cluster:
@@ -15,10 +19,32 @@ if not EXPERIMENT.corpus.on_cluster:
         corpus,
 
 
+def own_files(name, direction, *splits):
+    """A user's own files, watched for changes. If one is missing, the script says so."""
+    return [path for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
+
+
+def dataset_of(source):
+    """The file that says which commit a source's data set is; none where nothing is downloaded."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    return expand(rules.fetch_dataset.output, dataset=name) if name else []
+
+
+def reading(source):
+    """Where a source's data set is, how many rows it must have, and where its commit is kept."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    return dict(
+        folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
+        rows=EXPERIMENT.sources[source].total,
+        commits=f"{R}/datasets",
+        confirm=EXPERIMENT.confirm,
+    )
+
+
 rule fetch_dataset:
     """Download a data set of given files once, and keep which commit it is."""
     output:
-        update(f"{R}/datasets/{{dataset}}.json"),
+        f"{R}/datasets/{{dataset}}.json",
     log:
         f"{R}/logs/fetch_dataset/{{dataset}}.log",
     wildcard_constraints:
@@ -26,11 +52,10 @@ rule fetch_dataset:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(corpora.dataset(EXPERIMENT, w.dataset)),
-        folder=lambda w: paths.Unrecorded(paths.dataset_folder(EXPERIMENT, w.dataset)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/fetch_dataset.py {params.spec:q} --folder {params.folder:q} --out {output:q}"
+        spec=spec_of(f"{R}/datasets/{{dataset}}.json"),
+        how=lambda w, output: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm),
+    script:
+        "../scripts/fetch_dataset.py"
 
 
 rule corpus:
@@ -39,21 +64,21 @@ rule corpus:
         own=lambda w: own_files(EXPERIMENT.directions[w.direction].train, w.direction, "train", "dev"),
         dataset=lambda w: dataset_of(EXPERIMENT.directions[w.direction].train),
     output:
-        train=update(f"{R}/corpus/{{direction}}/train.jsonl"),
-        dev=update(f"{R}/corpus/{{direction}}/dev.jsonl"),
-        report=update(f"{R}/corpus/{{direction}}/corpus.json"),
+        train=f"{CORPUS}/train.jsonl",
+        dev=f"{CORPUS}/dev.jsonl",
+        report=f"{CORPUS}/corpus.json",
     log:
         f"{R}/logs/corpus/{{direction}}.log",
+    benchmark:
+        f"{R}/benchmarks/corpus/{{direction}}.tsv"
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(corpora.corpus(EXPERIMENT, w.direction)),
-        dataset=lambda w, input: dataset_options(EXPERIMENT.directions[w.direction].train, input),
-        both_ways=lambda w: paths.Unrecorded("--both-ways" * corpora.both_ways(EXPERIMENT, w.direction)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/corpus.py {params.spec:q}"
-        " --train {output.train:q} --dev {output.dev:q} --report {output.report:q} {params.both_ways} {params.dataset}"
+        spec=spec_of(f"{CORPUS}/train.jsonl"),
+        how=lambda w, output: reading(EXPERIMENT.directions[w.direction].train)
+        | dict(both_ways=corpora.both_ways(EXPERIMENT, w.direction)),
+    script:
+        "../scripts/corpus.py"
 
 
 rule testset:
@@ -62,7 +87,7 @@ rule testset:
         own=lambda w: own_files(w.testset, w.direction, "test"),
         dataset=lambda w: dataset_of(w.testset),
     output:
-        update(f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl"),
+        TESTSET,
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     wildcard_constraints:
@@ -71,10 +96,10 @@ rule testset:
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=lambda w: params_file(corpora.testset(EXPERIMENT, w.direction, w.testset)),
-        dataset=lambda w, input: dataset_options(w.testset, input),
-    shell:
-        f"{LAUNCH} python workflow/scripts/testset.py {{params.spec:q}} --out {{output:q}} {{params.dataset}}"
+        spec=spec_of(TESTSET),
+        how=lambda w, output: reading(w.testset),
+    script:
+        "../scripts/testset.py"
 
 
 rule dev_as_testset:
@@ -82,29 +107,67 @@ rule dev_as_testset:
     input:
         rules.corpus.output.dev,
     output:
-        update(f"{R}/corpus/{{direction}}/test/{matrix.DEV}.jsonl"),
+        f"{CORPUS}/test/{matrix.DEV}.jsonl",
     log:
         f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
     conda:
         "../../envs/corpus.yaml"
+    params:
+        spec=lambda w: jobs.any_testset(EXPERIMENT, w.direction, matrix.DEV),
     shell:
-        f"{LAUNCH} cp {{input:q}} {{output:q}}"
+        "cp {input:q} {output:q} 2> {log:q}"
 
 
 rule overlap:
     """Count the test sentences that occur in the training pairs, for the footnotes of tables."""
     input:
-        testset=f"{R}/corpus/{{direction}}/test/{{testset}}.jsonl",
+        testset=TESTSET,
         train=lambda w: rules.corpus.output.train if w.direction in corpora.trained(EXPERIMENT) else [],
     output:
-        update(f"{R}/corpus/{{direction}}/overlap/{{testset}}.json"),
+        f"{CORPUS}/overlap/{{testset}}.json",
     log:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=params_file(files.canonical({"revision": revisions.OVERLAP})),
-        train=lambda w, input: given("--train", input.get("train")),
-    shell:
-        f"{LAUNCH} python workflow/scripts/overlap.py {{params.spec:q}}"
-        " --testset {input.testset:q} {params.train} --out {output:q}"
+        spec=spec_of(f"{CORPUS}/overlap/{{testset}}.json"),
+    script:
+        "../scripts/overlap.py"
+
+
+rule length_ratios:
+    """Measure how long the training translations of a direction are for their sources. For the table corpus."""
+    input:
+        pairs=rules.corpus.output.train,
+        backbones=lambda w: list(map(INVENTORY.backbone, corpora.tokenizers(EXPERIMENT, w.direction))),
+    output:
+        f"{CORPUS}/length_ratios.json",
+    log:
+        f"{R}/logs/length_ratios/{{direction}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    params:
+        spec=spec_of(f"{CORPUS}/length_ratios.json"),
+        how=lambda w, output: {
+            name: paths.backbone_folder(EXPERIMENT, name) for name in corpora.tokenizers(EXPERIMENT, w.direction)
+        },
+    script:
+        "../scripts/length_ratios.py"
+
+
+rule tokens:
+    """Count the tokens of test sentences and references, as a backbone's tokenizer splits them. For tables."""
+    input:
+        backbone=lambda w: INVENTORY.backbone(w.backbone),
+        testset=TESTSET,
+    output:
+        f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl",
+    log:
+        f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
+    conda:
+        "../../envs/decoding.yaml"
+    params:
+        spec=spec_of(f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"),
+        how=lambda w, output: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone)),
+    script:
+        "../scripts/tokens.py"

@@ -18,23 +18,19 @@ localrules:
 rule human_pack:
     """Choose the sentences of a direction, and hide which system is which."""
     input:
-        testset=lambda w: expand(rules.testset.output, direction=w.direction, testset=evaluated(w)[0].testset),
-        outputs=lambda w: [
-            f"{cell.folder(R)}/{name}" for cell in evaluated(w) for name in ("hypotheses.jsonl", "scores.jsonl")
-        ],
+        lambda w: human_evaluation.inputs(EXPERIMENT, w.direction),
     output:
-        pack=update(f"{HUMAN}/pack.json"),
-        mapping=update(f"{HUMAN}/private/mapping.json"),
+        pack=f"{HUMAN}/pack.json",
+        mapping=f"{HUMAN}/private/mapping.json",
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        spec=lambda w: params_file(human_evaluation.pack(EXPERIMENT, w.direction)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/human_pack.py {params.spec:q} --testset {input.testset:q}"
-        " --pack {output.pack:q} --mapping {output.mapping:q}"
+        spec=spec_of(f"{HUMAN}/pack.json"),
+        how=lambda w, output: dict(root=R, here=root_of(output.pack, f"human_evaluation/{w.direction}/pack.json")),
+    script:
+        "../scripts/human_pack.py"
 
 
 rule human_forms:
@@ -50,11 +46,9 @@ rule human_forms:
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        revision=revisions.HUMAN_EVALUATION,
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/human_forms.py {input:q} --annotator {wildcards.annotator}"
-        " --xlsx {output.xlsx:q} --csv {output.csv:q} --html {output.html:q}"
+        spec=lambda w: human_evaluation.of_pack(EXPERIMENT, INVENTORY.at(f"{R}/human_evaluation/{w.direction}/pack.json").spec),
+    script:
+        "../scripts/human_forms.py"
 
 
 rule human_guidelines:
@@ -71,11 +65,9 @@ rule human_guidelines:
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        revision=revisions.HUMAN_EVALUATION,
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/human_guidelines.py {input:q} --language {wildcards.language}"
-        " --md {output.md:q} --pdf {output.pdf:q}"
+        spec=lambda w: human_evaluation.of_pack(EXPERIMENT, INVENTORY.at(f"{R}/human_evaluation/{w.direction}/pack.json").spec),
+    script:
+        "../scripts/human_guidelines.py"
 
 
 rule human_simulated:
@@ -83,17 +75,15 @@ rule human_simulated:
     input:
         rules.human_pack.output.pack,
     output:
-        update(f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"),
+        f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv",
     log:
         f"{R}/logs/human_simulated/{{direction}}.{{annotator}}.log",
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        spec=lambda w: params_file(human_evaluation.simulation(EXPERIMENT)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/human_simulated.py {params.spec:q} {input:q} --annotator {wildcards.annotator}"
-        " --out {output:q}"
+        spec=spec_of(f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"),
+    script:
+        "../scripts/human_simulated.py"
 
 
 rule human_ratings:
@@ -103,18 +93,16 @@ rule human_ratings:
         mapping=rules.human_pack.output.mapping,
         forms=lambda w: human_evaluation.forms(EXPERIMENT, w.direction),
     output:
-        update(f"{HUMAN}/ratings.jsonl"),
+        f"{HUMAN}/ratings.jsonl",
     log:
         f"{R}/logs/human_ratings/{{direction}}.log",
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        spec=params_file(human_evaluation.ratings(EXPERIMENT)),
-        folder=paths.Unrecorded(shlex.quote(EXPERIMENT.human_evaluation.forms)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/human_ratings.py {params.spec:q} --pack {input.pack:q} --mapping {input.mapping:q}"
-        " --forms {input.forms:q} --folder {params.folder} --out {output:q}"
+        spec=spec_of(f"{HUMAN}/ratings.jsonl"),
+        how=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
+    script:
+        "../scripts/human_ratings.py"
 
 
 rule packs:

@@ -1,80 +1,113 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
+def in_folder(folder, *endings):
+    """The reports of a folder that have these endings, by file."""
+    return [
+        path.split("/")[1]
+        for path, made in REPORTS.items()
+        if path.startswith(folder) and tuple(made.endings) == endings
+    ]
+
+
+def in_report(path, kind, shown="page"):
+    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
+    return report(
+        path,
+        caption="../report/caption.rst",
+        category=kind.capitalize(),
+        subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
+        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
+    )
+
+
+def read_by(kind):
+    """What a table or figure reads."""
+    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
+
+
+def params_of(kind):
+    return lambda wildcards: INVENTORY.report(f"{kind}/{next(iter(wildcards))}")
+
+
+def made_as(kind):
+    """Which class makes it, its caption, and where the results are."""
+
+    def how(wildcards, output):
+        name = f"{kind}/{next(iter(wildcards))}"
+        made = REPORTS[name]
+        here = root_of(output[0], f"{name}.{made.endings[0]}")
+        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=here)
+
+    return how
+
+
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        lambda w: TABLES[w.table].inputs(EXPERIMENT),
+        read_by("tables"),
     output:
-        tex=update(f"{R}/tables/{{table}}.tex"),
-        captioned=update(f"{R}/tables/{{table}}.float.tex"),
-        md=update(f"{R}/tables/{{table}}.md"),
-        html=in_report(f"{R}/tables/{{table}}.html", "tables"),
-        csv=in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
+        f"{R}/tables/{{table}}.tex",
+        f"{R}/tables/{{table}}.float.tex",
+        f"{R}/tables/{{table}}.md",
+        in_report(f"{R}/tables/{{table}}.html", "tables"),
+        in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/table/{{table}}.log",
     wildcard_constraints:
-        table=one_of(TABLES),
+        table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
     conda:
         "../../envs/analysis.yaml"
     params:
-        report=lambda w: TABLES[w.table].key,
-        params=lambda w: params_file(TABLES[w.table].params(EXPERIMENT)),
-        caption=lambda w: paths.Unrecorded(TABLES[w.table].described(EXPERIMENT)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --tex {output.tex:q} --float.tex {output.captioned:q} --md {output.md:q} --html {output.html:q}"
-        " --csv {output.csv:q}"
-        " --caption={params.caption:q}"
+        spec=params_of("tables"),
+        how=made_as("tables"),
+    script:
+        "../scripts/report.py"
 
 
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        lambda w: COMPARISONS[w.comparison].inputs(EXPERIMENT),
+        read_by("tables"),
     output:
-        html=in_report(f"{R}/tables/{{comparison}}.html", "tables"),
-        md=update(f"{R}/tables/{{comparison}}.md"),
-        csv=in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
+        in_report(f"{R}/tables/{{comparison}}.html", "tables"),
+        f"{R}/tables/{{comparison}}.md",
+        in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
     wildcard_constraints:
-        comparison=one_of(COMPARISONS),
+        comparison=one_of(in_folder("tables", "html", "md", "csv")),
     conda:
         "../../envs/analysis.yaml"
     params:
-        report=lambda w: COMPARISONS[w.comparison].key,
-        params=lambda w: params_file(COMPARISONS[w.comparison].params(EXPERIMENT)),
-        caption=lambda w: paths.Unrecorded(COMPARISONS[w.comparison].described(EXPERIMENT)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --html {output.html:q} --md {output.md:q} --csv {output.csv:q}"
+        spec=params_of("tables"),
+        how=made_as("tables"),
+    script:
+        "../scripts/report.py"
 
 
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        lambda w: FIGURES[w.figure].inputs(EXPERIMENT),
+        read_by("figures"),
     output:
-        pdf=update(f"{R}/figures/{{figure}}.pdf"),
-        png=in_report(f"{R}/figures/{{figure}}.png", "figures"),
-        csv=update(f"{R}/figures/{{figure}}.csv"),
+        f"{R}/figures/{{figure}}.pdf",
+        in_report(f"{R}/figures/{{figure}}.png", "figures"),
+        f"{R}/figures/{{figure}}.csv",
     log:
         f"{R}/logs/figure/{{figure}}.log",
     wildcard_constraints:
-        figure=one_of(FIGURES),
+        figure=one_of(in_folder("figures", "pdf", "png", "csv")),
     conda:
         "../../envs/analysis.yaml"
     params:
-        report=lambda w: FIGURES[w.figure].key,
-        params=lambda w: params_file(FIGURES[w.figure].params(EXPERIMENT)),
-        caption=lambda w: paths.Unrecorded(FIGURES[w.figure].described(EXPERIMENT)),
-    shell:
-        f"{LAUNCH} "
-        "python workflow/scripts/report.py {params.report} {params.params:q}"
-        " --pdf {output.pdf:q} --png {output.png:q} --csv {output.csv:q}"
+        spec=params_of("figures"),
+        how=made_as("figures"),
+    script:
+        "../scripts/report.py"
+
+
+PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 
 
 rule page:
@@ -82,28 +115,34 @@ rule page:
     input:
         lambda w: sentence_pages.inputs(EXPERIMENT, (w.direction, w.testset)),
     output:
-        update(f"{R}/pages/{{direction}}.{{testset}}.html"),
+        PAGE,
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     conda:
         "../../envs/analysis.yaml"
     params:
-        params=lambda w: params_file(sentence_pages.params(EXPERIMENT, (w.direction, w.testset))),
-    shell:
-        f"{LAUNCH} python workflow/scripts/page.py {{params.params:q}} --html {{output:q}}"
+        spec=lambda w: INVENTORY.page(w.direction, w.testset),
+        how=lambda w, output: dict(root=R, here=root_of(output[0], f"pages/{w.direction}.{w.testset}.html")),
+    script:
+        "../scripts/page.py"
 
 
 localrules:
     pages,
     document,
     pdf,
-    audit,
 
 
 rule pages:
     """The pages of sentences of all test sets; `all` does not ask for them."""
     input:
-        lambda w: [f"{R}/pages/{direction}.{testset}.html" for direction, testset in sentence_pages.cells(EXPERIMENT)],
+        [
+            PAGE.format(direction=direction, testset=testset)
+            for direction, testset in sentence_pages.cells(EXPERIMENT)
+        ],
+
+
+DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]
 
 
 rule document:
@@ -111,15 +150,15 @@ rule document:
     input:
         DOCUMENTED,
     output:
-        update(f"{R}/report.tex"),
+        f"{R}/report.tex",
     log:
         f"{R}/logs/document.log",
     conda:
         "../../envs/analysis.yaml"
     params:
-        params=lambda w: params_file(files.canonical(document.items(EXPERIMENT, READY))),
-    shell:
-        f"{LAUNCH} python workflow/scripts/document.py {{params.params:q}} --tex {{output:q}}"
+        spec=INVENTORY.document(READY),
+    script:
+        "../scripts/document.py"
 
 
 rule pdf:
@@ -129,7 +168,7 @@ rule pdf:
         parts=DOCUMENTED,
     output:
         report(
-            update(f"{R}/report.pdf"),
+            f"{R}/report.pdf",
             caption="../report/document.rst",
             category="All in one document",
             labels={"name": "report.pdf"},
@@ -138,13 +177,7 @@ rule pdf:
         f"{R}/logs/pdf.log",
     conda:
         "../../envs/analysis.yaml"
-    shell:
-        f"{LAUNCH} python workflow/scripts/document.py {{input.tex:q}} --pdf {{output:q}}"
-
-
-rule audit:
-    """Say of every cell whether it is done, and why not. Always runs: it inspects files that are no inputs."""
-    log:
-        f"{R}/logs/audit.log",
-    run:
-        audit.report(EXPERIMENT, f"{R}/audit/matrix.tsv", log[0], page=f"{R}/audit/matrix.html")
+    params:
+        spec=INVENTORY.document(READY),
+    script:
+        "../scripts/document.py"

@@ -65,13 +65,14 @@ class Cell:
         """How the run is decoded, as its path says it."""
         return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
 
-    def folder(self, root: str) -> str:
-        """Where its hypotheses and scores are."""
-        return f"{self.run.folder(root)}/{self.testset}/{self.system}"
+    @property
+    def name(self) -> str:
+        """Its name in the whole matrix: ``en-zh/llada-8b/seed1/wmt22/ev/med-T32``."""
+        return f"{self.run.direction}/{self.run.backbone}/{self.run.name}/{self.testset}/{self.system}"
 
-    def scores(self, root: str) -> str:
-        """The file that says it is done: its system scores."""
-        return f"{self.folder(root)}/scores.json"
+    def latency(self, root: str) -> str:
+        """Where its latency is measured, if a table asks for it."""
+        return f"{self.run.folder(root)}/latency/{self.testset}/{self.system}.json"
 
     def key(self) -> dict[str, str | int]:
         """Its coordinates, as tables and the audit name them."""

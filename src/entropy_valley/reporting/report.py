@@ -18,6 +18,7 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.sets import DIAGNOSTICS, sets_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import html, labels, latex_tables, notes, style, tables
@@ -30,13 +31,11 @@ class Report:
 
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
-    ``parsed`` is the class of its params, ``read`` are the files of each cell that its numbers come from, and
-    ``endings`` those of the files that it writes.
+    ``parsed`` is the class of its params, ``endings`` are those of the files that it writes.
     """
 
     caption: ClassVar[str]
     parsed: ClassVar[type[Params]] = Params
-    read: ClassVar[Sequence[str]] = ("scores.json", "scores.jsonl", "decoding.json")
     endings: ClassVar[Sequence[str]]
 
     def __init__(self, key: str = "", name: str = "", text: str = "") -> None:
@@ -64,8 +63,8 @@ class Report:
         return {}
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        """Every file that it reads."""
-        return [f"{cell.folder(experiment.results)}/{name}" for cell in self.cells(experiment) for name in self.read]
+        """Every file that it reads: unless said otherwise, the translations and scores of its cells."""
+        return set_files(experiment, self.cells(experiment))
 
     def params(self, experiment: Experiment) -> str:
         """What its numbers and texts depend on, as the JSON that :attr:`parsed` reads."""
@@ -184,7 +183,7 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
         "revision": revisions.REPORTING,
         "metrics": [dataclasses.asdict(metric) for metric in metrics_of(experiment.scoring)],
         **experiment.analysis.params,
-        "cells": [{**cell.key(), "path": cell.scores(experiment.results)} for cell in cells],
+        "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
         "labels": {
             "backbones": {name: experiment.backbones[name].label for name in backbones},
             "directions": {name: labels.direction(name) for name in directions},
@@ -228,16 +227,15 @@ def of_one_backbone(what: str, cells: Sequence[Cell]) -> Iterator[str]:
         yield f"{what} is of one backbone; name one"
 
 
-def run_files(experiment: Experiment, cells: Sequence[Cell], name: str) -> list[str]:
-    """The file of that name of each run and test set that cells have, each once."""
-    root = experiment.results
-    return list(dict.fromkeys(f"{cell.run.folder(root)}/{cell.testset}/{name}" for cell in cells))
+def set_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """The translations and scores of the sets where cells are at home, each file once."""
+    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
+    return [path for one in homes for path in one.files(experiment.results)]
 
 
-def canvas_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
-    """The canvas lengths of each run, test set and method that cells have, each once."""
-    root = experiment.results
-    return list(dict.fromkeys(f"{c.run.folder(root)}/{c.testset}/{c.method}/canvas.jsonl" for c in cells))
+def diagnostics_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """The diagnostics of each run that cells have, each once."""
+    return list(dict.fromkeys(f"{cell.run.folder(experiment.results)}/{DIAGNOSTICS}" for cell in cells))
 
 
 def tokens_file(experiment: Experiment, cell: Cell) -> str:

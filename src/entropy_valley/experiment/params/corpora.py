@@ -77,12 +77,6 @@ def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
     return {**sizes, "challenge": size, **other(challenge_reading=(readings.challenge, "stratified"))}
 
 
-def length_ratios(experiment: Experiment, direction: str) -> str:
-    """For the ratios of lengths under each tokenizer of a direction."""
-    families = {name: experiment.backbones[name].family for name in tokenizers(experiment, direction)}
-    return _slice(revision=revisions.LENGTH_RATIOS, tokenizers=families)
-
-
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
     names = (cell.run.backbone for cell in all_cells(experiment) if cell.run.direction == direction)

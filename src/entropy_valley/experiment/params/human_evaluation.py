@@ -9,6 +9,7 @@ from entropy_valley import files, revisions
 from entropy_valley.experiment import matrix
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.sets import sets_of
 
 
 def folder(experiment: Experiment, direction: str) -> str:
@@ -18,17 +19,26 @@ def folder(experiment: Experiment, direction: str) -> str:
 
 def pack(experiment: Experiment, direction: str) -> str:
     """What a pack depends on: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
-    settings, root = experiment.human_evaluation, experiment.results
+    settings = experiment.human_evaluation
     cells = matrix.evaluated_cells(experiment, direction)
     return files.canonical(
         {
             "revision": revisions.HUMAN_EVALUATION,
-            "cells": [{**cell.key(), "path": cell.scores(root)} for cell in cells],
+            "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
             "metrics": [dataclasses.asdict(metrics_of(experiment.scoring)[0])],
             "sentences": settings.sentences.model_dump(),
             "pack_seed": settings.seed,
         }
     )
+
+
+def inputs(experiment: Experiment, direction: str) -> list[str]:
+    """What a pack is made of: the test set, and the translations and scores of the two systems."""
+    cells = matrix.evaluated_cells(experiment, direction)
+    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
+    root = experiment.results
+    tests = [f"{root}/corpus/{direction}/test/{cell.testset}.jsonl" for cell in cells[:1]]
+    return [*tests, *(path for one in homes for path in one.files(root))]
 
 
 def ratings(experiment: Experiment) -> str:

@@ -1,4 +1,8 @@
-"""The slices of the rules that compute: models, canvases, hypotheses, scores."""
+"""The params of the rules that compute: what each job's result depends on, as canonical JSON.
+
+Every slice has ``made_from``: a digest of the params of each result that the job reads. So a change anywhere changes
+the params of all that follows, and Snakemake repeats exactly that, also after a failure or a kill.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,73 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.backbone.families import find_family
-from entropy_valley.experiment.matrix import Run
-from entropy_valley.experiment.params import models
-from entropy_valley.experiment.params.corpora import other
-from entropy_valley.experiment.params.methods import dump, order_settings, selector_settings, source_guided
-from entropy_valley.experiment.params.training import as_trained, training_settings
-from entropy_valley.experiment.paths import released_adapter
+from entropy_valley.experiment.matrix import Cell, Run
+from entropy_valley.experiment.memory import remembered
+from entropy_valley.experiment.params import corpora, models
+from entropy_valley.experiment.params.corpora import DEV, other
+from entropy_valley.experiment.params.methods import (
+    dump,
+    needs_length_head,
+    needs_statistics,
+    order_settings,
+    reassigned_methods,
+    sees_reference,
+    selector_settings,
+    source_guided,
+)
+from entropy_valley.experiment.params.training import training_settings
+from entropy_valley.experiment.paths import adapter_run, checkpoint_of, released_adapter
 from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.scoring import scoring_params
-from entropy_valley.files import canonical
+from entropy_valley.experiment.scoring import checkpoints, scoring_params
+from entropy_valley.experiment.sets import CellSet, sets_of
+from entropy_valley.files import canonical, text_digest
+
+SHORT = 16  # hex digits of a digest in `made_from`
+
+
+def digest(spec: str) -> str:
+    """What `made_from` has of the params of a result that a job reads."""
+    return text_digest(spec)[:SHORT]
+
+
+def backbone(experiment: Experiment, name: str) -> str:
+    """The params of whatever makes a checkpoint: variants share it."""
+    origin = checkpoint_of(experiment, name)
+    return (pretraining if experiment.backbones[origin].pretraining else hub)(experiment, origin)
+
+
+def weights(experiment: Experiment, run: Run) -> dict[str, str]:
+    """What a run's model is made from: its adapter, or a bare checkpoint."""
+    if experiment.backbones[run.backbone].zero_shot:
+        return {"backbone": digest(backbone(experiment, run.backbone))}
+    return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
+
+
+def any_adapter(experiment: Experiment, run: Run) -> str:
+    """The params of a run's adapter, which is trained or given."""
+    kind = adapter if experiment.adapters == "released" else training
+    return remembered(experiment, (kind.__name__, run), lambda: kind(experiment, run))
+
+
+def tests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[str, str]:
+    """What test sets are made from."""
+    return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
+
+
+def any_testset(experiment: Experiment, direction: str, name: str) -> str:
+    """The params of a test set; the development pairs are a copy."""
+    if name == DEV:
+        return _slice(made_from={"corpus": digest(corpora.corpus(experiment, direction))})
+    return remembered(experiment, ("testset", direction, name), lambda: corpora.testset(experiment, direction, name))
+
+
+def pairs(experiment: Experiment, *directions: str) -> dict[str, str]:
+    """What the training and development pairs of directions are made from."""
+    specs = {
+        name: remembered(experiment, ("corpus", name), lambda name=name: corpora.corpus(experiment, name))
+        for name in directions
+    }
+    return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -30,6 +92,7 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
             direction: models.prompt(experiment, backbone, direction)
             for direction in pretraining_directions(experiment, backbone)
         },
+        made_from=pairs(experiment, *pretraining_directions(experiment, backbone)),
     )
 
 
@@ -61,10 +124,10 @@ def training(experiment: Experiment, run: Run) -> str:
         "revision": revisions.TRAINING,
         "seed": run.seed,
         "precision": experiment.training.precision,
-        "processes": experiment.training.processes,
         "training": training_settings(experiment, run),
+        "made_from": {**pairs(experiment, run.direction), "backbone": digest(backbone(experiment, run.backbone))},
     }
-    return _slice(**as_trained(params, f"{run.folder(experiment.results)}/adapter"))
+    return _slice(**params)
 
 
 def adapter(experiment: Experiment, run: Run) -> str:
@@ -79,40 +142,136 @@ def adapter(experiment: Experiment, run: Run) -> str:
         revision=revisions.ADOPTION,
         source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
         **models.attention(section),
+        made_from={"backbone": digest(backbone(experiment, run.backbone))},
     )
 
 
-def tokens(experiment: Experiment, backbone: str) -> str:
+def tokens(experiment: Experiment, direction: str, name: str, testset: str) -> str:
     """For the token counts of a test set, which depend on the tokenizer alone."""
-    return _slice(backbone=backbone, family=experiment.backbones[backbone].family, revision=revisions.TOKENS)
-
-
-def canvas(experiment: Experiment, run: Run, method: str) -> str:
-    experiment = experiment.of(run.backbone)
     return _slice(
-        **models.filling(experiment, run),
-        method=method,
-        selector=selector_settings(experiment, method, run.direction),
+        backbone=name,
+        family=experiment.backbones[name].family,
+        revision=revisions.TOKENS,
+        made_from={
+            "backbone": digest(backbone(experiment, name)),
+            **tests(experiment, direction, [testset]),
+        },
     )
 
 
-def inference(experiment: Experiment, run: Run) -> str:
-    """For the job that loads the model of a run; what is asked of it is handed over beside this."""
-    return _slice(**models.filling(experiment, run))
+def overlap(experiment: Experiment, direction: str, testset: str) -> str:
+    """For the counts of test sentences that occur in training."""
+    train = pairs(experiment, direction) if direction in corpora.trained(experiment) else {}
+    return _slice(revision=revisions.OVERLAP, made_from={**tests(experiment, direction, [testset]), **train})
 
 
-def length_statistics(experiment: Experiment, run: Run) -> str:
+def length_ratios(experiment: Experiment, direction: str) -> str:
+    """For the ratios of lengths under each tokenizer of a direction."""
+    names = corpora.tokenizers(experiment, direction)
     return _slice(
+        revision=revisions.LENGTH_RATIOS,
+        tokenizers={name: experiment.backbones[name].family for name in names},
+        made_from={
+            **pairs(experiment, direction),
+            **{f"backbone {name}": digest(backbone(experiment, name)) for name in names},
+        },
+    )
+
+
+def translation(experiment: Experiment, cells: CellSet) -> str:
+    """For the translations of a set.
+
+    ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
+    of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
+    """
+    key = ("translation", cells.run, cells.cells)
+    compute = _generation if cells.autoregressive else _denoising
+    return remembered(experiment, key, lambda: compute(experiment, cells))
+
+
+def _denoising(experiment: Experiment, cells: CellSet) -> str:
+    run, own = cells.run, experiment.of(cells.run.backbone)
+    methods = _with_origins(own, dict.fromkeys(cell.method for cell in cells.cells))
+    fits = _fits(own, run, methods)
+    return _slice(
+        **models.filling(own, run),
+        schedule=own.decoding.schedule,
+        cells=[_system(cell) for cell in cells.cells],
+        methods={name: selector_settings(own, name, run.direction) for name in methods},
+        orders={name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
+        **({"fits": fits} if fits else {}),
+        made_from={
+            **weights(experiment, run),
+            **tests(experiment, run.direction, cells.testsets),
+            **(pairs(experiment, run.direction) if fits else {}),
+        },
+    )
+
+
+def _with_origins(experiment: Experiment, methods: dict[str, None]) -> list[str]:
+    """Length methods, and those whose canvases some of them reassign."""
+    dealt = set(reassigned_methods(experiment))
+    origins = [getattr(experiment.length_methods, name).of for name in methods if name in dealt]
+    return list(methods | dict.fromkeys(origins))
+
+
+def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any]:
+    """What is fitted to training pairs for these length methods, with its params."""
+    statistics = any(needs_statistics(experiment, name) for name in methods)
+    head = any(needs_length_head(experiment, name) for name in methods)
+    return {
+        **({"length_statistics": _length_statistics(experiment, run)} if statistics else {}),
+        **({"length_head": _length_head(experiment, run)} if head else {}),
+    }
+
+
+def _system(cell: Cell) -> list[str | int]:
+    return [cell.testset, cell.method, cell.order, cell.steps]
+
+
+def _generation(experiment: Experiment, cells: CellSet) -> str:
+    """For the translations of an autoregressive backbone."""
+    return _slice(
+        **models.passes(experiment, cells.run, revisions.GENERATION),
+        **experiment.autoregressive.model_dump(exclude={"backbones"}),
+        cells=[_system(cell) for cell in cells.cells],
+        made_from={
+            **weights(experiment, cells.run),
+            **tests(experiment, cells.run.direction, cells.testsets),
+        },
+    )
+
+
+def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
+    """The test sets of a run on which a length method takes canvases as long as the references."""
+    cells = [cell for one in sets_of(experiment).of_run(run) for cell in one.cells if cell.order]
+    return list(dict.fromkeys(cell.testset for cell in cells if sees_reference(experiment, cell.method)))
+
+
+def _length_statistics(experiment: Experiment, run: Run) -> dict[str, Any]:
+    return dict(
         **models.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
         **dump(experiment.length_statistics),
         **_pool(experiment, run),
     )
 
 
-def valley(experiment: Experiment, run: Run) -> str:
-    """For the diagnostic of all-mask canvases; its sentences are chosen as those of a test set's subset are."""
-    settings = experiment.valley
+def diagnostics(experiment: Experiment, run: Run) -> str:
+    """For the all-mask canvases of a run's test sets that figures and tables show."""
+    testsets, kinds = sets_of(experiment).diagnostics(run), {"valley": _valley, "sig": _sig_concentration}
+    asked = list(dict.fromkeys(name for names in testsets.values() for name in names))
     return _slice(
+        **models.engine_passes(experiment, run, revisions.DECODING),
+        testsets=testsets,
+        **{kind: kinds[kind](experiment, run) for kind in testsets},
+        made_from={**weights(experiment, run), **tests(experiment, run.direction, asked)},
+    )
+
+
+def _valley(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """Entropies around the reference's length; the sentences are chosen as those of a test set's subset are."""
+    settings = experiment.valley
+    return dict(
         **models.engine_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
         offset=settings.offset,
         ratios=settings.ratios_of.get(run.direction, settings.ratios),
@@ -122,8 +281,8 @@ def valley(experiment: Experiment, run: Run) -> str:
     )
 
 
-def length_head(experiment: Experiment, run: Run) -> str:
-    return _slice(
+def _length_head(experiment: Experiment, run: Run) -> dict[str, Any]:
+    return dict(
         **models.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
         seed=run.seed,
         training=dump(experiment.length_head_training),
@@ -136,20 +295,11 @@ def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
     return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
 
 
-def sig_concentration(experiment: Experiment, run: Run) -> str:
+def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
     settings = experiment.sig_concentration
     unused = set() if settings.measure == "top_share" else {"share"}
     revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
-    return _slice(**models.engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
-
-
-def decoding(experiment: Experiment, run: Run, order: str, steps: int) -> str:
-    return _slice(
-        **models.filling(experiment, run),
-        schedule=experiment.of(run.backbone).decoding.schedule,
-        **_order(experiment, order),
-        steps=steps,
-    )
+    return dict(**models.engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
 
 
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
@@ -158,39 +308,62 @@ def _order(experiment: Experiment, order: str) -> dict[str, Any]:
     return order_settings(experiment, order) | revision
 
 
-def latency(experiment: Experiment, run: Run, method: str, order: str, steps: int) -> str:
+def latency(experiment: Experiment, cell: Cell) -> str:
     """A benchmark: the same spec twice gives other seconds."""
-    experiment = experiment.of(run.backbone)
+    run, own = cell.run, experiment.of(cell.run.backbone)
+    fits = _fits(own, run, [cell.method])
     return _slice(
-        **models.filling(experiment, run),
-        method=method,
-        selector=selector_settings(experiment, method, run.direction),
-        schedule=experiment.decoding.schedule,
-        **_order(experiment, order),
-        steps=steps,
+        **models.filling(own, run),
+        method=cell.method,
+        selector=selector_settings(own, cell.method, run.direction),
+        schedule=own.decoding.schedule,
+        **_order(own, cell.order),
+        steps=cell.steps,
         seed=experiment.corpus.seed,
         **experiment.latency.model_dump(exclude={"minutes"}, exclude_none=True),
+        **({"fits": fits} if fits else {}),
+        made_from={
+            **weights(experiment, run),
+            **tests(experiment, run.direction, [cell.testset]),
+            **(pairs(experiment, run.direction) if fits else {}),
+        },
     )
 
 
-def generation(experiment: Experiment, run: Run) -> str:
-    # Usual values of later settings are left out so that old results stay valid.
-    settings = experiment.autoregressive.model_dump(exclude={"backbones"}, exclude_defaults=True)
-    return _slice(**models.passes(experiment, run, revisions.GENERATION), **settings)
+def scores(experiment: Experiment, cells: CellSet) -> str:
+    """For the scores of a set."""
+    made_from = {"translations": digest(translation(experiment, cells)), **comets(experiment)}
+    return _slice(**_scoring(experiment, cells.run.direction), made_from=made_from)
 
 
-def scoring(experiment: Experiment, direction: str) -> str:
+def _scoring(experiment: Experiment, direction: str) -> dict[str, Any]:
     target = direction.split("-")[1]
-    return _slice(
-        direction=direction,
-        target_language=target,
-        revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
+    return {
+        "direction": direction,
+        "target_language": target,
+        "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
         **scoring_params(experiment.scoring),
-    )
+    }
+
+
+def comet(experiment: Experiment, metric: str) -> str:
+    """For the download of a metric's COMET checkpoint."""
+    section = checkpoints(experiment.scoring)[metric]
+    return _slice(repository=section.checkpoint, revision=section.revision)
+
+
+def comets(experiment: Experiment) -> dict[str, str]:
+    """What the COMET checkpoint is made from, where it is trained here; the params of scores name any other."""
+    trained = experiment.scoring.comet.training
+    return {"comet": digest(comet_training(experiment))} if trained else {}
 
 
 def comet_training(experiment: Experiment) -> str:
-    return _slice(revision=revisions.SCORING, **dump(experiment.scoring.comet.training))
+    return _slice(
+        revision=revisions.SCORING,
+        **dump(experiment.scoring.comet.training),
+        made_from=pairs(experiment, *experiment.matrix.directions),
+    )
 
 
 def _slice(**settings: Any) -> str:

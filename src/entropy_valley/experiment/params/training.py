@@ -1,19 +1,18 @@
-"""The settings of a training that its adapter depends on, and those of an adapter that is finished."""
+"""The settings of a training that its adapter depends on."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
-from entropy_valley.training.settings import AUTO, Lora, Loss, Training
+from entropy_valley.training.settings import Lora, Loss, Training
 
-_ELSEWHERE = {"processes", "precision"}
-_NO_NUMBER = {"checkpoint_every", "activation_checkpointing", "wandb"}
+# Elsewhere in the params; and what only says how a training runs. More processes, and passes of another size, draw
+# other dropout masks: the adapter is then another one, but no better, so a finished one stays.
+_ELSEWHERE = {"precision"}
+_EXECUTION = {"processes", "micro_tokens", "checkpoint_every", "activation_checkpointing", "wandb"}
 _LATER = {"antithetic", "at_least_one", "keep_every", "micro_batch", "padding_read", "targets", "too_long"}
 
 
@@ -35,7 +34,7 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
         settings["loss"] = {
             key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
         }
-    kept = {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _NO_NUMBER}
+    kept = {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _EXECUTION}
     return _unusual(kept, Training) | {
         "loss": _unusual(settings["loss"], Loss),
         "lora": _unusual(settings["lora"], Lora),
@@ -46,20 +45,3 @@ def _unusual(settings: dict[str, Any], section: type) -> dict[str, Any]:
     """Without later settings at their defaults: the params of older adapters do not have them."""
     fields = section.model_fields
     return {key: value for key, value in settings.items() if key not in _LATER or value != fields[key].default}
-
-
-def as_trained(params: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The params, with the number of processes of the finished adapter in ``folder`` if they agree in all else.
-
-    Where the config leaves the size of passes to the GPU, it may have had any. More or fewer processes, and other
-    passes, draw other dropout masks. The adapter is then another one, but no better.
-    """
-    try:
-        known = json.loads(Path(folder, FACTS).read_bytes())["spec"]
-        passes = {"micro_tokens": known["training"]["micro_tokens"]}
-    except (OSError, ValueError, LookupError):
-        return params
-    as_known = params | {"processes": known.get("processes")}
-    if params["training"]["micro_tokens"] == AUTO:
-        as_known["training"] = params["training"] | passes
-    return as_known if as_known == known else params

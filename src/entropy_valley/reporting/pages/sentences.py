@@ -16,7 +16,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.reporting import labels, pages
-from entropy_valley.reporting.report import canvas_files, shared_params, testset_file
+from entropy_valley.reporting.report import set_files, shared_params, testset_file
 
 Place = tuple[str, str]  # direction and test set
 
@@ -58,9 +58,7 @@ def cells(experiment: Experiment) -> dict[Place, list[Cell]]:
 def inputs(experiment: Experiment, place: Place) -> list[str]:
     """Every file that a page reads."""
     shown = _shown(experiment, place)
-    folders = [cell.folder(experiment.results) for cell in shown]
-    read = [f"{folder}/{name}" for folder in folders for name in ("hypotheses.jsonl", "scores.jsonl")]
-    return [testset_file(experiment, shown[0]), *read, *canvas_files(experiment, [one for one in shown if one.order])]
+    return [testset_file(experiment, shown[0]), *set_files(experiment, shown)]
 
 
 def params(experiment: Experiment, place: Place) -> str:

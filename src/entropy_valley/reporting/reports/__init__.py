@@ -118,13 +118,6 @@ def ready(experiment: Experiment, configured: Mapping[str, Report]) -> dict[str,
     return {path: report for path, report in configured.items() if report.ready(experiment)}
 
 
-def targets(experiment: Experiment, configured: Mapping[str, Report]) -> list[str]:
-    """What ``rule all`` makes: the scores of every cell that the audit lists, and every file of the reports."""
-    root = experiment.results
-    made = [f"{root}/{path}.{end}" for path, report in configured.items() for end in report.endings]
-    return [*(cell.scores(root) for cell in all_cells(experiment)), *made]
-
-
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}

@@ -13,7 +13,7 @@ from entropy_valley.fonts import Fonts, covering, wrapped
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import ticker
 from entropy_valley.reporting import formats
-from entropy_valley.reporting.report import FigureReport, Report, TableReport, canvas_files, testset_file
+from entropy_valley.reporting.report import FigureReport, Report, TableReport, testset_file
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -52,7 +52,6 @@ class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
     parsed = CaseParams
-    read = (*Report.read, "hypotheses.jsonl")
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         found = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
@@ -60,7 +59,7 @@ class _Cases(Report):
 
     def inputs(self, experiment: Experiment) -> list[str]:
         cells = self.cells(experiment)
-        return [*super().inputs(experiment), *canvas_files(experiment, cells), testset_file(experiment, cells[0])]
+        return [*super().inputs(experiment), testset_file(experiment, cells[0])]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         shown = [metrics_of(experiment.scoring)[0].name]

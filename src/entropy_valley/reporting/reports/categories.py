@@ -9,11 +9,12 @@ from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative
 from entropy_valley.analysis.order_sweep import FIXED, RUN
 from entropy_valley.corpus.challenge import refused
 from entropy_valley.experiment import Experiment, matrix
+from entropy_valley.experiment.sets import DIAGNOSTICS
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label
-from entropy_valley.reporting.report import run_files, testset_file
+from entropy_valley.reporting.report import diagnostics_files, testset_file
 from entropy_valley.reporting.reports.orders import DELTA, Orders, run_heading
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -41,17 +42,16 @@ class Categories(Orders):
     def inputs(self, experiment: Experiment) -> list[str]:
         cells = self.cells(experiment)
         testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
-        return [*super().inputs(experiment), *testsets, *run_files(experiment, cells, "sig.jsonl")]
+        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         """As :meth:`Orders.extra`, and where the sentences of each cell and their SIG are."""
-        root = experiment.results
         return {
             **super().extra(experiment, cells),
             "challenge": experiment.corpus.challenge,
             "concentration": experiment.sig_concentration.measure,
-            "testsets": {cell.scores(root): testset_file(experiment, cell) for cell in cells},
-            "sigs": {cell.scores(root): f"{cell.run.folder(root)}/{cell.testset}/sig.jsonl" for cell in cells},
+            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
+            "sigs": {cell.name: f"{cell.run.folder(experiment.results)}/{DIAGNOSTICS}" for cell in cells},
         }
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:

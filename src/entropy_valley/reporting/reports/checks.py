@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered
-from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone, run_files
+from entropy_valley.reporting.report import OfStudy, TableReport, diagnostics_files, of_one_backbone
 from entropy_valley.reporting.reports.entropy_valley import EntropyValley, draw_line
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
@@ -44,9 +43,7 @@ class Checks(OfStudy, TableReport):
     parsed = SelectorParams
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        files = [run_files(experiment, cells, name) for name in ("valley.json", f"{METHOD}/canvas.jsonl")]
-        return [*super().inputs(experiment), *itertools.chain(*files)]
+        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         return _with_grids(experiment, cells)

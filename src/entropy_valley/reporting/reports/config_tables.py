@@ -72,7 +72,6 @@ class ConfigTable(TableReport):
     """A table of the runs that the main tables and the autoregressive ones are of; it has no provenance of scores."""
 
     parsed = ConfigParams  # type: ignore[assignment]
-    read = ()
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return [*matrix.table_cells(experiment), *matrix.autoregressive_cells(experiment)]

@@ -45,7 +45,6 @@ class Corpus(TableReport):
         "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
     )
     parsed = CorpusParams  # type: ignore[assignment]
-    read = ()
 
     def wanted(self, experiment: Experiment) -> bool:
         """Given adapters were trained on pairs that are not drawn here."""

@@ -15,6 +15,7 @@ from entropy_valley.analysis.published import Published, find
 from entropy_valley.analysis.study import TIMED
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
+from entropy_valley.experiment.sets import sets_of
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method
@@ -52,7 +53,6 @@ class Cost(TableReport):
         "the jobs of each stage took, beside the paper's."
     )
     parsed = CostParams
-    read = ("decoding.json", "scores.json")
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         """EV's of the main table."""
@@ -61,7 +61,7 @@ class Cost(TableReport):
 
     def inputs(self, experiment: Experiment) -> list[str]:
         """Also all scores: the jobs of the config have then run, and left their records."""
-        scores = (cell.scores(experiment.results) for cell in matrix.all_cells(experiment))
+        scores = (one.scores(experiment.results) for one in sets_of(experiment).all)
         return [*super().inputs(experiment), *(path for _, _, path in _timed(experiment)), *scores]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _timed(experiment: Experiment) -> list[tuple[str, str, str]]:
             for cell in matrix.study_cells(experiment, name):
                 main = (experiment.tables.backbone, experiment.tables.order, experiment.tables.steps)
                 if cell.method in ("ratio", "ev") and (cell.run.backbone, cell.order, cell.steps) == main:
-                    found[cell.run.direction, cell.method] = f"{cell.folder(experiment.results)}/latency.json"
+                    found[cell.run.direction, cell.method] = cell.latency(experiment.results)
     return [(*key, path) for key, path in found.items()]
 
 

@@ -54,7 +54,7 @@ class OfEvAndRatio(TableReport):
         return [*super().inputs(experiment), *dict.fromkeys(itertools.chain.from_iterable(further))]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        paths = {cell.scores(experiment.results): cell for cell in cells}
+        paths = {cell.name: cell for cell in cells}
         return {
             "shown": [metrics_of(experiment.scoring)[0].name],
             "testsets": {path: testset_file(experiment, cell) for path, cell in paths.items()},
@@ -69,7 +69,6 @@ class Coverage(OfEvAndRatio):
         "What EV keeps of the source, beside the fixed ratio: placeholders, numbers and capitalised words that the "
         "output contains as they are, and {metric} by r, the tokens of the reference over those of the source."
     )
-    read = ("scores.json", "scores.jsonl", "decoding.json", "hypotheses.jsonl")
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         settings, directions = experiment.coverage, {cell.run.direction for cell in cells}

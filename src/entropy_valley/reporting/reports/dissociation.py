@@ -14,7 +14,7 @@ from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, closure_title, method, method_in
-from entropy_valley.reporting.report import FigureReport, Report, TableReport, canvas_files
+from entropy_valley.reporting.report import FigureReport, Report, TableReport
 from entropy_valley.reporting.reports.main import by_place
 from entropy_valley.reporting.results import Place, Results, require_one_backbone
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, Panel
@@ -35,9 +35,6 @@ class _LengthsAndScores(Report):
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.table_cells(experiment, experiment.tables.backbone)
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return [*super().inputs(experiment), *canvas_files(experiment, self.cells(experiment))]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         return {"shown": [metrics_of(experiment.scoring)[0].name]}

@@ -31,7 +31,6 @@ class DreamInstruct(TableReport):
         "the shift shows that the shift was at fault, not the backbone."
     )
     parsed = InstructParams
-    read = (*TableReport.read, "hypotheses.jsonl")
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.instruct_cells(experiment)

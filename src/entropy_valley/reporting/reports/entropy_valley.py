@@ -9,7 +9,7 @@ from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import ticker
-from entropy_valley.reporting.report import FigureReport, run_files
+from entropy_valley.reporting.report import FigureReport, diagnostics_files
 from entropy_valley.reporting.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
 
 if TYPE_CHECKING:
@@ -29,13 +29,12 @@ class EntropyValley(FigureReport):
         "% of the mean over sentences."
     )
     width = 2.1
-    read = ("valley.json",)
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.valley_cells(experiment)
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        return run_files(experiment, self.cells(experiment), "valley.json")
+        return diagnostics_files(experiment, self.cells(experiment))
 
     def numbers(self, params: Params) -> pd.DataFrame:
         points = over_runs(curves(params.cells))

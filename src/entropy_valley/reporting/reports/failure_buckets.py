@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from entropy_valley.analysis.coverage import EV, PLACE, RIVALS, CoverageParams
+from entropy_valley.analysis.coverage import PLACE, RIVALS, CoverageParams
 from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, SHORTEST, UNDER, WITHIN, failure_buckets
-from entropy_valley.experiment import Experiment
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
-from entropy_valley.reporting.report import run_files
 from entropy_valley.reporting.reports.coverage import OfEvAndRatio
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -34,10 +32,6 @@ class FailureBuckets(OfEvAndRatio):
         "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
         "all such sentences, and by how much EV scores less."
     )
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        canvases = run_files(experiment, self.cells(experiment), f"{EV}/canvas.jsonl")
-        return [*super().inputs(experiment), *canvases]
 
     def numbers(self, params: CoverageParams) -> pd.DataFrame:
         return failure_buckets(params)

@@ -53,7 +53,6 @@ class Method(FigureReport):
         "the surest slots first. The lengths are those of the configured ratios; entropies and order are drawn."
     )
     parsed = MethodParams
-    read = ()
     width = style.COLUMN
 
     def wanted(self, experiment: Experiment) -> bool:

@@ -50,7 +50,6 @@ class PaperComparison(OfTables):
         "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
     )
     parsed = ComparisonParams  # type: ignore[assignment]
-    read = ()
     endings = ("html", "md", "csv")
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:

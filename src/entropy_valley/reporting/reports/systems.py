@@ -8,7 +8,6 @@ from typing import Any
 from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.study import (
     BEST,
-    CHANGED,
     CLOSURES,
     MAIN,
     PLACE,
@@ -45,9 +44,8 @@ class Systems(OfStudy, TableReport):
 
     def inputs(self, experiment: Experiment) -> list[str]:
         columns, cells = experiment.studies[self.name].columns, self.cells(experiment)
-        further = ["latency.json"] * _timed(columns) + ["hypotheses.jsonl"] * (CHANGED in columns)
-        paths = (f"{cell.folder(experiment.results)}/{name}" for name in further for cell in cells)
-        return [*super().inputs(experiment), *paths]
+        timed = [cell.latency(experiment.results) for cell in cells] if _timed(columns) else []
+        return [*super().inputs(experiment), *timed]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""

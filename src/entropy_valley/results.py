@@ -1,0 +1,110 @@
+"""The files of a set of cells: its translations and its scores, each a row for each sentence of each cell.
+
+``translations.jsonl`` and ``scores.jsonl`` are tidy data: a row says its cell (test set, length method, reveal order,
+step budget) and its sentence. The header beside each (``translations.json``, ``scores.json``) is the record of what it
+was made from, see :mod:`entropy_valley.provenance`; its ``cells`` have what there is to say of each cell as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+
+TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
+REMEDY = "Remove the file and run the rule that makes it again."
+
+
+class System(NamedTuple):
+    """Which cell of a run a row belongs to. A system that writes from left to right has its beam for a method, no order
+    ("") and no step budget (0)."""
+
+    testset: str
+    method: str
+    order: str = ""
+    steps: int = 0
+
+    @property
+    def label(self) -> str:
+        """As people and logs read it: ``wmt22 ev med-T32``."""
+        return " ".join(filter(None, [self.testset, self.method, self.order and f"{self.order}-T{self.steps}"]))
+
+
+class HasSystem(Protocol):
+    """A cell of any kind."""
+
+    testset: str
+    method: str
+    order: str
+    steps: int
+
+
+def system_of(cell: HasSystem) -> System:
+    return System(cell.testset, cell.method, cell.order, cell.steps)
+
+
+def header_path(path: str | Path) -> Path:
+    """The header of a file of rows."""
+    return Path(path).with_suffix(".json")
+
+
+def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """The rows of several cells as one file has them."""
+    for system, rows in cells.items():
+        yield from ({**system._asdict(), **row} for row in rows)
+
+
+def systems(path: str | Path) -> dict[System, list[dict[str, Any]]]:
+    """The rows of each cell, in the file's order and without the cell's own columns; read once while the file stays.
+
+    Raises InputError for a row without its cell or its sentence's ``id``.
+    """
+    about = _about(path)
+    return _systems(str(path), about.st_mtime_ns, about.st_size)
+
+
+@functools.lru_cache(maxsize=32)
+def _systems(path: str, time: int, size: int) -> dict[System, list[dict[str, Any]]]:
+    found: dict[System, list[dict[str, Any]]] = {}
+    for row in files.read_jsonl(path, (*System._fields, "id")):
+        found.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
+    return found
+
+
+def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
+    """The rows of one cell; raise InputError where the file has none of it."""
+    there = systems(path)
+    if system_of(cell) not in there:
+        raise InputError(path, f"has no rows of {system_of(cell).label}", REMEDY)
+    return there[system_of(cell)]
+
+
+def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
+    """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
+    place = header_path(path)
+    about = _about(place)
+    there = _entries(str(place), about.st_mtime_ns, about.st_size)
+    if system_of(cell) not in there:
+        raise InputError(place, f"has nothing of {system_of(cell).label}", REMEDY)
+    return there[system_of(cell)]
+
+
+@functools.lru_cache(maxsize=128)
+def _entries(path: str, time: int, size: int) -> dict[System, dict[str, Any]]:
+    content = files.read_json(path)
+    try:
+        return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
+    except (LookupError, TypeError):
+        raise InputError(path, "is no header of translations or scores", REMEDY) from None
+
+
+def _about(path: str | Path) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except FileNotFoundError:
+        raise files.not_there(path) from None

@@ -1,0 +1,293 @@
+"""Every job of a config: its rule, what it writes, what it reads, and the params that its result depends on.
+
+The audit, the plan and the ancestry of tables read this. It decides nothing: which job runs is Snakemake's answer
+alone. The params are those of the rules, from the same functions; what a job reads is found by its path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from entropy_valley import files, revisions
+from entropy_valley.backbone.adapters import FACTS
+from entropy_valley.backbone.checkpoint import MANIFEST
+from entropy_valley.experiment import Experiment, paths
+from entropy_valley.experiment.matrix import DEV, RUN_NAME, Cell, Run
+from entropy_valley.experiment.params import corpora, human_evaluation, jobs
+from entropy_valley.experiment.sets import DIAGNOSTICS, CellSet, sets_of
+from entropy_valley.reporting import document, reports
+from entropy_valley.reporting.pages import sentences
+from entropy_valley.reporting.report import Report
+from entropy_valley.results import SCORES, TRANSLATIONS
+
+Files = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One job. ``outputs`` are its files, the first of which has the record beside it; ``inputs`` are files of other
+    jobs; ``spec`` is what Snakemake compares, "" for a rule without params; ``cells`` are those of a set."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    outputs: tuple[str, ...]
+    spec: str
+    inputs: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
+        values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
+        return f"{self.rule}/{'.'.join(values)}"
+
+
+class Inventory:
+    """The jobs of a config. ``reports`` are its tables and figures by path, see :func:`reports.configured`."""
+
+    def __init__(self, experiment: Experiment, reported: Mapping[str, Report] | None = None) -> None:
+        self.experiment, self.root, self.sets = experiment, experiment.results, sets_of(experiment)
+        self.reports = reports.configured(experiment) if reported is None else reported
+        self._jobs: dict[tuple[str, ...], Job] = {}
+
+    def all(self) -> list[Job]:
+        """Every job that `rule all` may need, each after those that it reads."""
+        scored = (one.scores(self.root) for one in self.sets.all)
+        shown = (f"{self.root}/{path}.csv" for path, report in self.reports.items() if report.ready(self.experiment))
+        return self.behind([*scored, *shown])
+
+    def behind(self, wanted: Iterable[str]) -> list[Job]:
+        """The jobs that make these files, and all that they read; each once, after those that it reads."""
+        found: dict[Job, None] = {}
+
+        def add(path: str) -> None:
+            job = self.at(path)
+            if job is not None and job not in found:
+                for read in job.inputs:
+                    add(read)
+                found[job] = None
+
+        for path in wanted:
+            add(path)
+        return list(found)
+
+    def at(self, path: str) -> Job | None:
+        """The job that makes a file; None for a file that no rule makes."""
+        parts = tuple(os.path.relpath(path, self.root).split("/"))
+        if parts not in self._jobs:
+            if (job := self._made(parts)) is None:
+                return None
+            # Another file of the same job leads to the same object.
+            first = tuple(os.path.relpath(job.outputs[0], self.root).split("/"))
+            self._jobs[parts] = self._jobs.setdefault(first, job)
+        return self._jobs[parts]
+
+    def made_from(self, read: Iterable[str]) -> dict[str, str]:
+        """A digest of the params of each file that a rule makes, by its path."""
+        made = {path: self.at(path) for path in dict.fromkeys(read)}
+        return {path: jobs.digest(job.spec) for path, job in made.items() if job and job.spec}
+
+    def report(self, name: str) -> str:
+        """The params of a table or figure: its own, and what its inputs are made from."""
+        report = self.reports[name]
+        return files.canonical(
+            {"report": report.params(self.experiment), "made_from": self.made_from(report.inputs(self.experiment))}
+        )
+
+    def page(self, direction: str, testset: str) -> str:
+        """The params of a page of sentences."""
+        cell = (direction, testset)
+        return self._with_ancestry(sentences.params(self.experiment, cell), sentences.inputs(self.experiment, cell))
+
+    def document(self, reported: Mapping[str, Report]) -> str:
+        """The params of the document of all tables and figures."""
+        items = document.items(self.experiment, reported)
+        specs = {item.path: jobs.digest(self.report(item.path)) for item in items}
+        return files.canonical({"items": items, "made_from": specs})
+
+    def _made(self, parts: tuple[str, ...]) -> Job | None:
+        match parts:
+            case ["corpus", direction, *rest]:
+                return self._of_corpus(direction, rest)
+            case ["datasets" | "checkpoints" | "backbones" | "comet", *_]:
+                return self._of_download(parts)
+            case ["tables" | "figures" as kind, name]:
+                return self._of_report(kind, name)
+            case ["human_evaluation", direction, *rest]:
+                return self._of_people(direction, rest)
+            case [direction, backbone, "tokens", name]:
+                testset = name.removesuffix(".jsonl")
+                wildcards = {"direction": direction, "backbone": backbone, "testset": testset}
+                spec = jobs.tokens(self.experiment, direction, backbone, testset)
+                read = (self.testset(direction, testset), self.backbone(backbone))
+                return Job("tokens", wildcards, (self._path(*parts),), spec, read)
+            case [direction, backbone, run, *rest] if re.fullmatch(f"seed{RUN_NAME}", run) and rest:
+                known = direction in self.experiment.directions and backbone in self.experiment.backbones
+                return self._of_run(Run.named(direction, backbone, run), rest) if known else None
+        return None
+
+    # What many runs share.
+
+    def _of_corpus(self, direction: str, rest: list[str]) -> Job | None:
+        wildcards, train = {"direction": direction}, self.corpus(direction)
+        folder = self._path("corpus", direction)
+        match rest:
+            case ["train.jsonl" | "dev.jsonl" | "corpus.json"]:
+                outputs = tuple(f"{folder}/{name}" for name in ("train.jsonl", "dev.jsonl", "corpus.json"))
+                read = self._dataset(self.experiment.directions[direction].train)
+                return Job("corpus", wildcards, outputs, corpora.corpus(self.experiment, direction), read)
+            case ["length_ratios.json"]:
+                spec = jobs.length_ratios(self.experiment, direction)
+                tokenizers = map(self.backbone, corpora.tokenizers(self.experiment, direction))
+                return Job("length_ratios", wildcards, (f"{folder}/length_ratios.json",), spec, (train, *tokenizers))
+            case ["test", name]:
+                testset = name.removesuffix(".jsonl")
+                copied = testset == DEV
+                read = (f"{folder}/dev.jsonl",) if copied else self._dataset(testset)
+                spec = jobs.any_testset(self.experiment, direction, testset)
+                rule = "dev_as_testset" if copied else "testset"
+                return Job(rule, {**wildcards, "testset": testset}, (self.testset(direction, testset),), spec, read)
+            case ["overlap", name]:
+                testset = name.removesuffix(".json")
+                trained = (train,) if direction in corpora.trained(self.experiment) else ()
+                read = (self.testset(direction, testset), *trained)
+                spec = jobs.overlap(self.experiment, direction, testset)
+                return Job("overlap", {**wildcards, "testset": testset}, (f"{folder}/overlap/{name}",), spec, read)
+        return None
+
+    def _of_download(self, parts: tuple[str, ...]) -> Job | None:
+        match parts:
+            case ["datasets", name]:
+                dataset = name.removesuffix(".json")
+                spec = corpora.dataset(self.experiment, dataset)
+                return Job("fetch_dataset", {"dataset": dataset}, (self._path(*parts),), spec)
+            case ["checkpoints", name]:
+                checkpoint = name.removesuffix(".json")
+                spec = jobs.comet(self.experiment, paths.downloaded_comets(self.experiment)[checkpoint])
+                return Job("fetch_comet", {"checkpoint": checkpoint}, (self._path(*parts),), spec)
+            case ["comet", "comet.json"]:
+                read = tuple(self.corpus(name) for name in self.experiment.matrix.directions)
+                return Job("train_comet", {}, (self._path(*parts),), jobs.comet_training(self.experiment), read)
+            case ["backbones", name]:
+                backbone = name.removesuffix(".json")
+                spec = jobs.hub(self.experiment, backbone)
+                return Job("fetch_backbone", {"backbone": backbone}, (self._path(*parts),), spec)
+            case ["backbones", backbone, *_]:
+                read = tuple(map(self.corpus, jobs.pretraining_directions(self.experiment, backbone)))
+                spec = jobs.pretraining(self.experiment, backbone)
+                return Job("pretrain", {"backbone": backbone}, (self.backbone(backbone),), spec, read)
+        return None
+
+    def _of_report(self, kind: str, file: str) -> Job | None:
+        name = f"{kind}/{re.sub(r'(.float)?[.][a-z]+$', '', file)}"
+        if name not in self.reports:
+            return None
+        report = self.reports[name]
+        outputs = tuple(self._path(f"{name}.{ending}") for ending in sorted(report.endings, key="csv".__ne__))
+        rule = {"html": "comparison", "tex": "table", "pdf": "figure"}[report.endings[0]]
+        read = tuple(report.inputs(self.experiment))
+        return Job(rule, {rule: name.partition("/")[2]}, outputs, self.report(name), read)
+
+    def _of_people(self, direction: str, rest: list[str]) -> Job | None:
+        wildcards, folder = {"direction": direction}, self._path("human_evaluation", direction)
+        pack = (f"{folder}/pack.json", f"{folder}/private/mapping.json")
+        match rest:
+            case ["pack.json"] | ["private", _]:
+                read = tuple(human_evaluation.inputs(self.experiment, direction))
+                spec = self._with_ancestry(human_evaluation.pack(self.experiment, direction), read)
+                return Job("human_pack", wildcards, pack, spec, read)
+            case [name] if name.startswith("guidelines."):
+                wildcards["language"] = name.split(".")[1]
+                return Job("human_guidelines", wildcards, *self._shown(folder, rest, pack))
+            case ["ratings.jsonl"]:
+                read = (*pack, *human_evaluation.forms(self.experiment, direction))
+                spec = self._with_ancestry(human_evaluation.ratings(self.experiment), pack)
+                return Job("human_ratings", wildcards, (f"{folder}/ratings.jsonl",), spec, read)
+            case ["simulated", name]:
+                annotator = name.removesuffix(".csv").rpartition(".")[2]
+                spec = self._with_ancestry(human_evaluation.simulation(self.experiment), pack)
+                wildcards = {**wildcards, "annotator": annotator}
+                return Job("human_simulated", wildcards, (f"{folder}/simulated/{name}",), spec, pack[:1])
+            case [annotator, _]:
+                return Job("human_forms", {**wildcards, "annotator": annotator}, *self._shown(folder, rest, pack))
+        return None
+
+    def _shown(self, folder: str, rest: list[str], pack: Files) -> tuple[Files, str, Files]:
+        """What annotators get: the files, the params and the inputs of its job."""
+        spec = files.canonical({"revision": revisions.HUMAN_EVALUATION, "made_from": self.made_from(pack[:1])})
+        return ("/".join((folder, *rest)),), spec, pack[:1]
+
+    def _with_ancestry(self, spec: str, read: Iterable[str]) -> str:
+        return files.canonical({**json.loads(spec), "made_from": self.made_from(read)})
+
+    # What belongs to one run.
+
+    def _of_run(self, run: Run, rest: list[str]) -> Job | None:
+        wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
+        folder = run.folder(self.root)
+        match rest:
+            case ["adapter", _]:
+                rule = "adopt_adapter" if self.experiment.adapters == "released" else "train"
+                read = (self.backbone(run.backbone), *((self.corpus(run.direction),) if rule == "train" else ()))
+                spec = jobs.any_adapter(self.experiment, run)
+                return Job(rule, wildcards, (f"{folder}/adapter/{FACTS}",), spec, read)
+            case [name] if name == DIAGNOSTICS:
+                testsets = {test for tests in self.sets.diagnostics(run).values() for test in tests}
+                read, spec = self._model(run, sorted(testsets)), jobs.diagnostics(self.experiment, run)
+                return Job("diagnose", wildcards, (f"{folder}/{DIAGNOSTICS}",), spec, read)
+            case ["latency", testset, *system]:
+                cell = Cell.named(run, testset, "/".join(system).removesuffix(".json"))
+                spec = jobs.latency(self.experiment, cell)
+                read = self._model(run, [testset], spec)
+                wildcards |= {"testset": testset, "method": cell.method, "order": cell.order, "steps": str(cell.steps)}
+                return Job("latency", wildcards, (cell.latency(self.root),), spec, read, (cell,))
+            case [name, file] if file.partition(".")[0] in (TRANSLATIONS.partition(".")[0], SCORES.partition(".")[0]):
+                return self._of_set(self.sets.named(run, name), {**wildcards, "set": name}, file.partition(".")[0])
+        return None
+
+    def _of_set(self, one: CellSet, wildcards: Mapping[str, str], what: str) -> Job:
+        outputs = tuple(f"{one.folder(self.root)}/{what}.{ending}" for ending in ("jsonl", "json"))
+        if what == "scores":
+            tests = (self.testset(one.run.direction, name) for name in one.testsets)
+            read = (one.translations(self.root), *tests, *self.comet())
+            return Job("score", wildcards, outputs, jobs.scores(self.experiment, one), read, one.cells)
+        spec = jobs.translation(self.experiment, one)
+        return Job("translate", wildcards, outputs, spec, self._model(one.run, one.testsets, spec), one.cells)
+
+    def _model(self, run: Run, testsets: Iterable[str], spec: str = "{}") -> tuple[str, ...]:
+        """What a job reads that runs a run's model on test sets; with fits in its ``spec`` also training pairs."""
+        adapter = paths.adapter_folder(self.experiment, run)
+        read = [f"{adapter}/{FACTS}"] if adapter else []
+        read += [self.corpus(run.direction)] if "fits" in json.loads(spec) else []
+        return (*read, self.backbone(run.backbone), *(self.testset(run.direction, name) for name in testsets))
+
+    # Where things are.
+
+    def corpus(self, direction: str) -> str:
+        return self._path("corpus", direction, "train.jsonl")
+
+    def testset(self, direction: str, name: str) -> str:
+        return self._path("corpus", direction, "test", f"{name}.jsonl")
+
+    def backbone(self, name: str) -> str:
+        """The file that stands for a checkpoint; variants share it."""
+        origin = paths.checkpoint_of(self.experiment, name)
+        made_here = self.experiment.backbones[origin].pretraining
+        return self._path("backbones", *((origin, MANIFEST) if made_here else (f"{origin}.json",)))
+
+    def comet(self) -> tuple[str, ...]:
+        """The files that stand for the metrics' checkpoints."""
+        trained = (self._path("comet", "comet.json"),) if self.experiment.scoring.comet.training else ()
+        downloaded = paths.downloaded_comets(self.experiment)
+        return (*trained, *(self._path("checkpoints", f"{name}.json") for name in downloaded))
+
+    def _dataset(self, source: str) -> tuple[str, ...]:
+        name = paths.dataset_of(self.experiment, source)
+        return (self._path("datasets", f"{name}.json"),) if name else ()
+
+    def _path(self, *parts: str) -> str:
+        return "/".join((self.root, *parts))

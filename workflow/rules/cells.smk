@@ -1,0 +1,158 @@
+# Translations and scores: a job for each set of cells, see src/entropy_valley/experiment/sets.py. All sets of a run share a
+# store of what its model has computed: a job that is repeated computes only what is new.
+
+SHARDS = EXPERIMENT.decoding.shards
+RUN_NAME = "{direction}.{backbone}.seed{seed}"
+
+
+def model(wildcards, output):
+    """How a job runs a run's model, and where that is."""
+    run = run_of(wildcards)
+    return dict(
+        backbone=paths.backbone_folder(EXPERIMENT, wildcards.backbone),
+        manifest=manifest_of(wildcards.backbone),
+        adapter=paths.adapter_folder(EXPERIMENT, run),
+        corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
+        store=run.folder(f"{R}/store") if EXPERIMENT.store else None,
+        device=EXPERIMENT.device,
+        check=EXPERIMENT.check,
+    )
+
+
+def tested(output):
+    """The test sets that a job reads, by name."""
+    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" in path]
+
+
+def of_model(output):
+    """The other files that it reads: what says which adapter and backbone it is, and training pairs for its fits."""
+    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" not in path]
+
+
+rule translate:
+    """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
+    too."""
+    input:
+        model=of_model(f"{SET}/{TRANSLATIONS}"),
+        testsets=tested(f"{SET}/{TRANSLATIONS}"),
+        shards=lambda w: [f"{SET}/shards/{shard}of{SHARDS}.jsonl" for shard in range(SHARDS)] if SHARDS > 1 else [],
+    output:
+        rows=f"{SET}/{TRANSLATIONS}",
+        header=str(header_path(f"{SET}/{TRANSLATIONS}")),
+    log:
+        f"{R}/logs/translate/{RUN_NAME}.{{set}}.log",
+    benchmark:
+        f"{R}/benchmarks/translate/{RUN_NAME}.{{set}}.tsv"
+    priority: 3
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU if SHARDS == 1 else 0,
+    params:
+        spec=spec_of(f"{SET}/{TRANSLATIONS}"),
+        how=model,
+    script:
+        "../scripts/translate.py"
+
+
+rule shard:
+    """Translate one of several parts of each test set: those of a set run at once, on a GPU each."""
+    input:
+        model=of_model(f"{SET}/{TRANSLATIONS}"),
+        testsets=tested(f"{SET}/{TRANSLATIONS}"),
+    output:
+        f"{SET}/shards/{{shard}}.jsonl",
+    log:
+        f"{R}/logs/shard/{RUN_NAME}.{{set}}.{{shard}}.log",
+    benchmark:
+        f"{R}/benchmarks/shard/{RUN_NAME}.{{set}}.{{shard}}.tsv"
+    priority: 3
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=spec_of(f"{SET}/{TRANSLATIONS}"),
+        how=model,
+    script:
+        "../scripts/translate.py"
+
+
+rule diagnose:
+    """Read a run's all-mask canvases around the reference's length, on a dense grid, and without the source. For figures."""
+    input:
+        model=of_model(f"{RUN}/{sets.DIAGNOSTICS}"),
+        testsets=tested(f"{RUN}/{sets.DIAGNOSTICS}"),
+    output:
+        f"{RUN}/{sets.DIAGNOSTICS}",
+    log:
+        f"{R}/logs/diagnose/{RUN_NAME}.log",
+    benchmark:
+        f"{R}/benchmarks/diagnose/{RUN_NAME}.tsv"
+    conda:
+        "../../envs/decoding.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=spec_of(f"{RUN}/{sets.DIAGNOSTICS}"),
+        how=model,
+    script:
+        "../scripts/diagnose.py"
+
+
+LATENCY = f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json"
+
+
+rule latency:
+    """Time one cell alone. A benchmark: its output is of a machine and a day, and no second run gives the same.
+
+    It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
+    """
+    input:
+        model=of_model(LATENCY),
+        testsets=tested(LATENCY),
+    output:
+        LATENCY,
+    log:
+        f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+    benchmark:
+        f"{R}/benchmarks/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.tsv"
+    conda:
+        "../../envs/decoding.yaml"
+    threads: lambda w: workflow.cores
+    resources:
+        gpu=GPU,
+    params:
+        spec=spec_of(LATENCY),
+        how=lambda w, output: model(w, output) | dict(minutes=EXPERIMENT.latency.minutes),
+    script:
+        "../scripts/latency.py"
+
+
+rule score:
+    """Load the metrics once, and score every cell of a set."""
+    input:
+        translations=f"{SET}/{TRANSLATIONS}",
+        header=str(header_path(f"{SET}/{TRANSLATIONS}")),
+        testsets=lambda w: [INVENTORY.testset(w.direction, name) for name in set_of(w).testsets],
+        comet=INVENTORY.comet(),
+    output:
+        rows=f"{SET}/{SCORES}",
+        header=str(header_path(f"{SET}/{SCORES}")),
+    log:
+        f"{R}/logs/score/{RUN_NAME}.{{set}}.log",
+    benchmark:
+        f"{R}/benchmarks/score/{RUN_NAME}.{{set}}.tsv"
+    conda:
+        "../../envs/scoring.yaml"
+    resources:
+        gpu=GPU,
+    params:
+        spec=spec_of(f"{SET}/{SCORES}"),
+        how=lambda w, output: dict(
+            checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
+            store=f"{R}/store/scoring/{w.direction}" if EXPERIMENT.store else None,
+            device=EXPERIMENT.device,
+        ),
+    script:
+        "../scripts/score.py"

@@ -1,0 +1,186 @@
+# Checkpoints, adapters and COMET: what has weights.
+#
+# The output of a job that writes a folder is the one file that says what the folder holds. A rename puts it there with the
+# others, and dependents compare its digests instead of the times of large files.
+
+BACKBONE = f"{R}/backbones/{{backbone}}"
+ADAPTER = f"{RUN}/adapter/{adapters.FACTS}"
+
+
+localrules:
+    fetch_backbone,
+    fetch_comet,
+    adopt_adapter,
+
+
+rule fetch_backbone:
+    """Download a released checkpoint, or check the user's own copy; write its manifest."""
+    output:
+        f"{BACKBONE}.json",
+    log:
+        f"{R}/logs/fetch_backbone/{{backbone}}.log",
+    conda:
+        "../../envs/training.yaml"
+    params:
+        spec=spec_of(f"{BACKBONE}.json"),
+        how=lambda w, output: dict(
+            folder=paths.backbone_folder(EXPERIMENT, w.backbone),
+            own=bool(EXPERIMENT.backbones[w.backbone].folder),
+            confirm=EXPERIMENT.confirm,
+        ),
+    script:
+        "../scripts/fetch_backbone.py"
+
+
+rule pretrain:
+    """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
+    input:
+        train=lambda w: expand(rules.corpus.output.train, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
+        dev=lambda w: expand(rules.corpus.output.dev, direction=jobs.pretraining_directions(EXPERIMENT, w.backbone)),
+    output:
+        f"{BACKBONE}/{checkpoint.MANIFEST}",
+    log:
+        f"{R}/logs/pretrain/{{backbone}}.log",
+    benchmark:
+        f"{R}/benchmarks/pretrain/{{backbone}}.tsv"
+    priority: 10  # all other jobs wait for the backbones
+    conda:
+        "../../envs/training.yaml"
+    params:
+        spec=spec_of(f"{BACKBONE}/{checkpoint.MANIFEST}"),
+        how=lambda w, output: dict(
+            directions=jobs.pretraining_directions(EXPERIMENT, w.backbone),
+            work=f"{R}/work/pretrain/{w.backbone}",
+            logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
+            checkpoint_every=EXPERIMENT.training.checkpoint_every,
+        ),
+    script:
+        "../scripts/pretrain.py"
+
+
+if EXPERIMENT.adapters == "released":
+
+    rule adopt_adapter:
+        """Download or read a given adapter, check it, and write it in our layout."""
+        input:
+            given=lambda w: [path for path in given_files(w) if os.path.exists(path)],
+            backbone=lambda w: INVENTORY.backbone(w.backbone),
+        output:
+            ADAPTER,
+        log:
+            f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
+        conda:
+            "../../envs/training.yaml"
+        params:
+            spec=spec_of(ADAPTER),
+            how=lambda w, output: dict(
+                folder=given_adapter(w).folder,
+                backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
+                work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
+                confirm=EXPERIMENT.confirm,
+            ),
+        script:
+            "../scripts/adopt_adapter.py"
+
+    def given_adapter(wildcards):
+        """Where a run's adapter is given."""
+        return paths.released_adapter(EXPERIMENT, run_of(wildcards))
+
+    def given_files(wildcards):
+        """The files of a given adapter, watched for changes. If some are missing, the script says so."""
+        folder = given_adapter(wildcards).folder
+        return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
+
+else:
+
+    rule train:
+        """Fine-tune a backbone on a direction; a killed run resumes from its last checkpoint.
+
+        Torchrun starts a process for each GPU.
+        """
+        input:
+            corpus=rules.corpus.output.train,
+            backbone=lambda w: INVENTORY.backbone(w.backbone),
+        output:
+            ADAPTER,
+        log:
+            f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
+        benchmark:
+            f"{R}/benchmarks/train/{{direction}}.{{backbone}}.seed{{seed}}.tsv"
+        priority: 5
+        conda:
+            "../../envs/training.yaml"
+        threads: EXPERIMENT.training.processes
+        resources:
+            gpu=GPU * EXPERIMENT.training.processes,
+        params:
+            spec=spec_of(ADAPTER),
+            how=lambda w, output: dict(
+                backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
+                manifest=manifest_of(w.backbone),
+                device=EXPERIMENT.device,
+                processes=EXPERIMENT.training.processes,
+                micro_tokens=EXPERIMENT.training_of(w.direction).micro_tokens,
+                checkpoint_every=EXPERIMENT.training.checkpoint_every,
+                activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
+                wandb=EXPERIMENT.training.wandb,
+                tested=[path for path in oracle_testsets(run_of(w)) if os.path.exists(path)],
+                work=f"{R}/work/train/{w.direction}.{w.backbone}.seed{w.seed}",
+                logs=f"{R}/logs/tensorboard/{w.direction}/{w.backbone}/seed{w.seed}",
+                check=EXPERIMENT.check,
+            ),
+        shell:
+            # TODO-LEAD: one line that starts torchrun
+            "false"
+
+    def oracle_testsets(run):
+        """Test sets with whose references a run's backbone must cope: better told before its training than after."""
+        known = jobs.measured_by_references(EXPERIMENT, run)
+        return [INVENTORY.testset(run.direction, name) for name in known]
+
+
+def manifest_of(backbone):
+    """The file beside the results that says what a checkpoint must be: one that is used in place may change."""
+    ready = INVENTORY.backbone(backbone)
+    return ready if ready.endswith(".json") and not ready.endswith(checkpoint.MANIFEST) else None
+
+
+rule fetch_comet:
+    """Download a COMET checkpoint once, and keep which one it is."""
+    output:
+        f"{R}/checkpoints/{{checkpoint}}.json",
+    log:
+        f"{R}/logs/fetch_comet/{{checkpoint}}.log",
+    wildcard_constraints:
+        checkpoint=one_of(paths.downloaded_comets(EXPERIMENT)),
+    conda:
+        "../../envs/scoring.yaml"
+    params:
+        spec=spec_of(f"{R}/checkpoints/{{checkpoint}}.json"),
+        how=lambda w, output: dict(
+            folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
+            metric=paths.downloaded_comets(EXPERIMENT)[w.checkpoint],
+            confirm=EXPERIMENT.confirm,
+        ),
+    script:
+        "../scripts/fetch_comet.py"
+
+
+rule train_comet:
+    """Train the toy COMET on corrupted references (demo only)."""
+    input:
+        train=expand(rules.corpus.output.train, direction=EXPERIMENT.matrix.directions),
+        dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
+    output:
+        f"{R}/comet/comet.json",
+    log:
+        f"{R}/logs/train_comet.log",
+    benchmark:
+        f"{R}/benchmarks/train_comet.tsv"
+    priority: 10
+    conda:
+        "../../envs/scoring.yaml"
+    params:
+        spec=spec_of(f"{R}/comet/comet.json"),
+    script:
+        "../scripts/train_comet.py"
