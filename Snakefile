@@ -10,8 +10,12 @@ from entropy_valley.reporting import reports
 from entropy_valley.runs import inventory, snapshot
 
 
-configfile: workflow.source_path("config/studies.yaml")
-configfile: workflow.source_path("config.yaml")
+# Beside this file, also with --directory or as a module.
+BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
+
+
+configfile: BASE[0]
+configfile: BASE[1]
 
 
 # The config as this run was started with: a job on a cluster is a Snakemake of its own, and the files may be edited while
@@ -22,7 +26,7 @@ envvars:
 
 try:
     config = snapshot.merged(config)
-    EXPERIMENT = configuration.load(config, snapshot.files(workflow.configfiles), reports.problems)
+    EXPERIMENT = configuration.load(config, snapshot.files(BASE, workflow.configfiles), reports.problems)
     REPORTS = reports.configured(EXPERIMENT)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None

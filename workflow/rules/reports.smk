@@ -156,7 +156,7 @@ rule document:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=INVENTORY.document(READY),
+        spec=lambda w: INVENTORY.document(READY),
     script:
         "../scripts/document.py"
 
@@ -178,6 +178,6 @@ rule pdf:
     conda:
         "../../envs/analysis.yaml"
     params:
-        spec=INVENTORY.document(READY),
+        spec=lambda w: INVENTORY.document(READY),
     script:
         "../scripts/document.py"

@@ -30,9 +30,11 @@ def merged(config: dict[str, Any]) -> dict[str, Any]:
     return json.loads(Path(path).read_text(encoding="utf-8")) if handed_down else config
 
 
-def files(given: Sequence[str | Path]) -> list[str]:
-    """The files that a config comes from, for its errors: those of the repository, then those of the command line."""
-    return list(dict.fromkeys([*map(str, base_files()), *map(near, given)]))
+def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
+    are in this folder, then those of the command line."""
+    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return list(dict.fromkeys([*named, *(near(path) for path in given if str(path) not in base)]))
 
 
 def begin(experiment: Experiment) -> None:
