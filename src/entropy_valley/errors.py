@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 
 class InputError(Exception):
@@ -49,13 +50,20 @@ def tell(error: Exception, before: str = "") -> None:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a script's ``main``. Bad input and failed writes end it with one line instead of a traceback.
+    """Run ``main``; bad input and failed writes end it as :func:`in_one_line` says."""
+    with in_one_line():
+        main()
+
+
+@contextlib.contextmanager
+def in_one_line() -> Iterator[None]:
+    """Let bad input and failed writes in the block end the process with one line instead of a traceback.
 
     The exit status is 2 for an :class:`InputError`, 1 for an operating-system error such as a full disk, 130 for
     Ctrl-C. Where the reader of its output has gone, as `head` does, it ends without a word.
     """
     try:
-        return main()
+        yield
     except InputError as error:
         tell(error, "error: ")
         sys.exit(2)

@@ -1,0 +1,88 @@
+"""Run the script of a rule as Snakemake does, without Snakemake's workflow: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, ResourceList, Snakemake, Wildcards
+
+SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
+
+
+def run_rule(
+    name, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None, rule=None, fails=False
+):
+    """Run workflow/scripts/NAME.py; the text of its log.
+
+    ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists. With
+    ``fails`` its exit status must not be 0.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log = log or f"{folder}/{name}.log"
+        given = dict(
+            rule=rule or name, spec=spec, input=input, output=output, how=how, threads=threads, gpu=gpu, log=log
+        )
+        ended = subprocess.run(
+            [sys.executable, __file__, name, json.dumps({**given, "wildcards": wildcards}, default=_plain)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        said = Path(log).read_text(encoding="utf-8") if Path(log).exists() else ""
+    assert (ended.returncode != 0) == fails, f"exit status {ended.returncode}\n{ended.stdout}{ended.stderr}{said}"
+    return said
+
+
+def snakemake_object(rule, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None):
+    """What Snakemake gives the script of a rule."""
+    return Snakemake(
+        _named(InputFiles, input),
+        _named(OutputFiles, output),
+        Params(fromdict={"spec": spec if isinstance(spec, str) else json.dumps(spec), "how": how or {}}),
+        Wildcards(fromdict=wildcards or {}),
+        threads,
+        ResourceList(fromdict={"_cores": threads, "gpu": gpu} if gpu else {"_cores": threads}),
+        _named(Log, log or ()),
+        {},
+        rule,
+        None,
+        str(SCRIPTS),
+    )
+
+
+def run_script(name, snakemake):
+    """Run the script in this process."""
+    runpy.run_path(str(SCRIPTS / f"{name}.py"), {"snakemake": snakemake}, "__main__")
+
+
+def _named(kind, given):
+    """Files as Snakemake has them: by number, and by name where they have one."""
+    if isinstance(given, str | os.PathLike):
+        given = [given]
+    if not isinstance(given, dict):
+        return kind(toclone=list(map(str, given)))
+    made = kind()
+    for name, value in given.items():
+        if isinstance(value, str | os.PathLike):
+            made.append(str(value))
+            made._add_name(name)
+        else:
+            made.extend(map(str, value))
+            made._set_name(name, len(made) - len(value), len(made))
+    return made
+
+
+def _plain(value):
+    """What JSON does not know: paths, and views of dicts."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else list(value)
+
+
+if __name__ == "__main__":
+    run_script(sys.argv[1], snakemake_object(**json.loads(sys.argv[2])))
