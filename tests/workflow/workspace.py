@@ -21,8 +21,6 @@ import yaml
 ROOT = Path(__file__).parents[2]
 COMPARED = ("oracle", "ratio", "ev")
 METHODS = (*COMPARED, "cal")
-ENDINGS = {"canvas": "", "decode": ".med.32", "score": "/med-T32"}
-
 # A backbone of either kind, so that fetching and pre-training are both there, and a method that is fitted to each run.
 MIXED = {
     "matrix": {
@@ -35,35 +33,25 @@ MIXED = {
     "valley": {"backbones": []},
 }
 
-# Stands for every `python -m entropy_valley.launch … -- python workflow/scripts/X.py SPEC --option path …`: makes the
-# paths that are not there yet. Inputs always are; Snakemake touches the outputs of a job that it repeats.
-STUB = """#!/bin/bash
-if [ "$1" = -m ]; then
-  while [ "$1" != -- ]; do shift; done
-  [ "$2" = python ] || exec "${@:2}"
-  shift 2
-fi
-script=$(basename "$1" .py); shift 2
-for path in "$@"; do
-  case "$path" in --out) folder=1; continue;; --*) folder=0; continue;; *=*) continue;; */*) ;; *) continue;; esac
-  case "$folder $script" in
-    "1 train"|"1 adopt_adapter") path="$path/adapter.json";;
-    "1 pretrain") path="$path/checkpoint.json";;
-    "1 train_comet") path="$path/comet.json";;
-  esac
-  [ -e "$path" ] && continue
-  mkdir -p "$(dirname "$path")"; touch "$path"
+# Stands for every script: it makes the outputs.
+STUB = """
+from pathlib import Path
+
+for path in snakemake.output:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).touch()
+"""
+# Stands for the program of the rule `train`, behind the real launcher: it makes the adapter.
+TRAIN = """#!/bin/bash
+if [[ "$*" == *entropy_valley.launch* ]]; then exec REAL "$@"; fi
+NOTING
+for part in "$@"; do
+  case "$part" in */adapter) mkdir -p "$part"; touch "$part/adapter.json";; esac
 done
 """
-
-# The launcher is the real one. A job of these scripts notes its GPUs, and waits until as many of its rule have begun.
-NOTING = """#!/bin/bash
-if [ "$1" = -m ]; then exec {python} "$@"; fi
-script=$(basename "$1" .py)
-if [[ " {scripts} " = *" $script "* ]]; then
-  mkdir -p seen/$script; echo "$CUDA_VISIBLE_DEVICES" > seen/$script/$$
-  for _ in $(seq 900); do [ "$(ls seen/$script | wc -l)" -ge {count} ] && break; sleep 0.1; done
-fi
+# A job notes its GPUs, and waits until as many have begun.
+NOTING = """mkdir -p seen; echo "$CUDA_VISIBLE_DEVICES" > seen/$$
+for _ in $(seq 900); do [ "$(ls seen | wc -l)" -ge COUNT ] && break; sleep 0.1; done
 """
 
 
@@ -75,26 +63,29 @@ class Workspace:
 
     def __init__(self, folder: Path, *configs: str | dict[str, Any], real: bool = False) -> None:
         self.folder, self.configs = folder, configs
-        shutil.copy(ROOT / "Snakefile", folder)
-        # No job downloads anything here: they are stubs, or get what they need.
-        config = (ROOT / "config.yaml").read_text().replace("\nconfirm: false", "\nconfirm: true")
-        (folder / "config.yaml").write_text(config)
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy(ROOT / name, folder)
         for name in ("config", "envs", "profiles", "workflow"):
             shutil.copytree(ROOT / name, folder / name)
         (folder / "slurm").symlink_to("profiles/slurm")
         (folder / "bin").mkdir()
         if not real:
-            (folder / "bin" / "python").write_text(STUB)
-            (folder / "bin" / "python").chmod(0o755)
+            for script in (folder / "workflow/scripts").glob("*.py"):
+                script.write_text(STUB)
+            self._stub_trainings("")
 
-    def note_gpus(self, count: int, *scripts: str) -> None:
-        """Let jobs of these scripts note their GPUs, ``count`` of each at once; see ``gpus_seen``."""
-        noting = NOTING.format(python=sys.executable, scripts=" ".join(scripts), count=count)
-        (self.folder / "bin" / "python").write_text(noting + STUB.removeprefix("#!/bin/bash\n"))
+    def _stub_trainings(self, noting: str) -> None:
+        stub = self.folder / "bin" / "python"
+        stub.write_text(TRAIN.replace("REAL", sys.executable).replace("NOTING", noting))
+        stub.chmod(0o755)
 
-    def gpus_seen(self, script: str) -> list[list[str]]:
-        """The GPUs of each job of a script."""
-        return [path.read_text().strip().split(",") for path in (self.folder / "seen" / script).iterdir()]
+    def note_gpus(self, count: int) -> None:
+        """Let trainings note their GPUs, ``count`` of them at once; see ``gpus_seen``."""
+        self._stub_trainings(NOTING.replace("COUNT", str(count)))
+
+    def gpus_seen(self) -> list[list[str]]:
+        """The GPUs of each training."""
+        return [path.read_text().strip().split(",") for path in (self.folder / "seen").iterdir()]
 
     def copied(self, folder: Path) -> Workspace:
         """The same in another folder, with all that has been made."""
@@ -206,28 +197,14 @@ class Retraining:
 
 
 def _wildcards(body: str) -> list[str]:
-    """All but the session, which differs from run to run, and what a check is of."""
     line = re.search(r"^    wildcards: (.*)$", body, flags=re.MULTILINE)
-    pairs = [part.split("=") for part in line[1].split(", ")] if line else []
-    values = [value for name, value in pairs if name not in ("session", "environment")]
+    values = [part.split("=")[1] for part in line[1].split(", ")] if line else []
     return [".".join(values)] if values else []
 
 
-def jobs(runs, methods=METHODS, testset="grammar"):
-    """The jobs of these runs and methods, by the name that `planned` gives them."""
-    names = {f"{run}.{testset}.{method}" for run in runs for method in methods}
-    cells = {f"{rule} {name}{ending}" for rule, ending in ENDINGS.items() for name in names}
-    return cells | loading(runs) | scoring(runs, testset)
-
-
-def loading(runs):
-    """The jobs that load the models of these runs."""
-    return {f"inference {run}.0of1" for run in runs}
-
-
-def scoring(runs, testset="grammar"):
-    """The jobs that load COMET for the directions of these runs."""
-    return {f"comet {run.split('.')[0]}.{testset}" for run in runs}
+def sets(runs, name="matrix"):
+    """The translations and scores of a set of these runs, by the name that `planned` gives them."""
+    return {f"{rule} {run}.{name}" for run in runs for rule in ("translate", "score")}
 
 
 def on_gpu(text):
