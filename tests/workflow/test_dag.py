@@ -118,14 +118,14 @@ def test_shards_of_a_set_share_its_sentences(paper):
 
 
 def test_one_cell_is_computed_alone(paper):
-    planned = paper.planned("results/en-zh/llada-8b/seed1/ev-med-T32/scores.jsonl")
+    planned = paper.planned("results/en-zh/llada-8b/seed1/wmt22.ev-med-T32/scores.jsonl")
     run = "en-zh.llada-8b.1"
-    made = sets([run], "ev-med-T32") | {"corpus en-zh", "testset en-zh.wmt22", f"train {run}"}
+    made = sets([run], "wmt22.ev-med-T32") | {"corpus en-zh", "testset en-zh.wmt22", f"train {run}"}
     assert planned.keys() == made | {name for name in planned if name.startswith("fetch")}
 
 
 def test_a_set_that_is_none_is_one_clear_error(paper):
-    with pytest.raises(AssertionError, match=r"results/en-zh/llada-8b/seed1/matrixx is no set .* Did you mean matrix"):
+    with pytest.raises(AssertionError, match=r"results/en-zh/llada-8b/seed1/matrixx: is no set .* Did you mean matrix"):
         paper.planned("results/en-zh/llada-8b/seed1/matrixx/scores.jsonl")
 
 

@@ -107,7 +107,7 @@ def test_what_asks_for_a_gpu(paper):
 def test_a_control_is_in_the_set_of_the_method_whose_canvases_it_deals(finished):
     methods = [*METHODS, "ev_reassigned_1"]
     planned = finished.planned(
-        "results/demo/en-de/llada-tiny/seed2/ev_reassigned_1-med-T32/scores.jsonl",
+        "results/demo/en-de/llada-tiny/seed2/grammar.ev_reassigned_1-med-T32/scores.jsonl",
         over={"matrix": {"methods": methods}},
     )
-    assert planned.keys() == sets(["en-de.llada-tiny.2"], "ev_reassigned_1-med-T32")
+    assert planned.keys() == sets(["en-de.llada-tiny.2"], "grammar.ev_reassigned_1-med-T32")

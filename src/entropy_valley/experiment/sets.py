@@ -2,7 +2,7 @@
 
 The grid of the matrix is a set, and so is every study. A cell's home is the first set that lists it, in the order of
 the config: there its translations and scores are, and every table reads them there. A cell by itself is a set too,
-under its own name (``ev-med-T32``): for whoever asks for that one alone. All sets of a run share a store, so what one
+under its own name (``wmt22.ev-med-T32``): for whoever asks for that one alone. All sets of a run share a store, so what one
 has computed costs another nothing.
 """
 
@@ -22,7 +22,6 @@ from entropy_valley.spelling import question
 # Those that are no study, in the order in which they take their cells: the first two before the studies.
 FIRST, LAST = ("matrix", "autoregressive", "instruct"), ("human_evaluation", "valley")
 RESERVED = (*FIRST, *LAST, "adapter", "latency")  # a study has another name: these are folders of a run
-DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class CellSet:
 
 
 def single_name(cell: Cell) -> str:
-    """The name of the set that has one system alone: ``ev-med-T32``, ``beam4``."""
-    return cell.system.replace("/", "-")
+    """The name of the set that has one cell alone: ``wmt22.ev-med-T32``, ``wmt22.beam4``."""
+    return f"{cell.testset}.{cell.system.replace('/', '-')}"
 
 
 class Sets:
@@ -89,19 +88,16 @@ class Sets:
         return list(self._of_run.get(run, {}).values())
 
     def named(self, run: Run, name: str) -> CellSet:
-        """The set of a run by its name, which may be that of a single system; raise InputError for any other name."""
+        """The set of a run by its name, which may be that of a single cell; raise InputError for any other name."""
         there = self._of_run.get(run, {})
         if name in there:
             return there[name]
-        systems: dict[str, list[Cell]] = {}
-        for one in there.values():
-            for cell in one.cells:
-                systems.setdefault(single_name(cell), []).append(cell)
-        if name not in systems:
-            names = [*there, *systems]
-            remedy = f"{question(name, names)}Name one of {', '.join(names) or 'another run'}."
+        cells = {single_name(cell): cell for one in there.values() for cell in one.cells}
+        if name not in cells:
+            sets, example = ", ".join(there) or "none", next(iter(cells), "")
+            remedy = f"{question(name, [*there, *cells])}It has {sets}; a single cell has a name like {example}."
             raise InputError(f"{run.folder(self.experiment.results)}/{name}", "is no set of cells of this run", remedy)
-        return CellSet(run, name, tuple(systems[name]))
+        return CellSet(run, name, (cells[name],))
 
     def folder(self, cell: Cell) -> str:
         """The folder of a cell's home."""
