@@ -17,6 +17,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
+DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
 REMEDY = "Remove the file and run the rule that makes it again."
 
 
@@ -53,6 +54,17 @@ def header_path(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
+def moved(value: Any, root: str, here: str) -> Any:
+    """Params with the paths below ``root`` below ``here`` instead: the results of a workflow that runs as a module with
+    a prefix are elsewhere than its config says."""
+    if isinstance(value, Mapping):
+        return {key: moved(one, root, here) for key, one in value.items()}
+    if isinstance(value, list):
+        return [moved(one, root, here) for one in value]
+    inside = isinstance(value, str) and value.startswith(f"{root}/")
+    return here + value.removeprefix(root) if inside else value
+
+
 def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
     """The rows of several cells as one file has them."""
     for system, rows in cells.items():
@@ -86,12 +98,17 @@ def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
 
 def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
     """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
+    there = entries(path)
+    if system_of(cell) not in there:
+        raise InputError(header_path(path), f"has nothing of {system_of(cell).label}", REMEDY)
+    return there[system_of(cell)]
+
+
+def entries(path: str | Path) -> dict[System, dict[str, Any]]:
+    """What the header of a file of rows says of each cell; read once while it stays."""
     place = header_path(path)
     about = _about(place)
-    there = _entries(str(place), about.st_mtime_ns, about.st_size)
-    if system_of(cell) not in there:
-        raise InputError(place, f"has nothing of {system_of(cell).label}", REMEDY)
-    return there[system_of(cell)]
+    return _entries(str(place), about.st_mtime_ns, about.st_size)
 
 
 @functools.lru_cache(maxsize=128)

@@ -12,10 +12,9 @@ IDS = ["a", "b", "c"]
 @pytest.fixture
 def write(tmp_path):
     def write(ids, outputs):
-        testset, hypotheses = tmp_path / "test.jsonl", tmp_path / "hypotheses.jsonl"
+        testset = tmp_path / "test.jsonl"
         files.write_jsonl(testset, ({"id": i, "source": f"s{i}", "target": f"t{i}"} for i in ids))
-        files.write_jsonl(hypotheses, ({"id": i, "hypothesis": f"h{i}"} for i in outputs))
-        return testset, hypotheses
+        return testset, [{"id": i, "hypothesis": f"h{i}"} for i in outputs], "set: test ev"
 
     return write
 
@@ -29,7 +28,7 @@ def test_outputs_side_by_side(write):
 @pytest.mark.parametrize(
     ("outputs", "says"),
     [
-        (["a", "c", "b"], "hypotheses.jsonl:2: id 'c' where 'b' is due"),
+        (["a", "c", "b"], "set: test ev: id 'c' where 'b' is due"),
         (["a", "b"], "2 hypotheses for 3 sentences; id 'c' is only in"),
         (["a", "b", "c", "d"], "4 hypotheses for 3 sentences; id 'd' is only in"),
     ],

@@ -15,7 +15,7 @@ def model(wildcards, output):
         corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
         store=run.folder(f"{R}/store") if EXPERIMENT.store else None,
         device=EXPERIMENT.device,
-        check=EXPERIMENT.check,
+        check=CHECK,
     )
 
 
@@ -81,10 +81,10 @@ rule shard:
 rule diagnose:
     """Read a run's all-mask canvases around the reference's length, on a dense grid, and without the source. For figures."""
     input:
-        model=of_model(f"{RUN}/{sets.DIAGNOSTICS}"),
-        testsets=tested(f"{RUN}/{sets.DIAGNOSTICS}"),
+        model=of_model(f"{RUN}/{DIAGNOSTICS}"),
+        testsets=tested(f"{RUN}/{DIAGNOSTICS}"),
     output:
-        f"{RUN}/{sets.DIAGNOSTICS}",
+        f"{RUN}/{DIAGNOSTICS}",
     log:
         f"{R}/logs/diagnose/{RUN_NAME}.log",
     benchmark:
@@ -94,7 +94,7 @@ rule diagnose:
     resources:
         gpu=GPU,
     params:
-        spec=spec_of(f"{RUN}/{sets.DIAGNOSTICS}"),
+        spec=spec_of(f"{RUN}/{DIAGNOSTICS}"),
         how=model,
     script:
         "../scripts/diagnose.py"

@@ -6,14 +6,17 @@
 
 from entropy_valley import revisions
 from entropy_valley.backbone import adapters, checkpoint
+from entropy_valley.checking import subject
 from entropy_valley.experiment import paths, scoring
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs
 from entropy_valley.human_evaluation import guidelines
 from entropy_valley.reporting import document
 from entropy_valley.reporting.pages import sentences as sentence_pages
-from entropy_valley.results import SCORES, TRANSLATIONS, header_path
+from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
+# What the first job on a GPU checks before it computes, see src/entropy_valley/runs/job.py.
+CHECK = dict(folder=f"{R}/work/checks", subject=subject.of(EXPERIMENT)) if GPU and EXPERIMENT.check else None
 # The folder of a run, and that of one of its sets of cells.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 SET = f"{RUN}/{{set}}"

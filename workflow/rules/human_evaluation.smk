@@ -46,7 +46,7 @@ rule human_forms:
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        spec=lambda w: human_evaluation.of_pack(EXPERIMENT, INVENTORY.at(f"{R}/human_evaluation/{w.direction}/pack.json").spec),
+        spec=spec_of(f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.csv"),
     script:
         "../scripts/human_forms.py"
 
@@ -65,7 +65,7 @@ rule human_guidelines:
     conda:
         "../../envs/human_evaluation.yaml"
     params:
-        spec=lambda w: human_evaluation.of_pack(EXPERIMENT, INVENTORY.at(f"{R}/human_evaluation/{w.direction}/pack.json").spec),
+        spec=spec_of(f"{HUMAN}/guidelines.{{language}}.md"),
     script:
         "../scripts/human_guidelines.py"
 

@@ -1,27 +1,12 @@
-"""Write the document of all tables and figures, and set it: document.py PARAMS --tex TEX, document.py TEX --pdf PDF"""
+"""Write the document of all tables and figures, or set it as PDF."""
 
-from __future__ import annotations
-
-import argparse
 from pathlib import Path
 
-from entropy_valley import files, run
 from entropy_valley.reporting import document
+from entropy_valley.runs.job import job_of
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("source", help="its items as a JSON file or as JSON; with --pdf the document")
-    kinds = parser.add_mutually_exclusive_group(required=True)
-    kinds.add_argument("--tex", type=Path)
-    kinds.add_argument("--pdf", type=Path)
-    options = parser.parse_args()
-    if options.pdf:
-        document.typeset(Path(options.source), options.pdf)
+with job_of(snakemake) as job:  # noqa: F821
+    if job.rule == "pdf":
+        document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
-        items = [document.Item(*item) for item in run.params(options.source)]
-        files.write_text(options.tex, document.to_latex(items, options.tex.parent))
-
-
-if __name__ == "__main__":
-    run.script(main)
+        document.write([document.Item(*item) for item in job.spec["items"]], Path(job.output[0]))

@@ -38,9 +38,9 @@ class CaseParams(Params):
     sentences: str = ""
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """As :meth:`Params.parse`; other cells than one of each method are an :class:`InputError`."""
-        params = super().parse(text, ("sentences", *required))
+        params = super().parse(value, ("sentences", *required))
         methods = [cell.method for cell in params.cells]
         if sorted(methods) != sorted(METHODS):
             raise InputError("PARAMS", f"cells of {', '.join(methods)}", f"Give one of each of {', '.join(METHODS)}.")
@@ -100,10 +100,9 @@ def _sentences(params: CaseParams) -> Iterator[Sentence]:
 def _system(cell: ScoredCell, params: CaseParams, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What a method did with each sentence, by id."""
     scores = sentences(cell, params.metric)
-    canvases = {row["id"]: row for row in files.read_jsonl(cell.canvas, ("id", "length", "candidates", "scores"))}
+    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
     outputs = hypotheses(cell, params.sentences, testset)
-    for path, found in ((cell.segments, scores.index), (cell.canvas, canvases)):
-        require_sentences(path, found, params.sentences, testset)
+    require_sentences(cell.within(cell.scores_file), scores.index, params.sentences, testset)
     found = {}
     for name, canvas in canvases.items():
         grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}

@@ -25,26 +25,24 @@ COLUMNS = [*RUN, "category", "metric", "value"]
 
 @dataclass(frozen=True)
 class ChallengeParams(OrderParams):
-    """As :class:`OrderParams`, of two orders; ``testsets`` and ``sigs`` are the files of each cell, by its path.
+    """As :class:`OrderParams`, of two orders; ``testsets`` has the file of each cell, by its name.
 
-    ``challenge`` is the reading by whose rules sentences have categories, ``concentration`` the measure of ``sigs``.
+    ``challenge`` is the reading by whose rules sentences have categories, ``concentration`` that of the SIG.
     """
 
     testsets: Mapping[str, str] = field(default_factory=dict)
-    sigs: Mapping[str, str] = field(default_factory=dict)
     challenge: Reading = "stratified"
     concentration: str = "gini"
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """As :meth:`OrderParams.parse`; a cell without these files, or other orders than two, is an InputError."""
-        params = super().parse(text, ("testsets", "sigs", *required))
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
+        """As :meth:`OrderParams.parse`; a cell without its file, or other orders than two, is an InputError."""
+        params = super().parse(value, ("testsets", *required))
         others = [name for name in params.orders if name != params.main]
         if len(others) != 1:
             raise InputError("PARAMS", f"orders {', '.join(params.orders)}", f"Give {params.main} and one other.")
-        absent = [c.path for c in params.cells if c.path not in params.testsets or c.path not in params.sigs]
-        if absent:
-            raise InputError("PARAMS", f"no testsets or sigs for {absent[0]}", "Give both for each cell.")
+        if absent := [cell.name for cell in params.cells if cell.name not in params.testsets]:
+            raise InputError("PARAMS", f"no testset for {absent[0]}", "Give one for each cell.")
         return dataclasses.replace(params, cells=tuple(cell for cell in params.cells if cell.method == FIXED))
 
     @property
@@ -72,16 +70,16 @@ def negative_order(params: ChallengeParams) -> pd.DataFrame:
 
 def _sentences(params: ChallengeParams, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
     """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-    testset = files.read_jsonl(params.testsets[main.path], ("id", "source", "target"))
-    sigs = files.read_jsonl(params.sigs[main.path], ("id", "concentration"))
+    testset = files.read_jsonl(params.testsets[main.name], ("id", "source", "target"))
+    sigs = {row["id"]: row["concentration"] for row in main.diagnostics("sig")}
     columns = {
-        other.segments: sentences(other, params.metric),
-        main.segments: sentences(main, params.metric),
-        params.sigs[main.path]: pd.Series({row["id"]: row["concentration"] for row in sigs}, dtype=float),
+        other.within(other.scores_file): sentences(other, params.metric),
+        main.within(main.scores_file): sentences(main, params.metric),
+        main.within(main.diagnostics_file): pd.Series(sigs, dtype=float),
     }
     ids = [row["id"] for row in testset]
     for path, values in columns.items():
-        require_sentences(path, values.index, params.testsets[main.path], ids)
+        require_sentences(path, values.index, params.testsets[main.name], ids)
     named = zip(("other", "main", "concentration"), columns.values(), strict=True)
     frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
     pairs = ((row["source"], row["target"]) for row in testset)

@@ -119,15 +119,15 @@ def by_run(
     for cell in cells:
         systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
         if system(cell) in systems:
-            raise InputError(cell.path, "this cell comes twice", "Name each cell once.")
+            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
         systems[system(cell)] = cell
     return runs
 
 
 def _cell(methods: dict[str, ScoredCell], name: str) -> ScoredCell:
     if name not in methods:
-        place = next(iter(methods.values())).path
-        raise InputError(place, f"its run has no cell of method {name}", f"Add {name} to the matrix's methods.")
+        problem = f"its run has no cell of method {name}"
+        raise InputError(next(iter(methods.values())).name, problem, f"Add {name} to the matrix's methods.")
     return methods[name]
 
 
@@ -147,6 +147,6 @@ def _of_same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell,
     different = scores.index.symmetric_difference(others.index)
     if len(different):
         lonely = f"{len(different)} ids are in one only, such as {different[0]!r}"
-        problem = f"not the sentences of {first.segments}: {lonely}"
-        raise InputError(second.segments, problem, "Score both on the same test set again.")
+        problem = f"not the sentences of {first.within(first.scores_file)}: {lonely}"
+        raise InputError(second.within(second.scores_file), problem, "Score both on the same test set again.")
     return others.loc[scores.index]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from entropy_valley import files, provenance, run
+from entropy_valley import files, provenance
 from entropy_valley.analysis.params import record
 from entropy_valley.backbone.length_ratios import PERCENTILES
 from entropy_valley.corpus.filters import REASONS
@@ -38,9 +38,8 @@ class CorpusParams:
     paper: Mapping[str, str]
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read params from a JSON file, or from JSON text."""
-        value = run.params(text)
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """Read params from a rule's."""
         directions = tuple(record(Direction, "a direction", one) for one in value["directions"])
         return cls(directions, dict(value["backbones"]), value["paper"])
 

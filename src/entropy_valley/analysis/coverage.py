@@ -31,7 +31,7 @@ COLUMNS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *TEST
 
 @dataclass(frozen=True)
 class CoverageParams(Params):
-    """As :class:`Params`; ``testsets`` and ``tokens`` are the files of each cell, by its path.
+    """As :class:`Params`; ``testsets`` and ``tokens`` are the files of each cell, by its name.
 
     ``buckets`` has by direction the ratios r at which a bucket ends and the next begins; ``eos`` adds the reference's
     EOS to its tokens in r. ``paper`` has by direction and item how many sentences the paper finds on this test set.
@@ -44,12 +44,12 @@ class CoverageParams(Params):
     paper: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """As :meth:`Params.parse`; a cell without these files is an InputError."""
-        params = super().parse(text, ("testsets", "tokens", *required))
+        params = super().parse(value, ("testsets", "tokens", *required))
         for cell in params.cells:
-            if cell.path not in params.testsets or cell.path not in params.tokens:
-                raise InputError("PARAMS", f"no testsets or tokens for {cell.path}", "Give both for each cell.")
+            if cell.name not in params.testsets or cell.name not in params.tokens:
+                raise InputError("PARAMS", f"no testsets or tokens for {cell.name}", "Give both for each cell.")
         return params
 
 
@@ -90,7 +90,7 @@ def read_tokens(path: str) -> dict[str, tuple[int, int]]:
 def _rows(params: CoverageParams, cells: Mapping[System, ScoredCell]) -> Iterator[dict[str, Any]]:
     """The rows of one direction and test set."""
     first = next(iter(cells.values()))
-    testset = params.testsets[first.path]
+    testset = params.testsets[first.name]
     sources = {row["id"]: row["source"] for row in files.read_jsonl(testset, ("id", "source"))}
     outputs = {key: hypotheses(cell, testset, sources) for key, cell in cells.items()}
     for kind, extract in extractors(first.direction.split("-")[0]).items():
@@ -106,14 +106,14 @@ def _rows(params: CoverageParams, cells: Mapping[System, ScoredCell]) -> Iterato
 
 def hypotheses(cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, str]:
     """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of ``testset``, a file."""
-    found = {row["id"]: row["hypothesis"] for row in files.read_jsonl(cell.hypotheses, ("id", "hypothesis"))}
-    require_sentences(cell.hypotheses, found, testset, ids)
+    found = {row["id"]: row["hypothesis"] for row in cell.translations()}
+    require_sentences(cell.within(cell.translations_file), found, testset, ids)
     return found
 
 
 def _scores(params: CoverageParams, cell: ScoredCell, testset: str, ids: Iterable[str]) -> pd.Series:
     found = sentences(cell, params.metric)
-    require_sentences(cell.segments, found.index, testset, ids)
+    require_sentences(cell.within(cell.scores_file), found.index, testset, ids)
     return found
 
 
@@ -123,7 +123,7 @@ def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.S
 
 def _buckets(params: CoverageParams, cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, int]:
     """The place of each sentence's bucket."""
-    path, edges = params.tokens[cell.path], params.buckets[cell.direction]
+    path, edges = params.tokens[cell.name], params.buckets[cell.direction]
     tokens = read_tokens(path)
     require_sentences(path, tokens, testset, ids)
     return {name: bucket((target + params.eos) / max(1, source), edges) for name, (source, target) in tokens.items()}

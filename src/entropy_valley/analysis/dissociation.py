@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.gap_closure import BASELINES, gap_closures
 from entropy_valley.analysis.params import Params, ScoredCell
@@ -33,17 +32,18 @@ def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
     """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's."""
     found = {}
     for methods in by_run(cells).values():
-        oracle = methods["oracle"].canvas
-        true = _lengths(methods["oracle"])
+        oracle = methods["oracle"]
+        true = _lengths(oracle)
         for cell in methods.values():
             lengths = _lengths(cell)
-            require_sentences(cell.canvas, lengths.index, str(oracle), true.index)
+            place, of_oracle = (one.within(one.translations_file) for one in (cell, oracle))
+            require_sentences(place, lengths.index, of_oracle, true.index)
             found[cell] = (lengths - true).abs()
     return found
 
 
 def _lengths(cell: ScoredCell) -> pd.Series:
-    return pd.Series({row["id"]: row["length"] for row in files.read_jsonl(cell.canvas, ("id", "length"))})
+    return pd.Series({row["id"]: row["length"] for row in cell.canvases("length")})
 
 
 def points(params: Params) -> pd.DataFrame:

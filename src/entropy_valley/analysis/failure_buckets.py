@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.coverage import EV, PLACE, RIVALS, CoverageParams, read_tokens
 from entropy_valley.analysis.params import ScoredCell
@@ -53,7 +52,8 @@ def _rows(params: CoverageParams, cells: Mapping[str, ScoredCell]) -> Iterator[d
     scores, causes = sentences(ev, params.metric), _causes(params, ev)
     for rival in (name for name in RIVALS if name in cells):
         other = sentences(cells[rival], params.metric)
-        require_sentences(cells[rival].segments, other.index, str(ev.segments), scores.index)
+        place, of_ev = (cell.within(cell.scores_file) for cell in (cells[rival], ev))
+        require_sentences(place, other.index, of_ev, scores.index)
         delta = scores - other.loc[scores.index]
         lost = delta[sign * delta < 0]
         for name in (*CAUSES, ALL):
@@ -65,7 +65,7 @@ def _rows(params: CoverageParams, cells: Mapping[str, ScoredCell]) -> Iterator[d
 
 def _causes(params: CoverageParams, ev: ScoredCell) -> pd.Series:
     """The cause that each sentence has if EV loses on it, by id."""
-    tokens = read_tokens(params.tokens[ev.path])
-    canvases = {row["id"]: row["candidates"] for row in files.read_jsonl(ev.canvas, ("id", "candidates"))}
-    require_sentences(ev.canvas, canvases, params.tokens[ev.path], tokens)
+    tokens = read_tokens(params.tokens[ev.name])
+    canvases = {row["id"]: row["candidates"] for row in ev.canvases("candidates")}
+    require_sentences(ev.within(ev.translations_file), canvases, params.tokens[ev.name], tokens)
     return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)

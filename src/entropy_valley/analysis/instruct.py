@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from entropy_valley import files
 from entropy_valley.analysis.losses import read_losses, summarise_losses, uniform_cross_entropy
@@ -43,12 +43,12 @@ class InstructParams(Params):
     testset: str = ""
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """As :meth:`Params.parse`; cells of no variant, or of several settings, are an :class:`InputError` too.
 
         The variants come in the order of the cells: the keys of a rule's JSON are sorted.
         """
-        params = super().parse(text, ("variants", "testset", *required))
+        params = super().parse(value, ("variants", "testset", *required))
         variants = {
             name: record(Variant, f"variant {name}", params.variants.get(name, {}))
             for name in dict.fromkeys(cell.backbone for cell in params.cells)
@@ -70,7 +70,10 @@ def measure(params: InstructParams) -> pd.DataFrame:
     Raises :class:`InputError` for a missing file or one that does not fit.
     """
     trainings = {name: _training(Path(variant.adapter)) for name, variant in params.variants.items() if variant.adapter}
-    outputs = {cell: read_outputs(params.testset, cell.hypotheses) for cell in params.cells}
+    outputs = {
+        cell: read_outputs(params.testset, cell.translations(), cell.within(cell.translations_file))
+        for cell in params.cells
+    }
     references = next(iter(outputs.values())).references
     rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
     rows += [(c.backbone, c.method, *number) for c, texts in outputs.items() for number in _texts(texts.hypotheses)]

@@ -40,9 +40,9 @@ class OrderParams(Params):
     main: str = "med"
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """As :meth:`Params.parse`; a cell of an order that ``orders`` does not have is an :class:`InputError`."""
-        params = super().parse(text, ("orders", *required))
+        params = super().parse(value, ("orders", *required))
         names = dict.fromkeys([params.main, *(cell.order for cell in params.cells)])
         orders = {name: record(RevealOrder, f"order {name}", params.orders.get(name, {})) for name in names}
         return dataclasses.replace(params, orders=orders)
@@ -70,8 +70,8 @@ def order_sweep(params: OrderParams) -> pd.DataFrame:
 def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCell:
     """A run's cell of an order under Oracle's lengths."""
     if (FIXED, order) not in systems:
-        place = next(iter(systems.values())).path
-        raise InputError(place, f"its run has no cell of {FIXED} and {order}", "Add both to the study.")
+        problem = f"its run has no cell of {FIXED} and {order}"
+        raise InputError(next(iter(systems.values())).name, problem, "Add both to the study.")
     return systems[FIXED, order]
 
 

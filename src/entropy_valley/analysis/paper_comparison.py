@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from entropy_valley import files, run
+from entropy_valley import files
 from entropy_valley.analysis.our_numbers import Ours, Setting, ours, place_of
 from entropy_valley.analysis.published import Published, deviation, means
 from entropy_valley.late import pandas as pd
@@ -42,9 +42,8 @@ class ComparisonParams:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read params from a JSON file, or from JSON text."""
-        value = run.params(text)
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """Read params from a rule's."""
         return cls(**{name: value[name] for name in cls.__dataclass_fields__ if name in value})
 
 

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from entropy_valley import run
+from entropy_valley import files, results
 from entropy_valley.analysis.significance import Deviation, Generator, Statistics, Zeros
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
@@ -15,17 +15,15 @@ from entropy_valley.scoring.metrics import Metric
 Record = TypeVar("Record")
 
 
-def _file(name: str, up: int = 0) -> property:
-    """The path of a file beside a cell's ``scores.json``, or so many folders above it."""
-    return property(lambda cell: Path(cell.path).parents[up] / name)
-
-
 @dataclass(frozen=True)
 class ScoredCell:
-    """One cell of the experiment matrix with the path of its ``scores.json``.
+    """One cell of the experiment matrix; ``path`` is the folder of its home set.
 
     An autoregressive system reveals no slots: its order is "" and its step budget 0. ``pool`` names the smaller set of
     training pairs of its run, "" for all.
+
+    The methods read what its files say of it. They raise :class:`InputError` with the file's name where that is missing
+    or says nothing of the cell, or where a row lacks what is asked for.
     """
 
     backbone: str
@@ -39,21 +37,80 @@ class ScoredCell:
     pool: str = ""
 
     @property
+    def system(self) -> str:
+        """How its run is decoded: ``ev/med-T32``, ``beam4``."""
+        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+
+    @property
+    def name(self) -> str:
+        """Its name in the whole matrix: ``en-zh/llada-8b/seed1/wmt22/ev/med-T32``."""
+        run = f"seed{self.seed}-{self.pool}" if self.pool else f"seed{self.seed}"
+        return f"{self.direction}/{self.backbone}/{run}/{self.testset}/{self.system}"
+
+    @property
     def autoregressive(self) -> bool:
         """Whether it was written from left to right, not denoised."""
         return self.steps == 0
 
-    hypotheses = _file("hypotheses.jsonl")
-    segments = _file("scores.jsonl")
-    decoding = _file("decoding.json")
-    latency = _file("latency.json")
-    canvas = _file("canvas.jsonl", up=1)  # the method's, above its orders and step budgets
-    valley = _file("valley.json", up=2)  # the test set's, above its methods
+    @property
+    def translations_file(self) -> Path:
+        return Path(self.path, results.TRANSLATIONS)
 
     @property
-    def adapter(self) -> Path:
-        """``adapter.json`` of its run."""
-        return Path(self.path).parents[2 if self.autoregressive else 3] / "adapter" / "adapter.json"
+    def scores_file(self) -> Path:
+        return Path(self.path, results.SCORES)
+
+    @property
+    def diagnostics_file(self) -> Path:
+        return Path(self.path).parent / results.DIAGNOSTICS
+
+    @property
+    def latency_file(self) -> Path:
+        return Path(self.path).parent / "latency" / self.testset / f"{self.system}.json"
+
+    @property
+    def adapter_file(self) -> Path:
+        return Path(self.path).parent / "adapter" / "adapter.json"
+
+    def within(self, path: Path) -> str:
+        """The place that an error names: a file of its set, and what of it is this cell's."""
+        return f"{path}: {results.system_of(self).label}"
+
+    def translations(self) -> Sequence[Mapping[str, Any]]:
+        """Its translations: a row for each sentence, with ``hypothesis``, ``length`` and what it cost."""
+        return self._having(("hypothesis",), results.rows(self.translations_file, self))
+
+    def canvases(self, *keys: str) -> Sequence[Mapping[str, Any]]:
+        """The canvas of each sentence: its ``id``, and at least these keys."""
+        rows = self._having(("canvas",), results.rows(self.translations_file, self))
+        return self._having(keys, [{"id": row["id"], **row["canvas"]} for row in rows])
+
+    def decoding(self) -> dict[str, Any]:
+        """The totals of its translations, and the ``signature`` of what they were made by."""
+        return results.entry(self.translations_file, self)
+
+    def segments(self) -> Sequence[Mapping[str, Any]]:
+        """The scores of each sentence."""
+        return results.rows(self.scores_file, self)
+
+    def scores(self) -> dict[str, Any]:
+        """Its system scores, and the ``signatures`` of the metrics."""
+        return results.entry(self.scores_file, self)
+
+    def diagnostics(self, kind: str) -> Any:
+        """What its run's diagnostics say of its test set: the curves of ``valley``, or the rows of ``sig``."""
+        content = files.read_json(self.diagnostics_file)
+        if self.testset not in content.get(kind, {}):
+            raise InputError(self.diagnostics_file, f"has no {kind} of {self.testset}", results.REMEDY)
+        return content[kind][self.testset]
+
+    def _having(self, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Rows of its translations, which must all have these keys."""
+        for row in rows:
+            if missing := [key for key in keys if key not in row]:
+                problem = f"no {', '.join(missing)} of sentence {row['id']!r}"
+                raise InputError(self.within(self.translations_file), problem, results.REMEDY)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -81,16 +138,14 @@ class Params:
     overlaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """Read params from a JSON file, or from JSON text.
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
+        """Read params from a rule's, as plain values.
 
-        Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when the JSON
-        is broken, there are no cells, a cell lacks a field, or one of the ``required`` keys is missing.
+        Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when there are no
+        cells, a cell lacks a field, or one of the ``required`` keys is missing.
         """
-        value = run.params(text)
-        absent = _absent(value, ("cells", "metrics", *required))
-        if absent:
-            raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params as JSON or as a JSON file.")
+        if absent := [key for key in ("cells", "metrics", *required) if value.get(key) in (None, [], "")]:
+            raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params.")
         known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
         cells = tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])
         metrics = tuple(record(Metric, "a metric", metric) for metric in value["metrics"])
@@ -136,8 +191,3 @@ def record(kind: type[Record], what: str, value: Mapping[str, Any]) -> Record:
     if absent:
         raise InputError("PARAMS", f"{what} without {', '.join(absent)}", f"It needs {', '.join(needed)}.")
     return kind(**{name: value[name] for name in names if name in value})
-
-
-def _absent(value: Any, keys: Iterable[str]) -> list[str]:
-    """The keys that an object does not have, or has empty: no cells is as bad as no list of them."""
-    return [key for key in keys if not isinstance(value, dict) or value.get(key) in (None, [], "")]

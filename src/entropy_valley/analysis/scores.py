@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
+from entropy_valley.results import REMEDY, header_path
 from entropy_valley.scoring.metrics import Metric
 
 RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
@@ -25,28 +25,25 @@ def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFr
         for name, value in system_scores(cell, metrics).items():
             row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name}
             if tuple(row.values()) in rows:
-                raise InputError(cell.path, "this cell comes twice", "Name each cell of the matrix once.")
+                raise InputError(cell.name, "this cell comes twice", "Name each cell of the matrix once.")
             rows[tuple(row.values())] = row | {"value": value}
     return pd.DataFrame(rows.values())
 
 
 def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, float]:
     """The system scores of a cell by the metrics' names; one that is no finite number is an :class:`InputError`."""
-    system = files.read_json(cell.path)
-    return {metric.name: _number(cell.path, metric.name, metric.found_in(system)) for metric in metrics}
+    system, place = cell.scores(), cell.within(header_path(cell.scores_file))
+    return {metric.name: _number(place, metric.name, metric.found_in(system)) for metric in metrics}
 
 
 def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
-    rows = files.read_jsonl(cell.segments, ("id",))
+    rows, place = cell.segments(), cell.within(cell.scores_file)
     values = {
-        str(row["id"]): _number(f"{cell.segments}:{number}", metric.name, metric.found_in(row))
-        for number, row in enumerate(rows, 1)
+        str(row["id"]): _number(f"{place}, sentence {row['id']!r}", metric.name, metric.found_in(row)) for row in rows
     }
     if len(values) < len(rows):
-        raise InputError(
-            cell.segments, "a sentence id comes twice", "Remove the file and run the rule that makes it again."
-        )
+        raise InputError(place, "a sentence id comes twice", REMEDY)
     return pd.Series(values, name=metric.name)
 
 
@@ -55,7 +52,7 @@ def require_sentences(path: object, found: Iterable[str], testset: str, ids: Ite
     different = set(found) ^ set(ids)
     if different:
         problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
-        raise InputError(path, problem, "Remove the file and run the rule that makes it again.")
+        raise InputError(path, problem, REMEDY)
 
 
 def _number(place: object, metric: str, value: object) -> float:

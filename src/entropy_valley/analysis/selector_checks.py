@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import against_mean, by_run
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import RUN
@@ -16,6 +15,7 @@ from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
+from entropy_valley.results import REMEDY
 
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
@@ -84,16 +84,16 @@ def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
 
     Raises :class:`InputError` for a canvas that is none of the grid's.
     """
-    tokens = files.read_json(cell.valley)["source_tokens"]
+    tokens = cell.diagnostics("valley")["source_tokens"]
     counts: Counter[float] = Counter()
-    for row in files.read_jsonl(cell.canvas, ("id", "length")):
+    for row in cell.canvases("length"):
         # Exact products first: one in binary floating point may be a slot less, and no smaller ratio then gives that.
         count = tokens.get(row["id"], 0)
         products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
         fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
         if not fitting:
             problem = f"sentence {row['id']!r}: {row['length']} slots are no canvas of EV's grid"
-            raise InputError(cell.canvas, problem, "Remove it and run the rules canvas and valley again.")
+            raise InputError(cell.within(cell.translations_file), problem, REMEDY)
         counts[fitting[0]] += 1
     return counts
 

@@ -9,6 +9,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
+from entropy_valley.results import REMEDY, header_path
 from entropy_valley.scoring.metrics import Metric
 
 # Among which cells of a table a value must be the same: those that agree in these coordinates.
@@ -23,6 +24,7 @@ DECODING_SCOPE = {
 BARE = "null"  # the adapter of a backbone that was used as it is
 SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
 SHORT = 12  # hex digits of a digest in print
+UNLIKE = "They do not belong in one table: remove the outdated files of its set and run again."
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,16 @@ class Fact:
 def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
     """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
 
-    ``metrics`` are those of the table; their signatures are read from ``scores.json``, the rest from ``decoding.json``.
-    Raises :class:`InputError`, naming two files, where cells differ that must not.
+    ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
+    Raises :class:`InputError`, naming two cells, where cells differ that must not.
     """
-    systems = [(cell.path, files.read_json(cell.path)) for cell in cells]
-    decoders = [(cell.decoding, files.read_json(cell.decoding)) for cell in cells]
     facts, made = [], {}
     for metric in metrics:
-        values = [_metric_signature(*system, metric) for system in systems]
+        values = [_metric_signature(cell, metric) for cell in cells]
         _check(cells, f"the signature of {metric.label}", values, ("direction",) if metric.by_direction else TABLE)
         facts += _facts(metric.label, cells, values)
     for key, scope in DECODING_SCOPE.items():
-        made[key] = [_value(*decoder, key) for decoder in decoders]
+        made[key] = [_value(cell, key) for cell in cells]
         _check(cells, f"signature.{key}", made[key], scope)
     return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
 
@@ -88,25 +88,20 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
     for cell, value in zip(cells, values, strict=True):
         other, expected = first.setdefault(tuple(getattr(cell, key) for key in scope), (cell, value))
         if value != expected:
-            problem = f"{what} is {value}, but that of {other.path} is {expected}"
-            remedy = "They do not belong in one table: remove the outdated file and run again."
-            raise InputError(cell.path, problem, remedy)
+            problem = f"{what} is {value}, but that of {other.name} is {expected}"
+            raise InputError(cell.name, problem, UNLIKE)
 
 
-def _metric_signature(path: object, system: Any, metric: Metric) -> str:
-    found = metric.found_in((system.get("signatures") if isinstance(system, dict) else None) or {})
+def _metric_signature(cell: ScoredCell, metric: Metric) -> str:
+    found = metric.found_in(cell.scores().get("signatures") or {})
     if found is None:
-        raise _missing(path, f"signatures.{metric.name}")
+        raise InputError(cell.within(header_path(cell.scores_file)), f"no signatures.{metric.name}", REMEDY)
     return found
 
 
-def _missing(path: object, what: str) -> InputError:
-    return InputError(path, f"no {what}", "Remove the file and run the rule that makes it again.")
-
-
-def _value(path: object, content: Any, key: str) -> str:
-    """A value of a file's signature as text; null is a value too, see BARE."""
-    if not isinstance(content, dict) or key not in (content.get("signature") or {}):
-        raise _missing(path, f"signature.{key}")
-    value = content["signature"][key]
-    return value if isinstance(value, str) else files.canonical(value)
+def _value(cell: ScoredCell, key: str) -> str:
+    """A value of the signature of a cell's translations as text; null is a value too, see BARE."""
+    signature = cell.decoding().get("signature") or {}
+    if key not in signature:
+        raise InputError(cell.within(header_path(cell.translations_file)), f"no signature.{key}", REMEDY)
+    return signature[key] if isinstance(signature[key], str) else files.canonical(signature[key])

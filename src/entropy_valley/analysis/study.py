@@ -22,7 +22,7 @@ SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 MAIN = "comet"  # the column of the main metric; the others have their names
 COSTS = ("calls", "slots", "passes")  # per sentence
-TIMED = {"latency": "single", "latency_batched": "batched"}  # of latency.json, where a column has it
+TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
 TOKENS, CHANGED, DIFFERENCE, LIMITS = "tokens", "changed", "difference", "closure_interval"  # where a column has it
 BEST = "closure_best"  # over the best of the run's fixed ratios
@@ -100,7 +100,7 @@ def _row(cell: ScoredCell, params: StudyParams) -> dict[str, Any]:
 
 
 def _seconds(cell: ScoredCell) -> dict[str, float]:
-    measured = files.read_json(cell.latency)
+    measured = files.read_json(cell.latency_file)
     return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
 
 
@@ -117,7 +117,7 @@ def _changed(cells: Sequence[ScoredCell]) -> list[float]:
 
 
 def _texts(cell: ScoredCell) -> dict[str, str]:
-    return {row["id"]: row["hypothesis"] for row in files.read_jsonl(cell.hypotheses, ("id", "hypothesis"))}
+    return {row["id"]: row["hypothesis"] for row in cell.translations()}
 
 
 def _intervals(params: StudyParams, keys: Sequence[str]) -> pd.DataFrame:

@@ -1,15 +1,14 @@
-"""Curves of all-mask entropy, from the ``valley.json`` of runs."""
+"""Curves of all-mask entropy, from the diagnostics of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from entropy_valley import files
 from entropy_valley.analysis.gap_closure import mean, sample_std
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
+from entropy_valley.results import REMEDY
 
 AXES = ("offsets", "offsets_complete", "ratios")
 PLACE = ["backbone", "direction", "testset"]
@@ -23,22 +22,22 @@ def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
 
     Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
     ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
-    test set share a file.
+    test set share their curves.
     """
-    runs = {cell.valley: cell for cell in cells}
+    runs = {(cell.diagnostics_file, cell.testset): cell for cell in cells}
     rows = [
         {key: getattr(cell, key) for key in (*PLACE, "seed")} | {"axis": axis, **point}
-        for path, cell in runs.items()
-        for axis, points in _axes(path).items()
+        for cell in runs.values()
+        for axis, points in _axes(cell).items()
         for point in points
     ]
     return pd.DataFrame(rows).astype({"standard_error": float})
 
 
-def _axes(path: Path) -> dict[str, list[dict[str, float]]]:
-    content = files.read_json(path)
-    if not isinstance(content, dict) or any(axis not in content for axis in AXES):
-        raise InputError(path, f"lacks one of {', '.join(AXES)}", "Remove it and run the rule valley again.")
+def _axes(cell: ScoredCell) -> dict[str, list[dict[str, float]]]:
+    content = cell.diagnostics("valley")
+    if any(axis not in content for axis in AXES):
+        raise InputError(cell.within(cell.diagnostics_file), f"lacks one of {', '.join(AXES)}", REMEDY)
     return {axis: content[axis] for axis in AXES}
 
 

@@ -60,6 +60,11 @@ def items(experiment: Experiment, configured: Mapping[str, Report]) -> list[Item
     return [Item(path, configured[path].described(experiment)) for path in ordered]
 
 
+def write(listed: Sequence[Item], out: Path) -> None:
+    """Write the document, which names its files from its own folder, the results."""
+    files.write_text(out, to_latex(listed, out.parent))
+
+
 def to_latex(listed: Sequence[Item], folder: Path) -> str:
     """The whole document; its files are named from ``folder``, the results.
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, folders
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.sets import sets_of
+from entropy_valley.results import REMEDY, entries, header_path, system_of
 from entropy_valley.scoring.alignment import Outputs, read_outputs
 from entropy_valley.scoring.metrics import Metric
 
@@ -29,43 +31,48 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
-    root, groups = experiment.results, {}
-    for cell in all_cells(experiment):
-        if Path(cell.scores(root)).is_file():
-            groups.setdefault((cell.testset, cell.run.direction), []).append(cell)
+    root, groups = experiment.results, dict[tuple[str, str], list[ScoredCell]]()
+    for one in sets_of(experiment).all:
+        if header_path(one.scores(root)).is_file():
+            there = entries(one.scores(root))
+            for cell in (cell for cell in one.cells if system_of(cell) in there):
+                scored = ScoredCell(**{**cell.key(), "path": one.folder(root)})
+                groups.setdefault((cell.testset, cell.run.direction), []).append(scored)
     if not groups:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
     with folders.atomic(out) as new:
         return [_pair(experiment, new / testset, direction, cells) for (testset, direction), cells in groups.items()]
 
 
-def system(cell: Cell) -> str:
+def system(cell: ScoredCell) -> str:
     """The name of a cell as a system: of it files are named, and it must be one word."""
-    return f"{cell.run.backbone}-{cell.run.name}-{cell.system.replace('/', '-')}"
+    _, backbone, run, _, *parts = cell.name.split("/")
+    return "-".join((backbone, run, *parts))
 
 
-def _pair(experiment: Experiment, folder: Path, direction: str, cells: Sequence[Cell]) -> str:
+def _pair(experiment: Experiment, folder: Path, direction: str, cells: Sequence[ScoredCell]) -> str:
     """Write what there is of a test set in one direction."""
-    root = experiment.results
-    testset = Path(root, "corpus", direction, "test", f"{folder.name}.jsonl")
-    texts = {system(cell): read_outputs(testset, Path(cell.folder(root), "hypotheses.jsonl")) for cell in cells}
+    testset = Path(experiment.results, "corpus", direction, "test", f"{folder.name}.jsonl")
+    texts = {
+        system(cell): read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in cells
+    }
     outputs = next(iter(texts.values()))
     _lines(folder / "sources" / f"{direction}.txt", outputs.sources)
     _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", outputs.references)
     _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(outputs.ids))
     for name, one in texts.items():
         _lines(folder / "system-outputs" / direction / f"{name}.txt", one.hypotheses)
-    scores = {system(cell): _scores(Path(cell.folder(root)), texts[system(cell)]) for cell in cells}
+    scores = {system(cell): _scores(cell, outputs) for cell in cells}
     written = [metric.name for metric in metrics_of(experiment.scoring) if _metric(folder, direction, metric, scores)]
     return f"{folder.name} {direction}: {len(cells)} systems, {len(outputs.ids)} sentences, {', '.join(written)}"
 
 
-def _scores(folder: Path, outputs: Outputs) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+def _scores(cell: ScoredCell, outputs: Outputs) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """The scores of a system and of each of its sentences."""
-    rows = files.read_jsonl(folder / "scores.jsonl", ("id",))
+    rows = cell.segments()
     if [row["id"] for row in rows] != outputs.ids:
-        raise InputError(folder / "scores.jsonl", "not the sentences of its test set", "Remove it and score again.")
-    return files.read_json(folder / "scores.json"), rows
+        raise InputError(cell.within(cell.scores_file), "not the sentences of its test set", REMEDY)
+    return cell.scores(), rows
 
 
 def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, tuple[Any, Sequence[Any]]]) -> bool:

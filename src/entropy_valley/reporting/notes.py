@@ -11,7 +11,6 @@ from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
 from entropy_valley.decoding.prompt_cache import footnote
 from entropy_valley.late import pandas as pd
-from entropy_valley.provenance import record_path
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note
@@ -70,7 +69,7 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
 
 def timing(params: Params) -> tuple[Note, ...]:
     """Those of :func:`timing_of` of the cells."""
-    return timing_of([files.read_json(cell.latency) for cell in params.cells])
+    return timing_of([files.read_json(cell.latency_file) for cell in params.cells])
 
 
 def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
@@ -96,7 +95,7 @@ def sentences(params: Params) -> Note:
     counts: dict[int, dict[str, None]] = {}
     for cell in params.cells:
         place = params.place(cell.direction, cell.testset)
-        counts.setdefault(files.read_json(cell.path)["sentences"], {})[place] = None
+        counts.setdefault(cell.scores()["sentences"], {})[place] = None
     if len(counts) == 1:
         return Note(f"N = {next(iter(counts)):,} sentences.")
     listed = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
@@ -115,15 +114,8 @@ def provenance(params: Params) -> tuple[Note, ...]:
     facts = signatures.provenance(params.cells, params.shown_metrics)
     made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    said = (*overlaps(params), *unrecorded(params), *(Note(text) for text in approximate if text))
+    said = (*overlaps(params), *(Note(text) for text in approximate if text))
     return (sentences(params), *said, *made)
-
-
-def unrecorded(params: Params) -> tuple[Note, ...]:
-    """How many systems have translations without a record: nobody knows whether their settings are the config's."""
-    count = sum(not record_path(cell.hypotheses).is_file() for cell in params.cells)
-    of = f"Translations of {count:,} of {len(params.cells):,} systems"
-    return (Note(f"{of} have no record of the settings they were made with."),) if count else ()
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:

@@ -18,12 +18,13 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.scoring import metrics_of
-from entropy_valley.experiment.sets import DIAGNOSTICS, sets_of
+from entropy_valley.experiment.sets import sets_of
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import html, labels, latex_tables, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table
+from entropy_valley.results import DIAGNOSTICS
 
 
 class Report:
@@ -31,12 +32,15 @@ class Report:
 
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
-    ``parsed`` is the class of its params, ``endings`` are those of the files that it writes.
+    ``parsed`` is the class of its params, ``endings`` are those of the files that it writes, by ``rule``. ``scored``:
+    its numbers come from the translations and scores of its cells.
     """
 
     caption: ClassVar[str]
     parsed: ClassVar[type[Params]] = Params
+    rule: ClassVar[str]
     endings: ClassVar[Sequence[str]]
+    scored: ClassVar[bool] = True
 
     def __init__(self, key: str = "", name: str = "", text: str = "") -> None:
         """``text`` is the caption as :meth:`described`, for the script, which does not know the config."""
@@ -63,13 +67,13 @@ class Report:
         return {}
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        """Every file that it reads: unless said otherwise, the translations and scores of its cells."""
-        return set_files(experiment, self.cells(experiment))
+        """Every file that it reads: of one that is ``scored`` the translations and scores of its cells."""
+        return set_files(experiment, self.cells(experiment)) if self.scored else []
 
-    def params(self, experiment: Experiment) -> str:
-        """What its numbers and texts depend on, as the JSON that :attr:`parsed` reads."""
+    def params(self, experiment: Experiment) -> dict[str, Any]:
+        """What its numbers and texts depend on, as :attr:`parsed` reads it."""
         cells = self.cells(experiment)
-        return files.canonical({**shared_params(experiment, cells), **self.extra(experiment, cells)})
+        return {**shared_params(experiment, cells), **self.extra(experiment, cells)}
 
     def described(self, experiment: Experiment) -> str:
         """The caption with the labels of metrics."""
@@ -95,10 +99,10 @@ class Report:
 class TableReport(Report):
     """A table in LaTeX, bare and with its caption, in Markdown and as a page, and its numbers."""
 
-    endings = ("tex", "float.tex", "md", "html", "csv")
+    rule, endings = "table", ("tex", "float.tex", "md", "html", "csv")
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        found = _overlaps(experiment, self.cells(experiment)).values()
+        found = _overlaps(experiment, self.cells(experiment) if self.scored else []).values()
         return [*super().inputs(experiment), *(path for tests in found for path in tests.values())]
 
     def table(self, params: Any, numbers: pd.DataFrame) -> Table:
@@ -125,7 +129,7 @@ class TableReport(Report):
 class FigureReport(Report):
     """Panels as PDF and PNG, and the plotted numbers."""
 
-    endings = ("pdf", "png", "csv")
+    rule, endings = "figure", ("pdf", "png", "csv")
     width, height = style.COLUMN, 2.7  # inches of a panel
 
     def numbers(self, params: Any) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from entropy_valley import files, revisions
 from entropy_valley.backbone.adapters import FACTS
@@ -18,11 +19,11 @@ from entropy_valley.backbone.checkpoint import MANIFEST
 from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.matrix import DEV, RUN_NAME, Cell, Run
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs
-from entropy_valley.experiment.sets import DIAGNOSTICS, CellSet, sets_of
+from entropy_valley.experiment.sets import CellSet, sets_of
 from entropy_valley.reporting import document, reports
 from entropy_valley.reporting.pages import sentences
 from entropy_valley.reporting.report import Report
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS
 
 Files = tuple[str, ...]
 
@@ -94,9 +95,7 @@ class Inventory:
     def report(self, name: str) -> str:
         """The params of a table or figure: its own, and what its inputs are made from."""
         report = self.reports[name]
-        return files.canonical(
-            {"report": report.params(self.experiment), "made_from": self.made_from(report.inputs(self.experiment))}
-        )
+        return self._with_ancestry(report.params(self.experiment), report.inputs(self.experiment))
 
     def page(self, direction: str, testset: str) -> str:
         """The params of a page of sentences."""
@@ -188,9 +187,8 @@ class Inventory:
             return None
         report = self.reports[name]
         outputs = tuple(self._path(f"{name}.{ending}") for ending in sorted(report.endings, key="csv".__ne__))
-        rule = {"html": "comparison", "tex": "table", "pdf": "figure"}[report.endings[0]]
         read = tuple(report.inputs(self.experiment))
-        return Job(rule, {rule: name.partition("/")[2]}, outputs, self.report(name), read)
+        return Job(report.rule, {report.rule: name.partition("/")[2]}, outputs, self.report(name), read)
 
     def _of_people(self, direction: str, rest: list[str]) -> Job | None:
         wildcards, folder = {"direction": direction}, self._path("human_evaluation", direction)
@@ -221,8 +219,8 @@ class Inventory:
         spec = files.canonical({"revision": revisions.HUMAN_EVALUATION, "made_from": self.made_from(pack[:1])})
         return ("/".join((folder, *rest)),), spec, pack[:1]
 
-    def _with_ancestry(self, spec: str, read: Iterable[str]) -> str:
-        return files.canonical({**json.loads(spec), "made_from": self.made_from(read)})
+    def _with_ancestry(self, params: Mapping[str, Any], read: Iterable[str]) -> str:
+        return files.canonical({**params, "made_from": self.made_from(read)})
 
     # What belongs to one run.
 

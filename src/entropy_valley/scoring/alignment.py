@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -19,20 +21,25 @@ class Outputs:
     references: list[str]
 
 
-def read_outputs(testset: str | Path, hypotheses: str | Path) -> Outputs:
-    """Read both files; ids that differ in number or order, or come twice, are an InputError that names the first."""
+def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], place: object) -> Outputs:
+    """Put a system's rows beside the sentences of a test set's file; ``place`` is what errors name of the system.
+
+    Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
+    that is no text.
+    """
     rows = files.read_jsonl(testset, ("id", "source", "target"))
-    outputs = files.read_jsonl(hypotheses, ("id", "hypothesis"))
     _require_distinct(testset, [row["id"] for row in rows])
-    remedy = f"Decode {testset} again: one hypothesis per sentence, in its order."
-    for number, (row, output) in enumerate(zip(rows, outputs, strict=False), 1):
+    remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
+    for row, output in zip(rows, outputs, strict=False):
         if row["id"] != output["id"]:
-            raise InputError(f"{hypotheses}:{number}", f"id {output['id']!r} where {row['id']!r} is due", remedy)
+            raise InputError(place, f"id {output['id']!r} where {row['id']!r} is due", remedy)
+        if not isinstance(text := output.get("hypothesis"), str):
+            raise InputError(place, f"hypothesis of {row['id']!r} is {str(text)[:60]!r}, not a text", remedy)
     if len(rows) != len(outputs):
-        longer, path = (rows, testset) if len(rows) > len(outputs) else (outputs, hypotheses)
+        longer, only = (rows, testset) if len(rows) > len(outputs) else (outputs, place)
         extra = longer[min(len(rows), len(outputs))]["id"]
-        problem = f"{len(outputs)} hypotheses for {len(rows)} sentences; id {extra!r} is only in {path}"
-        raise InputError(hypotheses, problem, remedy)
+        problem = f"{len(outputs)} hypotheses for {len(rows)} sentences; id {extra!r} is only in {only}"
+        raise InputError(place, problem, remedy)
     return Outputs(
         ids=[row["id"] for row in rows],
         sources=[row["source"] for row in rows],

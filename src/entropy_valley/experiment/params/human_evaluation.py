@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
-from entropy_valley import files, revisions
+from entropy_valley import revisions
 from entropy_valley.experiment import matrix
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import metrics_of
@@ -17,19 +18,17 @@ def folder(experiment: Experiment, direction: str) -> str:
     return f"{experiment.results}/human_evaluation/{direction}"
 
 
-def pack(experiment: Experiment, direction: str) -> str:
+def pack(experiment: Experiment, direction: str) -> dict[str, Any]:
     """What a pack depends on: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
     settings = experiment.human_evaluation
     cells = matrix.evaluated_cells(experiment, direction)
-    return files.canonical(
-        {
-            "revision": revisions.HUMAN_EVALUATION,
-            "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
-            "metrics": [dataclasses.asdict(metrics_of(experiment.scoring)[0])],
-            "sentences": settings.sentences.model_dump(),
-            "pack_seed": settings.seed,
-        }
-    )
+    return {
+        "revision": revisions.HUMAN_EVALUATION,
+        "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
+        "metrics": [dataclasses.asdict(metrics_of(experiment.scoring)[0])],
+        "sentences": settings.sentences.model_dump(),
+        "pack_seed": settings.seed,
+    }
 
 
 def inputs(experiment: Experiment, direction: str) -> list[str]:
@@ -41,16 +40,14 @@ def inputs(experiment: Experiment, direction: str) -> list[str]:
     return [*tests, *(path for one in homes for path in one.files(root))]
 
 
-def ratings(experiment: Experiment) -> str:
+def ratings(experiment: Experiment) -> dict[str, Any]:
     """What ratings depend on beside the forms: the annotators."""
-    return files.canonical(
-        {"revision": revisions.HUMAN_EVALUATION, "annotators": experiment.human_evaluation.annotators}
-    )
+    return {"revision": revisions.HUMAN_EVALUATION, "annotators": experiment.human_evaluation.annotators}
 
 
-def simulation(experiment: Experiment) -> str:
+def simulation(experiment: Experiment) -> dict[str, Any]:
     """What a simulated form depends on."""
-    return files.canonical({"revision": revisions.HUMAN_EVALUATION, "seed": experiment.human_evaluation.seed})
+    return {"revision": revisions.HUMAN_EVALUATION, "seed": experiment.human_evaluation.seed}
 
 
 def forms(experiment: Experiment, direction: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from entropy_valley import files
+from entropy_valley import files, provenance, results
 from entropy_valley.analysis.coverage_items import extractors
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import require_sentences
@@ -29,9 +29,9 @@ class PageParams(Params):
     main: str = ""
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """As :meth:`Params.parse`."""
-        return super().parse(text, ("sentences", "main", *required))
+        return super().parse(value, ("sentences", "main", *required))
 
 
 def cells(experiment: Experiment) -> dict[Place, list[Cell]]:
@@ -61,11 +61,11 @@ def inputs(experiment: Experiment, place: Place) -> list[str]:
     return [testset_file(experiment, shown[0]), *set_files(experiment, shown)]
 
 
-def params(experiment: Experiment, place: Place) -> str:
-    """What a page depends on, as the JSON that :class:`PageParams` reads."""
+def params(experiment: Experiment, place: Place) -> dict[str, Any]:
+    """What a page depends on, as :class:`PageParams` reads it."""
     shown = _shown(experiment, place)
     own = {"sentences": testset_file(experiment, shown[0]), "main": experiment.tables.backbone}
-    return files.canonical({**shared_params(experiment, shown), **own})
+    return {**shared_params(experiment, shown), **own}
 
 
 def _shown(experiment: Experiment, place: Place) -> list[Cell]:
@@ -76,8 +76,16 @@ def _shown(experiment: Experiment, place: Place) -> list[Cell]:
     return found[place]
 
 
+def make(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
+    """Make a page and the record of all that it read. ``how`` says where the results are: ``root`` as the params of its
+    rule have it, ``here`` for this process."""
+    parsed = PageParams.parse(results.moved(params, how["root"], how["here"]))
+    with provenance.made("page", params, [], [out]) as record, files.watched(record.read):
+        write(out, parsed)
+
+
 def write(path: str | Path, params: PageParams) -> None:
-    """Write the page."""
+    """Write the page of a test set's sentences."""
     first, rows = params.cells[0], files.read_jsonl(params.sentences, ("id", "source", "target"))
     ids = [row["id"] for row in rows]
     source, target = first.direction.split("-")
@@ -113,9 +121,11 @@ def _categories(text: str, language: str) -> list[int]:
 
 def _outputs(cell: ScoredCell, params: PageParams, ids: Sequence[str]) -> dict[str, list[Any]]:
     """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
-    outputs = _read(cell.hypotheses, ("id", "hypothesis", "length"), params, ids)
-    scores = _read(cell.segments, ("id",), params, ids)
-    canvases = {} if cell.autoregressive else _read(cell.canvas, ("id", "candidates", "scores"), params, ids)
+    outputs = {row["id"]: row for row in cell.translations()}
+    scores = {row["id"]: row for row in cell.segments()}
+    for path, rows in ((cell.translations_file, outputs), (cell.scores_file, scores)):
+        require_sentences(cell.within(path), rows, params.sentences, ids)
+    canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
     metrics, found = [metric for metric in params.metrics if metric.segments], {}
     for name, row in outputs.items():
         values = [metric.found_in(scores[name]) for metric in metrics]
@@ -127,9 +137,3 @@ def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:
     """Candidates, in ascending order, and their scores; nothing where there are not two."""
     pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False)) if canvas else []
     return [list(one) for one in zip(*pairs, strict=True)] if len(pairs) > 1 else []
-
-
-def _read(path: Path, keys: Sequence[str], params: PageParams, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    rows = {row["id"]: row for row in files.read_jsonl(path, keys)}
-    require_sentences(path, rows, params.sentences, ids)
-    return rows

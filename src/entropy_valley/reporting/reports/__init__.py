@@ -5,15 +5,18 @@ A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from entropy_valley import files, provenance, results
+from entropy_valley.analysis.alike import require_alike
 from entropy_valley.analysis.study import MAIN
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.feasibility import undefined
-from entropy_valley.experiment.matrix import all_cells, study_cells
+from entropy_valley.experiment.matrix import study_cells
 from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.reporting.reports import study_columns
 from entropy_valley.reporting.reports.ar_reference import ArReference
@@ -91,6 +94,22 @@ def find(key: str) -> type[Report]:
     if key not in REPORTS:
         raise InputError(key, "is no report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
     return REPORTS[key]
+
+
+def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[str]) -> None:
+    """Make a table or a figure, a file for each of its endings, and the record of all that it read.
+
+    ``params`` are those of its rule. ``how`` has its key (``report``), its ``caption``, and where the results are:
+    ``root`` as the params say it, ``here`` for this process.
+    """
+    kind = find(how["report"])
+    paths = dict(zip(kind.endings, map(Path, outputs), strict=True))
+    report = kind(how["report"], paths["csv"].stem, how["caption"])
+    parsed = report.parsed.parse(results.moved(params, how["root"], how["here"]))
+    with provenance.made(kind.rule, params, [], outputs) as record, files.watched(record.read):
+        if kind.scored:
+            record.facts["length_methods"] = require_alike(parsed.cells)
+        report.write(parsed, **paths)
 
 
 def layouts() -> list[str]:

@@ -9,7 +9,6 @@ from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative
 from entropy_valley.analysis.order_sweep import FIXED, RUN
 from entropy_valley.corpus.challenge import refused
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.sets import DIAGNOSTICS
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
@@ -45,13 +44,12 @@ class Categories(Orders):
         return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """As :meth:`Orders.extra`, and where the sentences of each cell and their SIG are."""
+        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
         return {
             **super().extra(experiment, cells),
             "challenge": experiment.corpus.challenge,
             "concentration": experiment.sig_concentration.measure,
             "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
-            "sigs": {cell.name: f"{cell.run.folder(experiment.results)}/{DIAGNOSTICS}" for cell in cells},
         }
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:

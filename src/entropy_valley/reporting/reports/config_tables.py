@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from entropy_valley import files, revisions, run
+from entropy_valley import revisions
 from entropy_valley.analysis.published import means
 from entropy_valley.analysis.trainings import trainings
 from entropy_valley.backbone import adapters
@@ -62,9 +62,8 @@ class ConfigParams:
     prompts: Sequence[Mapping[str, str]] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read params from a JSON file, or from JSON text."""
-        value = run.params(text)
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """Read params from a rule's."""
         return cls(**{name: value[name] for name in cls.__dataclass_fields__ if name in value})
 
 
@@ -72,6 +71,7 @@ class ConfigTable(TableReport):
     """A table of the runs that the main tables and the autoregressive ones are of; it has no provenance of scores."""
 
     parsed = ConfigParams  # type: ignore[assignment]
+    scored = False
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return [*matrix.table_cells(experiment), *matrix.autoregressive_cells(experiment)]
@@ -79,10 +79,10 @@ class ConfigTable(TableReport):
     def runs(self, experiment: Experiment) -> list[matrix.Run]:
         return list(dict.fromkeys(cell.run for cell in self.cells(experiment)))
 
-    def params(self, experiment: Experiment) -> str:
+    def params(self, experiment: Experiment) -> dict[str, Any]:
         names = dict.fromkeys(run.backbone for run in self.runs(experiment))
         printed = [(name, experiment.backbones[name].label) for name in names]
-        return files.canonical({"revision": revisions.REPORTING, "backbones": printed, **self.facts(experiment)})
+        return {"revision": revisions.REPORTING, "backbones": printed, **self.facts(experiment)}
 
     def facts(self, experiment: Experiment) -> dict[str, Any]:
         """What the table is of, as params."""
@@ -139,9 +139,6 @@ class Prompts(ConfigTable):
             text = prompt(experiment, backbone, direction)
             found.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
         return {"prompts": found}
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return []
 
     def numbers(self, params: ConfigParams) -> pd.DataFrame:
         return pd.DataFrame(params.prompts)

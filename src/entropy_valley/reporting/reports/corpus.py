@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from entropy_valley import files, revisions
+from entropy_valley import revisions
 from entropy_valley.analysis.corpora import SIDES, CorpusParams, Direction, corpora, digest, filters
 from entropy_valley.analysis.published import find
 from entropy_valley.backbone.length_ratios import PERCENTILES
@@ -45,6 +46,7 @@ class Corpus(TableReport):
         "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
     )
     parsed = CorpusParams  # type: ignore[assignment]
+    scored = False
 
     def wanted(self, experiment: Experiment) -> bool:
         """Given adapters were trained on pairs that are not drawn here."""
@@ -56,12 +58,12 @@ class Corpus(TableReport):
     def inputs(self, experiment: Experiment) -> list[str]:
         return [path for one in self._directions(experiment) for path in (one["report"], one["ratios"])]
 
-    def params(self, experiment: Experiment) -> str:
+    def params(self, experiment: Experiment) -> dict[str, Any]:
         directions = self._directions(experiment)
         backbones = [name for one in directions for name in tokenizers(experiment, one["direction"])]
         names = [[name, experiment.backbones[name].label] for name in dict.fromkeys(backbones)]
         shown = {"directions": directions, "backbones": names, "paper": _papers_ratios(experiment, directions)}
-        return files.canonical({"revision": revisions.REPORTING, **shown})
+        return {"revision": revisions.REPORTING, **shown}
 
     def _directions(self, experiment: Experiment) -> list[dict[str, str]]:
         return [

@@ -9,7 +9,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.analysis.costs import costs
-from entropy_valley.analysis.job_costs import stage_hours
+from entropy_valley.analysis.job_costs import gpus, stage_hours
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.published import Published, find
 from entropy_valley.analysis.study import TIMED
@@ -30,19 +30,21 @@ SHARES = Note(
     "of a short source give one length, and its canvas one probe."
 )
 HOURS = Note(
-    "Hours of all attempts of all jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times "
-    "the GPUs that a job held. Jobs whose records were removed are not counted."
+    "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
+    "that a job held. Attempts that failed are not counted, and of a training that was interrupted only the last one is."
 )
 
 
 @dataclass(frozen=True)
 class CostParams(Params):
     """Main cells; ``candidates`` is the number of EV's ratios by direction, ``timed`` are files of latencies by
-    direction and method, ``benchmarks`` is the folder of the jobs' records."""
+    direction and method, ``benchmarks`` is the folder of Snakemake's benchmark files, ``gpus`` are those of a job by its
+    rule."""
 
     candidates: Mapping[str, int] = field(default_factory=dict)
     timed: Sequence[tuple[str, str, str]] = ()
     benchmarks: str = ""
+    gpus: Mapping[str, int] = field(default_factory=dict)
 
 
 class Cost(TableReport):
@@ -60,7 +62,7 @@ class Cost(TableReport):
         return [cell for cell in main if cell.method == "ev"]
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        """Also all scores: the jobs of the config have then run, and left their records."""
+        """Also all scores: the jobs of the config have then run, and left their benchmark files."""
         scores = (one.scores(experiment.results) for one in sets_of(experiment).all)
         return [*super().inputs(experiment), *(path for _, _, path in _timed(experiment)), *scores]
 
@@ -71,6 +73,7 @@ class Cost(TableReport):
             "candidates": {name: len(grid) for name, grid in grids.items()},
             "timed": _timed(experiment),
             "benchmarks": f"{experiment.results}/benchmarks",
+            "gpus": gpus(experiment.device, experiment.training.processes),
         }
 
     def made(self, params: CostParams) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
@@ -134,11 +137,10 @@ def _latencies(params: CostParams) -> Iterator[dict[str, Any]]:
 
 
 def _hours(params: CostParams) -> Iterator[dict[str, Any]]:
-    stages = stage_hours(Path(params.benchmarks))
+    stages = stage_hours(Path(params.benchmarks), params.gpus)
     for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
         for row in stages[stages[part] > 0].itertuples(index=False):
-            item = f"{row.stage} ({row.gpu})" if row.gpu else row.stage
-            yield {"part": part, "direction": "", "item": item, "here": getattr(row, part)}
+            yield {"part": part, "direction": "", "item": row.stage, "here": getattr(row, part)}
         yield {"part": part, "direction": "", "item": "all", "here": stages[part].sum(), "paper": _printed(paper)}
 
 

@@ -28,7 +28,7 @@ class EntropyValley(FigureReport):
         "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
         "% of the mean over sentences."
     )
-    width = 2.1
+    width, scored = 2.1, False
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.valley_cells(experiment)

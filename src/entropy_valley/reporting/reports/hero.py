@@ -6,13 +6,11 @@ Each direction is a place on the horizontal axis; in C the choice of the length 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import of_shared_seeds
 from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
 from entropy_valley.analysis.params import Params
@@ -52,9 +50,9 @@ class HeroParams(Params):
     sweep: OrderParams | None = None
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        params = super().parse(text, required)
-        sweep = params.sweep and OrderParams.parse(files.canonical(params.sweep))
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
+        params = super().parse(value, required)
+        sweep = params.sweep and OrderParams.parse(params.sweep)
         return dataclasses.replace(params, sweep=sweep)
 
 
@@ -76,11 +74,11 @@ class Hero(FigureReport):
         sweep = _sweep(experiment)
         return list(dict.fromkeys([*_main(experiment), *(sweep.cells(experiment) if sweep else [])]))
 
-    def params(self, experiment: Experiment) -> str:
+    def params(self, experiment: Experiment) -> dict[str, Any]:
         """Those of the main table's cells and the autoregressive ones, and apart from them those of panel C."""
         sweep = _sweep(experiment)
-        extra = {"sweep": json.loads(sweep.params(experiment)) if sweep else None}
-        return files.canonical(shared_params(experiment, _main(experiment)) | extra)
+        extra = {"sweep": sweep.params(experiment) if sweep else None}
+        return shared_params(experiment, _main(experiment)) | extra
 
     def numbers(self, params: HeroParams) -> pd.DataFrame:
         """The rows of each panel, column ``panel``."""

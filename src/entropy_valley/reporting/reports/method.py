@@ -6,11 +6,11 @@ slots are drawn, not measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files, revisions, run
+from entropy_valley import revisions
 from entropy_valley.analysis.params import record
 from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.experiment import Experiment, matrix
@@ -39,9 +39,9 @@ class MethodParams:
     steps: int
 
     @classmethod
-    def parse(cls, text: str, required: Iterable[str] = ()) -> Self:
-        """Read params from a JSON file, or from JSON text."""
-        return record(cls, "the params", run.params(text))
+    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
+        """Read params from a rule's."""
+        return record(cls, "the params", value)
 
 
 class Method(FigureReport):
@@ -53,6 +53,7 @@ class Method(FigureReport):
         "the surest slots first. The lengths are those of the configured ratios; entropies and order are drawn."
     )
     parsed = MethodParams
+    scored = False
     width = style.COLUMN
 
     def wanted(self, experiment: Experiment) -> bool:
@@ -61,10 +62,9 @@ class Method(FigureReport):
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return []
 
-    def params(self, experiment: Experiment) -> str:
+    def params(self, experiment: Experiment) -> dict[str, Any]:
         ratios = selector_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
-        found = {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
-        return files.canonical(found)
+        return {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
 
     def numbers(self, params: MethodParams) -> pd.DataFrame:
         """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""

@@ -50,7 +50,7 @@ class PaperComparison(OfTables):
         "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
     )
     parsed = ComparisonParams  # type: ignore[assignment]
-    endings = ("html", "md", "csv")
+    rule, endings, scored = "comparison", ("html", "md", "csv"), False
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         """Those of the main table, which any config has."""
@@ -63,23 +63,21 @@ class PaperComparison(OfTables):
     def _files(self, experiment: Experiment) -> dict[str, str]:
         return self.csv_files(experiment, (place.table for place in places()))
 
-    def params(self, experiment: Experiment) -> str:
+    def params(self, experiment: Experiment) -> dict[str, Any]:
         settings, metric, seeds = experiment.paper_comparison, metrics_of(experiment.scoring)[0], experiment.matrix
         backbone = experiment.tables.backbone
-        return files.canonical(
-            {
-                "revision": revisions.REPORTING,
-                "transcription": [files.file_digest(FOLDER / name) for name in ("numbers.csv", "places.csv")],
-                "tables": self._files(experiment),
-                "names": settings.names,
-                "metric": metric.name,
-                "metric_label": metric.label,
-                "paper_label": ComparisonParams.paper_label,
-                "steps": experiment.tables.steps,
-                "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
-                "values": settings.compare == "values",
-            }
-        )
+        return {
+            "revision": revisions.REPORTING,
+            "transcription": [files.file_digest(FOLDER / name) for name in ("numbers.csv", "places.csv")],
+            "tables": self._files(experiment),
+            "names": settings.names,
+            "metric": metric.name,
+            "metric_label": metric.label,
+            "paper_label": ComparisonParams.paper_label,
+            "steps": experiment.tables.steps,
+            "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
+            "values": settings.compare == "values",
+        }
 
     def numbers(self, params: Any) -> pd.DataFrame:
         return compare(params)
