@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import sys
-import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -41,12 +40,11 @@ class _Place(NamedTuple):
 class Store:
     """A mapping from content keys (see :func:`files.digest`) to JSON values, kept in ``folder``.
 
-    With ``enabled=False`` (config key ``store``) it reads and writes nothing. ``device`` computes what is put, if the
-    keys name it: the store keeps this name, for jobs that read on machines without such a device.
+    Without a folder (config key ``store``) it reads and writes nothing.
     """
 
-    def __init__(self, folder: str | Path, enabled: bool = True, device: str | None = None) -> None:
-        self._folder, self._enabled, self._device = Path(folder), enabled, device
+    def __init__(self, folder: str | Path | None) -> None:
+        self._folder = None if folder is None else Path(folder)
         self._shard: IO[bytes] | None = None
         self._reading: dict[Path, IO[bytes]] = {}
 
@@ -68,7 +66,7 @@ class Store:
 
     def put(self, key: str, value: Any) -> None:
         """Store a value. When this returns, it survives a kill of the process."""
-        if not self._enabled:
+        if self._folder is None:
             return
         places, shard = self._places, self._open()
         text = files.canonical(value)
@@ -77,11 +75,6 @@ class Store:
         with files.naming(Path(shard.name)):
             shard.write(line)
             shard.flush()
-
-    def devices(self) -> list[str]:
-        """The devices whose names the store keeps, those first that computed last."""
-        known = [files.read_json(path) for path in self._folder.glob("devices/*.json")] if self._enabled else []
-        return [one["device"] for one in sorted(known, key=lambda one: (-one["used"], one["device"]))]
 
     def __len__(self) -> int:
         return len(self._places)
@@ -99,7 +92,7 @@ class Store:
     def _places(self) -> dict[str, tuple[_Place, ...]]:
         """Where the lines of each key are, the newest shard's last: there are several where jobs did the same work."""
         found: dict[str, tuple[_Place, ...]] = {}
-        for shard in sorted(self._folder.glob("*.jsonl")) if self._enabled else ():
+        for shard in sorted(self._folder.glob("*.jsonl")) if self._folder else ():
             for key, start, length in _lines(shard):
                 found[key] = (*found.get(key, ()), _Place(shard, start, length))
         return found
@@ -119,9 +112,6 @@ class Store:
     def _open(self) -> IO[bytes]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if self._device:
-                named = self._folder / "devices" / f"{files.digest(self._device)}.json"
-                files.write_json(named, {"device": self._device, "used": time.time()})
             name = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard

@@ -1,7 +1,8 @@
 """Score the translations of a set by every metric of the config: per sentence and per cell, with signatures."""
 
 from entropy_valley.runs.job import job_of
-from entropy_valley.scoring import sets
 
 with job_of(snakemake) as job:  # noqa: F821
+    from entropy_valley.scoring import sets
+
     sets.write(job.params, job.how, job.input.testsets, job.input.translations, job.output.rows, job.threads)

@@ -1,14 +1,52 @@
-"""The all-mask canvases that the diagnostics of a test set read: around the reference's length, and at it."""
+"""The all-mask canvases that diagnostics of a run's test sets read. They see the reference, and choose nothing.
+
+``valley``: mean entropies around the reference's length and on a dense grid of ratios. ``sig``: how much a sentence's
+canvas depends on its source, and how much of that sits in a few slots. The paper names a sentence-level
+SIG-Concentration and does not define it; its authors' code takes the Gini coefficient.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from entropy_valley import files
 from entropy_valley.canvas import valley
+from entropy_valley.canvas.length_methods.ev import mean_entropy
 from entropy_valley.corpus.sampling import draw
+from entropy_valley.engine.job import ROW, How, Job
+from entropy_valley.engine.probe import probe, slot_sigs
 
-if TYPE_CHECKING:
-    from entropy_valley.engine.job import Job
+
+def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+    """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
+    base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
+    paths = {Path(path).stem: Path(path) for path in testsets}
+    with Job(base, how) as job, job.made("diagnose", params, testsets, [out]):
+        tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
+        found = {
+            kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}
+            for kind, names in params["testsets"].items()
+        }
+        files.write_json(out, found)
+        job.report("diagnose", out)
+
+
+def read_valley(job: Job) -> dict[str, Any]:
+    """The curves of a test set, see :mod:`.valley`, and the source tokens of each sentence."""
+    tokens = job.identity.prompt.tokens
+    around, grid = valley_places(job)
+    entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
+    return {
+        "offsets": valley.curve(around, entropies[: len(around)]),
+        "offsets_complete": valley.complete(around, entropies[: len(around)]),
+        "ratios": valley.curve(grid, entropies[len(around) :]),
+        "source_tokens": {row["id"]: len(tokens(row["source"])) for row in job.rows},
+        "signature": {**job.signature("all-mask"), "data_digest": files.file_digest(job.testset)},
+    }
 
 
 def valley_places(job: Job) -> tuple[list[valley.Place], list[valley.Place]]:
@@ -23,17 +61,48 @@ def valley_places(job: Job) -> tuple[list[valley.Place], list[valley.Place]]:
     return _within(job, around), _within(job, grid)
 
 
-def read_places(job: Job) -> list[tuple[int, int]]:
-    """(row, slots) of each of the :func:`valley_places`."""
-    around, grid = valley_places(job)
-    return [(place.row, place.length) for place in around + grid]
-
-
 def _within(job: Job, places: list[valley.Place]) -> list[valley.Place]:
     return [place for place in places if job.inputs.fits(place.row, place.length)]
 
 
-def reference_places(job: Job) -> list[tuple[int, int]]:
-    """(row, slots) of each sentence's canvas at the reference's length, as Oracle takes it."""
+def read_sig(job: Job) -> list[dict[str, Any]]:
+    """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
+    takes it; six decimals."""
     tokens = job.identity.prompt.tokens
-    return [(place, len(tokens(row["target"])) + 1) for place, row in enumerate(job.rows)]
+    places = [(place, len(tokens(row["target"])) + 1) for place, row in enumerate(job.rows)]
+    return [
+        {
+            "id": row["id"],
+            "concentration": round(concentration(sigs, job.spec), 6),
+            "mean_sig": round(statistics.fmean(sigs), 6),
+        }
+        for row, sigs in zip(job.rows, slot_sigs(job, places, job.spec["sig"]), strict=True)
+    ]
+
+
+def concentration(sigs: Sequence[float], settings: Mapping[str, Any]) -> float:
+    """That of the SIG of all L ≥ 1 slots of the all-mask canvas, by the ``measure`` of the config's block; a negative
+    SIG counts as 0."""
+    positive = [max(0.0, sig) for sig in sigs]
+    return gini(positive) if settings["measure"] == "gini" else top_share(positive, settings["share"])
+
+
+def gini(numbers: Sequence[float]) -> float:
+    """The Gini coefficient of numbers that are not negative, in [0, 1 - 1/n]: 2 Σ i x_i / (n Σ x) - (n + 1) / n, the
+    i-th smallest being x_i; 0 where all are 0."""
+    total, count = math.fsum(numbers), len(numbers)
+    ranked = math.fsum(place * number for place, number in enumerate(sorted(numbers), 1))
+    return 2 * ranked / (count * total) - (count + 1) / count if total else 0.0
+
+
+def top_share(numbers: Sequence[float], share: float) -> float:
+    """Share of their sum that the ⌈``share`` · n⌉ largest of numbers that are not negative have, in [``share``, 1].
+
+    Where all are 0, all count the same.
+    """
+    top = math.ceil(round(share * len(numbers), 9))  # 0.2 · 15 is 3, whatever binary floating point says
+    total = math.fsum(numbers)
+    return math.fsum(sorted(numbers, reverse=True)[:top]) / total if total else top / len(numbers)
+
+
+READERS = {"valley": read_valley, "sig": read_sig}

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
-from entropy_valley import provenance
-from entropy_valley.backbone.checkpoint import read_shard
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.engine import BUDGET
@@ -39,16 +36,12 @@ class LengthHead:
     bias: torch.Tensor
 
     @classmethod
-    def read(cls, path: Path, device: torch.device | str = "cpu") -> Self:
-        """From its ``.safetensors``; raises InputError for anything else than was written."""
-        provenance.require_as_made(path)
-        tensors = {name: tensor.to(device) for name, tensor in read_shard(path)}
-        if tensors.keys() != {"weight", "bias"}:
-            raise InputError(path, f"no length head: it has {sorted(tensors)}", "Remove it and run the rule again.")
-        return cls(tensors["weight"], tensors["bias"])
+    def of(cls, weights: bytes, device: torch.device | str = "cpu") -> Self:
+        """From what :meth:`to_bytes` gives."""
+        return cls(**{name: tensor.to(device) for name, tensor in load(weights).items()})
 
     def to_bytes(self) -> bytes:
-        """The content of its ``.safetensors``."""
+        """Its content as a ``.safetensors``."""
         return save({name: tensor.cpu().contiguous() for name, tensor in vars(self).items()})
 
     def logprobs(self, states: torch.Tensor) -> torch.Tensor:

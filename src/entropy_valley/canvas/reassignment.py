@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,13 +34,13 @@ class Reassigned(Section):
     )
 
 
-def reassigned_rows(job: Job, lengths: Sequence[int]) -> list[dict[str, Any]]:
+def reassigned_rows(job: Job, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
     """The canvas rows of a job's sentences, from the ``lengths`` that another method has given all of them.
 
-    The ratios are those that other sentences have probed: this method's own probes are none. Raises InputError for a
-    canvas that exceeds the context.
+    ``settings`` are those of :class:`Reassigned`. The ratios are those that other sentences have probed: this method's
+    own probes are none. Raises InputError for a canvas that exceeds the context.
     """
-    settings, tokens = job.spec["selector"], job.identity.prompt.tokens
+    tokens = job.identity.prompt.tokens
     sources = [len(tokens(row["source"])) for row in job.rows]
     dealt = reassign(lengths, sources, settings["seed"], settings["within"])
     for place, length in enumerate(dealt):

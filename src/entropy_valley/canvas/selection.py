@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 
 if TYPE_CHECKING:
+    from entropy_valley.canvas.training_pairs import Fits
     from entropy_valley.engine.job import Job
 
 
@@ -104,56 +104,50 @@ def read_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     if not getattr(find_method(name, settings), "uses_statistics", False):
         return make_method(name, settings)
     if statistics is None:
-        raise InputError(f"length method {name!r}", "needs length statistics", "Give them as --statistics.")
+        raise InputError(f"length method {name!r}", "needs length statistics", "Name them in the spec's `fits`.")
     return make_method(name, settings, statistics)
 
 
-def needed_head(name: str, method: LengthMethod, head: Path | None) -> Path | None:
+def needed_head(name: str, method: LengthMethod, fits: Fits) -> bytes | None:
     """The run's length head where the method uses it, else None.
 
     Raises InputError where it is needed and not given.
     """
     if not getattr(method, "uses_length_head", False):
         return None
-    if head is None:
-        raise InputError(f"length method {name!r}", "needs a length head", "Give it as --length-head.")
-    return head
+    if fits.head is None:
+        raise InputError(f"length method {name!r}", "needs a length head", "Name it in the spec's `fits`.")
+    return fits.head.weights
 
 
 def to_choose(
-    job: Job, statistics: LengthStatistics | None, head: Path | None, places: Sequence[int] | None = None
+    job: Job, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
 ) -> tuple[LengthMethod, dict[int, Sentence]]:
-    """The length method of a job's spec, and what it may know of the rows at ``places``; None: of all.
+    """A length method, and what it may know of the rows at ``places``.
 
     The model is loaded if a length head is to predict something that the store has not.
     """
-    name = job.spec["method"]
-    method = read_method(name, job.spec["selector"], statistics)
-    weights = needed_head(name, method, head)
-    if places is None:
-        places = range(len(job.rows))
+    method = read_method(name, settings, fits.statistics)
+    weights = needed_head(name, method, fits)
     part = job.on([job.rows[place] for place in places])
     predicted = predict(part, weights) if weights else ()
     sentences = sentences_of(part.rows, job.identity.prompt, method, predicted, part.inputs.rooms)
     return method, dict(zip(places, sentences, strict=True))
 
 
-def predict(job: Job, path: Path) -> list[dict[int, float]]:
+def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
     """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
 
-    ``path`` is the head's ``.safetensors``. The model is loaded at a miss; a row costs one pass over its prompt.
+    ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
     """
-    head_digest = files.file_digest(path)
-
-    def keys(numerics: str) -> list[str]:
-        stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, numerics]
-        return [files.digest([*stage, list(prompt), head_digest]) for prompt in job.inputs.prompts]
+    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in job.inputs.prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.canvas.length_head import LengthHead, predictions
 
-        head, prompts = LengthHead.read(path, job.backbone.device), [job.inputs.prompts[place] for place in missing]
-        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.token_budget, job.fill):
+        head, prompts = LengthHead.of(weights, job.backbone.device), [job.inputs.prompts[place] for place in missing]
+        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
             yield missing[index], [[length, logprob] for length, logprob in found.items()]
 
     return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Self
-
-from entropy_valley import files, provenance
-from entropy_valley.errors import InputError
 
 FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
 
@@ -38,7 +34,7 @@ class LengthLine:
 
 @dataclass(frozen=True)
 class LengthStatistics:
-    """``length_statistics.json``: measured on training pairs by one run's checkpoint.
+    """Measured on training pairs by one run's checkpoint.
 
     ``ratio_mean``, ``ratio_std``: of (|y| + 1)/|x|. ``entropies``: Ē at ``shortest``, ``shortest`` + 1, … slots (nats).
     ``bias``: a, b, c, d, e of :func:`confidence_curve`. ``line``: of |y| + 1 on |x|.
@@ -52,26 +48,12 @@ class LengthStatistics:
     line: LengthLine
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """From its file; raises InputError where that is not one, or not the one that was written."""
-        provenance.require_as_made(path)
-        return cls.of(files.read_json(path), path)
-
-    @classmethod
-    def given(cls, path: Path | None) -> Self | None:
-        """From its file; None where there is none."""
-        return cls.read(path) if path else None
-
-    @classmethod
-    def of(cls, value: Any, place: object) -> Self:
-        """From what its file holds; ``place`` is what an error names."""
-        try:
-            ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
-            curve = [bias[name] for name in "abcde"]
-            line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
-            return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
-        except (KeyError, TypeError) as error:
-            raise InputError(place, f"no length statistics ({error!r})", "Remove it and run the rule again.") from None
+    def of(cls, value: Mapping[str, Any]) -> Self:
+        """From what :func:`~entropy_valley.canvas.training_pairs.length_statistics` measures."""
+        ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
+        line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
+        curve = [bias[name] for name in "abcde"]
+        return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
 
     def z(self, length: int, source_tokens: int) -> float:
         """How many standard deviations a canvas ratio lies above the mean; 0 where all pairs have the same ratio."""

@@ -6,27 +6,32 @@ The pairs take the test set's place in these jobs.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.canvas.length_methods.cal import mean_confidence
 from entropy_valley.canvas.length_methods.ev import mean_entropy
+from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.job import ROW, Job
 from entropy_valley.engine.probe import probe
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
+from entropy_valley.store import Store
 
 if TYPE_CHECKING:
     import torch
 
+PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
+
 
 def length_statistics(job: Job) -> dict[str, Any]:
-    """What calibrated length methods are fitted to, but for the signature."""
+    """What calibrated length methods are fitted to, measured on the job's rows."""
     from entropy_valley.canvas import fitting
 
     tokens = job.identity.prompt.tokens
@@ -67,7 +72,7 @@ def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True)
 class TrainedHead:
-    """The bytes of a length head's ``.safetensors``, and how well it does on training and dev pairs."""
+    """The bytes of a length head as a ``.safetensors``, and how well it does on training and dev pairs."""
 
     weights: bytes
     info: dict[str, Any]
@@ -83,18 +88,50 @@ def length_head(job: Job, dev: Path) -> TrainedHead:
     if not kept or kept[0] >= len(train):
         raise InputError(job.testset, "no training pair fits the context", "Give shorter pairs.")
     digests = [files.file_digest(path) for path in (job.testset, dev)]
-
-    def key(numerics: str) -> list[str]:
-        stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, numerics]
-        limit = [job.spec["limit"]] if "limit" in job.spec else []
-        return [files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])]
+    stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    limit = [job.spec["limit"]] if "limit" in job.spec else []
+    key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         trained = _train(both, kept, sum(place < len(train) for place in kept), settings)
         yield 0, {"weights": base64.b64encode(trained.weights).decode(), "info": trained.info}
 
-    (value,) = job.recall("trained length head", key, compute)
+    (value,) = job.recall("trained length head", [key], compute)
     return TrainedHead(base64.b64decode(value["weights"]), value["info"])
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What length methods use that a run has fitted to its training pairs; None where no method of the job does."""
+
+    statistics: LengthStatistics | None = None
+    head: TrainedHead | None = None
+
+    @classmethod
+    def of(cls, job: Job, specs: Mapping[str, Any]) -> Self:
+        """What the ``fits`` of a job's spec ask for, from the run's corpus, through the store.
+
+        The probes of training pairs have a store of their own: all others would read past them.
+        """
+        if not specs:
+            return cls()
+        (train, dev), kept = (job.how.corpus / name for name in PAIRS), job.how.store
+        pairs, found = job.on(files.read_jsonl(train, ROW), train), {}
+        if spec := specs.get("length_statistics"):
+            with Store(kept and kept / "length_statistics") as store:
+                found["statistics"] = LengthStatistics.of(length_statistics(pairs.with_spec(spec, store)))
+        if spec := specs.get("length_head"):
+            found["head"] = length_head(pairs.with_spec(spec), dev)
+        return cls(**found)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a header says of them."""
+        found = {
+            "length_statistics": self.statistics and dataclasses.asdict(self.statistics),
+            "length_head": self.head and self.head.info,
+        }
+        return {name: fact for name, fact in found.items() if fact}
 
 
 def _train(job: Job, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
@@ -119,7 +156,7 @@ def _states(job: Job, places: list[int]) -> torch.Tensor:
     prompts = [job.inputs.prompts[place] for place in places]
     states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
     with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for index, state in mean_states(job.backbone, prompts, job.ledger, job.token_budget, job.fill):
+        for index, state in mean_states(job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
             states[index] = state
             bar.update()
     return states

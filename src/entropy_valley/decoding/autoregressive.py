@@ -76,7 +76,7 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
 
 def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
-    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]
+    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
     keys = [
         files.digest([*stage, list(prompt), *search.key, limit])
         for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
@@ -86,10 +86,10 @@ def _search(job: Job, search: Search) -> list[dict[str, Any]]:
         from entropy_valley.decoding.beam_search import BeamSearch, Task
 
         tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, found in BeamSearch(job.backbone, search, job.ledger, job.token_budget).run(tasks):
+        for done, found in BeamSearch(job.backbone, search, job.ledger, job.how.token_budget).run(tasks):
             yield missing[done], vars(found)
 
-    return job.recall("generate", lambda numerics: keys, compute)  # the engine's modes are not the search's
+    return job.recall("generate", keys, compute)
 
 
 def _row(job: Job, search: Search, sentence: str, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,29 +11,57 @@ import datetime
 import math
 import platform
 import statistics
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from entropy_valley import files
 from entropy_valley.canvas.length_head import LengthHead, predictions
-from entropy_valley.canvas.selection import sentences_of
+from entropy_valley.canvas.selection import needed_head, read_method, sentences_of
+from entropy_valley.canvas.training_pairs import PAIRS, Fits
+from entropy_valley.corpus.sampling import draw
+from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.decoding.prompt_cache import refresh_of
+from entropy_valley.decoding.translations import signature
 from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.job import How, Job
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.canvas.length_methods import LengthMethod
-    from entropy_valley.decoding.denoising import Denoising
-    from entropy_valley.engine.job import Job
 
 T = TypeVar("T")
+SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
 TRIED = 60.0  # seconds that are measured before the whole is estimated
+
+
+def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: float = math.inf) -> None:
+    """Time one cell on sentences drawn from a test set, the same for all methods; ``minutes``: at most, each timing.
+
+    Only what the length method is fitted to training pairs comes from the run's store, and goes there.
+    """
+    spec = {key: value for key, value in params.items() if key not in SPEC}
+    pairs = [how.corpus / name for name in PAIRS] if "fits" in params else []
+    with Job(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
+        fits = Fits.of(job, params.get("fits", {}))
+        drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
+        job = job.on([job.rows[place] for place in drawn])
+        method = read_method(spec["method"], spec["selector"], fits.statistics)
+        denoising = Denoising.of(spec)
+        weights = needed_head(spec["method"], method, fits)
+        head = LengthHead.of(weights, job.backbone.device) if weights else None
+        measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), head, minutes * 60)
+        signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
+        files.write_json(out, {**measured, "signature": signed})
+    taken = ", ".join(f"{name} {measured[name]['seconds_per_sentence']:.4f} s" for name in ("single", "batched"))
+    sys.stderr.write(f"latency: {taken} a sentence\n")
 
 
 def measure(
@@ -76,14 +104,14 @@ def timing(
     """
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
-    engine = Engine(job.backbone, ledger, job.token_budget, reveals_masks=job.reveals_masks)
+    engine = Engine(job.backbone, ledger, job.how.token_budget, reveals_masks=job.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, refresh_of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}
         if head:
             prompts = [inputs.prompts[place] for place in group]
-            for place, found in predictions(head, job.backbone, prompts, ledger, job.token_budget):
+            for place, found in predictions(head, job.backbone, prompts, ledger, job.how.token_budget):
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=found)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
@@ -122,7 +150,7 @@ def conditions(job: Job) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "precision": job.precision,
-        "token_budget": job.token_budget or BUDGET[device],
+        "token_budget": job.how.token_budget or BUDGET[device],
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 

@@ -50,7 +50,7 @@ class Pipeline:
     @classmethod
     def of(cls, engine: Engine, inputs: Inputs, refresh: int | None = None) -> Self:
         """On a loaded model, without a store: every request is computed."""
-        return cls(Runner(lambda missing: engine, engine.ledger), inputs, refresh)
+        return cls(Runner(lambda: engine, engine.ledger), inputs, refresh)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
         """The :func:`~entropy_valley.canvas.selection.canvas_row` of each sentence."""

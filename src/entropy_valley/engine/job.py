@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import dataclasses
 import functools
@@ -10,12 +9,15 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files
-from entropy_valley.backbone.checkpoint import require_same
+from entropy_valley import files, provenance
+from entropy_valley.backbone.adapters import FACTS
+from entropy_valley.backbone.checkpoint import MANIFEST, require_same
 from entropy_valley.backbone.prompt_attention import PREFIX, attention_of
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.finished import Texts
@@ -27,6 +29,7 @@ from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.gpus import device_name
 from entropy_valley.progress import progress
+from entropy_valley.provenance import Record
 from entropy_valley.store import Store
 
 if TYPE_CHECKING:
@@ -37,53 +40,69 @@ if TYPE_CHECKING:
 UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
 PREFIX_ATTENTION = "prefix attention"
 ROW = ("id", "source", "target")  # what a row of a test set has
-# Of a spec: the model, and how it reads.
-_MODEL = (
-    *("family", "prompt", "bos", "shifted", "attention"),
-    *("precision", "merge_adapter", "head_precision", "batch_invariant", "mask_token"),
-)
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
-class Job:
-    """One run of a job: its spec, the test set's rows, the checkpoint's identity, the store and the ledger.
+@dataclass(frozen=True)
+class How:
+    """Where a run's model is, and how a job runs it: what rules hand over beside the spec.
 
-    A job of many parts (``inference``) begins without a test set; its parts are jobs :meth:`on` one each.
+    ``backbone`` and ``adapter`` are folders; without an adapter it is the bare backbone. ``manifest`` says how the
+    files of a checkpoint were that was downloaded. ``corpus`` is the folder of the run's training pairs, which fits
+    read. ``store`` keeps finished work for later jobs; None: nothing is kept. ``threads`` are of a CPU.
+    ``token_budget`` is the most tokens of a forward pass.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options, self._started = options, time.monotonic()
-        self.spec: dict[str, Any] = options.spec
-        if manifest := getattr(options, "manifest", None):
-            require_same(options.backbone, manifest)
-        self.attention = attention_of(self.spec)
-        named = (self.spec[key] for key in ("family", "prompt", "bos"))
-        self.identity = read_identity(options.backbone, options.adapter, *named, self.attention)
-        testset: Path | None = getattr(options, "testset", None)
-        self._take(files.read_jsonl(testset, ROW) if testset else [], testset)
-        self.precision: str = self.spec["precision"]
-        self.merge: bool = self.spec.get("merge_adapter", True)
-        self.token_budget: int | None = options.token_budget
-        self.fill = padded_tokens(self.spec, options.device, options.token_budget)
-        self._stored: bool = not getattr(options, "no_store", False)
-        from_store: bool = getattr(options, "from_store", False)
-        on_gpu = options.device.startswith("cuda")
-        device = options.device if from_store else device_name(options.device)
-        self.gpu = device if on_gpu else None  # by its model
-        self.store = Store(options.store, enabled=self._stored, device=self.gpu)
-        # A job that reads the store alone takes what any GPU has computed for it.
-        devices = self.store.devices() if from_store and on_gpu else []
-        self.model_numerics = self._rounding(device)
-        self.numerics, *self.others = [self._rounding(name) + self._engine_modes for name in devices or [device]]
-        self.ledger = Ledger()
-        self._model = LoadedOnce(options, self.spec, self.ledger)
+    backbone: Path
+    adapter: Path | None = None
+    manifest: Path | None = None
+    corpus: Path | None = None
+    store: Path | None = None
+    device: str = "cpu"
+    threads: int = 1
+    token_budget: int | None = None
 
-    def _rounding(self, device: str) -> str:
+    @classmethod
+    def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
+        """From a rule's ``how``, whose paths are texts and which may have more."""
+        folders = ("backbone", "adapter", "manifest", "corpus", "store")
+        paths = {name: Path(values[name]) for name in folders if values.get(name)}
+        return cls(**paths, device=values["device"], threads=threads)
+
+
+class Job:
+    """One job on a run's model: its spec, a test set's rows, the checkpoint's identity, the store and the ledger.
+
+    A job of several test sets is :meth:`on` each of them in turn; the model is loaded once for all.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], how: How, testset: Path | None = None) -> None:
+        self.spec, self.how, self._started = spec, how, time.monotonic()
+        if how.manifest:
+            require_same(how.backbone, how.manifest)
+        self.attention = attention_of(spec)
+        named = (spec[key] for key in ("family", "prompt", "bos"))
+        self.identity = read_identity(how.backbone, how.adapter, *named, self.attention)
+        self._take(files.read_jsonl(testset, ROW) if testset else [], testset)
+        self.precision: str = spec["precision"]
+        self.merge: bool = spec.get("merge_adapter", True)
+        self.fill = padded_tokens(spec, how.device, how.token_budget)
+        self.store = Store(how.store)
+        self.ledger = Ledger()
+        self._model = LoadedOnce(how, spec, self.ledger)
+
+    @functools.cached_property
+    def model_numerics(self) -> str:
         """What a value depends on beside the checkpoint: the rows that are read, and how device and torch round."""
         rows = "shifted" if self.spec["shifted"] else "unshifted"
-        unmerged = [UNMERGED] if self._options.adapter and not self.merge else []
+        unmerged = [UNMERGED] if self.how.adapter and not self.merge else []
         torch = f"torch {importlib.metadata.version('torch')}"
-        return "|".join([rows, self.precision, device, torch, *unmerged, *self._prefix])
+        return "|".join([rows, self.precision, device_name(self.how.device), torch, *unmerged, *self._prefix])
+
+    @property
+    def numerics(self) -> str:
+        """The same of what the engine computes: its modes, too."""
+        return self.model_numerics + self._engine_modes
 
     @property
     def _prefix(self) -> list[str]:
@@ -118,15 +137,8 @@ class Job:
         other._take(rows, testset or self.testset)
         return other
 
-    def asked(self, spec: dict[str, Any], store: Store | None = None) -> Self:
-        """A job with another spec on the same rows and model, and with another store if one is given.
-
-        Raises InputError for the spec of another model.
-        """
-        for name in _MODEL:
-            if spec.get(name) != self.spec.get(name):
-                problem = f"{name} is {spec.get(name)!r}, but {self.spec.get(name)!r} in the job's own spec"
-                raise InputError("request", problem, "Ask one job for results of one run.")
+    def with_spec(self, spec: Mapping[str, Any], store: Store | None = None) -> Self:
+        """A job with another spec on the same rows and model, and with another store if one is given."""
         other = copy.copy(self)
         other.spec, other.store = spec, self.store if store is None else store
         return other
@@ -148,12 +160,12 @@ class Job:
         """The exact decoder of canvases, on the model."""
         from entropy_valley.engine.engine import Engine
 
-        return Engine(self.backbone, self.ledger, self.token_budget, self.fill, self.reveals_masks)
+        return Engine(self.backbone, self.ledger, self.how.token_budget, self.fill, self.reveals_masks)
 
     def runner(self, bar: str) -> Runner:
         """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""
-        memo = Memo(self.store, self.identity.digest, self.numerics, self.others)
-        return Runner(functools.partial(self._engine, bar), self.ledger, memo, bar)
+        memo = Memo(self.store, self.identity.digest, self.numerics)
+        return Runner(lambda: self.engine, self.ledger, memo, bar)
 
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
@@ -168,19 +180,6 @@ class Job:
         self.rows, self.testset = rows, testset
         self._inputs = functools.cache(functools.partial(_inputs, self.identity, rows, testset))
 
-    def _engine(self, what: str, missing: int) -> Engine:
-        self._may_compute(what, missing)
-        return self.engine
-
-    def _may_compute(self, what: str, missing: int) -> None:
-        """Raise InputError where all results must come from the store."""
-        if getattr(self._options, "from_store", False):
-            raise InputError(
-                self._options.store,
-                f"the store lacks {missing} results that {self._options.out} needs ({what})",
-                "Run Snakemake again: its rule `inference` computes them. Its log says which it could not compute.",
-            )
-
     def _compare_tokenizers(self, trained_with: Any) -> None:
         """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
         the same."""
@@ -188,24 +187,21 @@ class Job:
         for row in self.rows[:8]:
             if prompt.encode(row["source"]) != self.identity.prompt.encode(row["source"]):
                 raise InputError(
-                    self._options.backbone,
+                    self.how.backbone,
                     f"tokenizer.json alone reads {row['source']!r} otherwise than transformers does",
                     "Remove tokenizer.json from a copy of the checkpoint, so that both take the slow road.",
                 )
 
-    def recall(self, what: str, names: Callable[[str], Sequence[str]], compute: Compute) -> list[Any]:
+    def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
         """The value of each key: from the store, or computed once and put there as soon as it is finished.
 
-        ``names`` gives all keys, from ``numerics`` or from one of the ``others``. ``compute`` gets the places of the
-        missing keys and yields (place, JSON value) in any order.
+        ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
         """
-        keys = names(self.numerics)
-        values = self._stored_values(keys, (keys, *map(names, self.others)))
+        values = {key: value for key in dict.fromkeys(keys) if (value := self.store.get(key)) is not None}
         first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
         missing = [place for key, place in first_places.items() if key not in values]
         self.ledger.count(asked=len(keys), computed=len(missing))
         if missing:
-            self._may_compute(what, len(missing))
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):
                     self.store.put(keys[place], value)
@@ -213,24 +209,24 @@ class Job:
                     bar.update()
         return [values[key] for key in keys]
 
-    def _stored_values(self, keys: Sequence[str], called: Iterable[Sequence[str]]) -> dict[str, Any]:
-        """What the store has of ``keys``, under any of the names in which each is ``called``."""
-        values: dict[str, Any] = {}
-        for names in called:
-            for key, name in zip(keys, names, strict=True):
-                if key not in values and (value := self.store.get(name)) is not None:
-                    values[key] = value
-        return values
+    def made(
+        self, rule: str, params: Any, read: Sequence[str | Path], written: Sequence[str | Path]
+    ) -> AbstractContextManager[Record]:
+        """Keep the record of what the block makes of these files, the backbone and the adapter."""
+        folders, described = {self.how.backbone: self.identity.backbone_digest}, [self.how.backbone / MANIFEST]
+        if self.how.adapter:
+            folders[self.how.adapter] = self.identity.adapter_digest
+            described.append(self.how.adapter / FACTS)
+        return provenance.made(rule, params, [*read, *filter(Path.is_file, described)], written, known=folders)
 
-    def report(self, what: str) -> None:
-        """Say on stderr, and in a file beside the store's shards, what was asked for, shared and computed."""
+    def report(self, what: str, out: str | Path) -> None:
+        """Say on stderr, and in a file beside the store's shards, what ``out`` asked for, shared and computed."""
         seconds = round(time.monotonic() - self._started, 3)
         sys.stderr.write(f"{what}: {self.ledger.text()}; {seconds:.1f} s\n")
-        if self._stored:
-            entry = {"job": what, "out": str(self._options.out), "seconds": seconds, **self.ledger.to_json()}
-            files.write_json(
-                self._options.store / "runs" / f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json", entry
-            )
+        if self.how.store:
+            entry = {"job": what, "out": str(out), "seconds": seconds, **self.ledger.to_json()}
+            name = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json"
+            files.write_json(self.how.store / "runs" / name, entry)
 
 
 def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:

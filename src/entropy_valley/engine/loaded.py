@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from entropy_valley.backbone.prompt_attention import attention_of
 
 if TYPE_CHECKING:
     from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.engine.job import How
     from entropy_valley.engine.ledger import Ledger
 
 
@@ -41,16 +41,15 @@ def load(spec: Mapping[str, Any], backbone: Path, adapter: Path | None, device: 
 
 
 class LoadedOnce:
-    """The backbone that a job's options and spec name, loaded at its first use."""
+    """The backbone that a spec names, loaded at its first use."""
 
-    def __init__(self, options: argparse.Namespace, spec: dict[str, Any], ledger: Ledger) -> None:
-        self._options, self._spec, self._ledger = options, spec, ledger
+    def __init__(self, how: How, spec: Mapping[str, Any], ledger: Ledger) -> None:
+        self._how, self._spec, self._ledger = how, spec, ledger
 
     @functools.cached_property
     def backbone(self) -> Backbone:
         import torch
 
-        options = self._options
-        torch.set_num_threads(options.threads)
+        torch.set_num_threads(self._how.threads)
         self._ledger.count(loads=1)
-        return load(self._spec, options.backbone, options.adapter, options.device)
+        return load(self._spec, self._how.backbone, self._how.adapter, self._how.device)

@@ -51,38 +51,29 @@ class Request(Protocol):
 
 @dataclass(frozen=True)
 class Memo:
-    """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round.
-
-    ``others``: how other devices round, whose results are as good to a job that computes none.
-    """
+    """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round."""
 
     store: Store
     checkpoint: str
     numerics: str
-    others: Sequence[str] = ()
 
     def key(self, request: Request) -> str:
         return request.key(self.checkpoint, self.numerics)
 
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
-        for numerics in (self.numerics, *self.others):
-            value = self.store.get(request.key(self.checkpoint, numerics), request.result.from_json)
-            if value is not None:
-                return value
-        return None
+        return self.store.get(self.key(request), request.result.from_json)
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss with
-    the number of results that are then known to be missing.
+    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss.
 
     With a ``memo`` nothing is computed that the store has or that another sentence has asked for, and each result is
     stored as soon as it is finished; without one every request is computed. ``bar`` names the progress bar, if any.
     """
 
-    engine: Callable[[int], Engine]
+    engine: Callable[[], Engine]
     ledger: Ledger
     memo: Memo | None = None
     bar: str | None = None
@@ -137,7 +128,7 @@ class _Run:
         if not self._new:
             return
         bar, total = self._runner.bar, len(self._new)
-        engine = self._runner.engine(total)
+        engine = self._runner.engine()
         with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
             yield from self._go_on(engine.backbone)
             for computation, result in engine.run(self._queue, order):

@@ -11,6 +11,7 @@ the file are the unit of caching.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -21,7 +22,6 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
 from entropy_valley import digest_cache, files, provenance
-from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
@@ -50,6 +50,7 @@ class Comet(Section):
     _job: Job = PrivateAttr()
     _path: Path = PrivateAttr()
     _model: Any = PrivateAttr(None)
+    _scores: dict[Segment, float] = PrivateAttr(default_factory=dict)  # of sentences that it has scored by themselves
 
     def prepare(self, job: Job) -> None:
         """Find the checkpoint; InputError if there is none, or it cannot score with (or without) references."""
@@ -107,53 +108,40 @@ class Comet(Section):
 
     def _one_by_one(self, segments: Sequence[Segment]) -> list[float]:
         """Scores that depend on their sentence alone: the segments may be those of many systems."""
-        signed = self._signatures()
-        keys = {one: _keys([one], signed) for one in dict.fromkeys(segments)}
-        known = {one: found[0] for one, named in keys.items() if (found := self._known(named))}
-        missing = [one for one in keys if one not in known]
-        if missing:
-            self._require_computing(len(missing), len(keys))
+        known, signed = self._scores, self._key_signature
+        keys = {one: _key([one], signed) for one in dict.fromkeys(segments) if one not in known}
+        known.update({one: found[0] for one, key in keys.items() if (found := self._stored(key))})
+        if missing := [one for one in keys if one not in known]:
             scored = unpadded_scores(self._loaded(), missing)
             for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
-                known[one] = self._keep(keys[one][0], [round(score, DECIMALS)])[0]
+                known[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
         return [known[one] for one in segments]
 
     def _in_padded_batches(self, segments: Sequence[Segment]) -> list[float]:
-        signed = self._signatures()
         starts = range(0, len(segments), self.batch_size)
         batches = [segments[start : start + self.batch_size] for start in starts]
         bar = progress(batches, description="COMET", unit="batch")
-        return [score for batch in bar for score in self._remembered(batch, signed)]
+        return [score for batch in bar for score in self._remembered(batch)]
 
-    def _remembered(self, batch: Sequence[Segment], signed: Sequence[str]) -> list[float]:
-        keys = _keys(batch, signed)
-        known = self._known(keys)
-        if known:
-            return known
-        self._require_computing(len(batch), len(batch))
-        return self._keep(keys[0], [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)])
+    def _remembered(self, batch: Sequence[Segment]) -> list[float]:
+        key = _key(batch, self._key_signature)
+        return self._stored(key) or self._keep(
+            key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
+        )
 
-    def _signatures(self) -> list[str]:
-        """In the store's keys a GPU has its model; the first is what this job computes."""
-        return [self._signed(device) for device in self._job.devices]
+    @functools.cached_property
+    def _key_signature(self) -> str:
+        """In the store's keys a GPU has its model."""
+        return self._signed(self._job.device_name)
 
-    def _known(self, keys: Sequence[str]) -> list[float] | None:
-        for key in keys if self._job.store is not None else ():
-            found = self._job.store.get(key, _numbers)
-            # Earlier versions stored scores that are not finite, too.
-            if found and all(map(math.isfinite, found)):
-                return found
-        return None
+    def _stored(self, key: str) -> list[float] | None:
+        found = self._job.store.get(key, _numbers)
+        return found if found and all(map(math.isfinite, found)) else None
 
     def _keep(self, key: str, scores: list[float]) -> list[float]:
-        if self._job.store is not None and all(map(math.isfinite, scores)):
+        if all(map(math.isfinite, scores)):
             self._job.store.put(key, {"scores": scores})
         return scores
-
-    def _require_computing(self, missing: int, of: int) -> None:
-        if self._job.from_store:
-            problem = f"the store has no score of {self.checkpoint or TOY} for {missing} of {of} sentences"
-            raise InputError("COMET", problem, "Run the same command again: a `comet` job computes them first.")
 
     def _loaded(self) -> Any:
         import torch
@@ -174,8 +162,8 @@ def _numbers(value: Any) -> list[float]:
     return value["scores"]
 
 
-def _keys(segments: Sequence[Segment], signed: Sequence[str]) -> list[str]:
-    return [files.digest({"metric": signature, "segments": segments}) for signature in signed]
+def _key(segments: Sequence[Segment], signature: str) -> str:
+    return files.digest({"metric": signature, "segments": segments})
 
 
 class MainComet(Comet):

@@ -114,36 +114,43 @@ def describe(name: str, label: str, metric: Scorer, former_names: tuple[str, ...
     )
 
 
-def score(
-    name: str, metric: Scorer, job: Job, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-) -> Scores:
-    """Score one system; raises InputError where the metric gives too few numbers, or one that is not finite."""
-    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences"
+def prepare(name: str, metric: Scorer, job: Job) -> None:
+    """Have a metric make itself ready, once, before it scores anything."""
     if hasattr(metric, "prepare"):
-        with plugins.calling(metric, "prepare", about):
+        with plugins.calling(metric, "prepare", f"metric {name!r}"):
             metric.prepare(job)
+
+
+def score(
+    name: str,
+    metric: Scorer,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    of: str = "",
+) -> Scores:
+    """Score one system by a metric that is ready; ``of`` is what errors say of the system.
+
+    Raises InputError where the metric gives too few numbers, or one that is not finite.
+    """
+    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{of}"
     if _scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
             segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
+        _require_numbers(name, segments, len(hypotheses), of)
     if hasattr(metric, "system_score"):
         with plugins.calling(metric, "system_score", about):
             system = float(metric.system_score(sources, hypotheses, references))
     else:
         system = sum(segments) / max(1, len(segments))
-    _check(name, system, segments, len(hypotheses))
+    if not math.isfinite(system):
+        raise InputError(f"metric {name!r}", f"gave {system} for the system{of}", _MEND)
     with plugins.calling(metric, "signature", about):
         return Scores(system, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
-def _check(name: str, system: float, segments: Sequence[float] | None, sentences: int) -> None:
-    if segments is not None:
-        require_numbers(name, segments, sentences)
-    if not math.isfinite(system):
-        raise InputError(f"metric {name!r}", f"gave {system} for the system", _MEND)
-
-
-def require_numbers(name: str, segments: Sequence[float], sentences: int, of: str = "") -> None:
-    """Raise InputError unless there are as many scores as sentences, all finite; ``of`` says of what they are."""
+def _require_numbers(name: str, segments: Sequence[float], sentences: int, of: str) -> None:
+    """Raise InputError unless there are as many scores as sentences, all finite."""
     if len(segments) != sentences:
         raise InputError(f"metric {name!r}", f"gave {len(segments)} scores for {sentences} sentences{of}", _MEND)
     for number, value in enumerate(segments, 1):

@@ -1,0 +1,394 @@
+"""The translations of a set of cells: one job loads a run's model once, and translates with every cell.
+
+First come the fits that length methods use. Then one stream of passes has the probes of all methods and test sets. Then
+each reveal order has a stream, for all methods, test sets and step budgets; variable-length decoders join the first.
+Each result goes into the store as soon as it is there, so that a repeated job computes only what is new, and loads no
+model where nothing is. The rows are made of the same results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from entropy_valley import errors, files, results
+from entropy_valley.backbone.prompt_attention import PREFIX
+from entropy_valley.canvas.length_methods import find_method
+from entropy_valley.canvas.reassignment import reassigned_rows
+from entropy_valley.canvas.selection import to_choose
+from entropy_valley.canvas.training_pairs import PAIRS, Fits
+from entropy_valley.decoding import autoregressive
+from entropy_valley.decoding.costs import COUNTS, PromptCosts, sentence_costs
+from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.pipeline import Pipeline, Row, contenders, winner
+from entropy_valley.decoding.prompt_cache import modes, refresh_of
+from entropy_valley.engine.job import ROW, How, Job
+from entropy_valley.errors import InputError
+from entropy_valley.results import System
+from entropy_valley.revisions import DECODING
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.engine import Engine
+    from entropy_valley.engine.queue import Decoded
+    from entropy_valley.engine.requests import Runner, Work
+
+# What a spec has beside the params of the run's passes.
+OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
+Rows = dict[System, list[Row]]
+Choice = tuple[str, str]  # a test set and a length method
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of ``count`` parts of every test set: the sentences whose place, divided by it, leaves ``number``."""
+
+    number: int = 0
+    count: int = 1
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """From ``0of2``; raises ValueError for another text."""
+        number, count = map(int, name.split("of"))
+        if not 0 <= number < count:
+            raise ValueError(f"no shard {name}")
+        return cls(number, count)
+
+    def has(self, place: int) -> bool:
+        return place % self.count == self.number
+
+
+def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str, shards: Sequence[str] = ()) -> None:
+    """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
+
+    ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
+    where a cell has failed; by then all others are in the store.
+    """
+    if shards:
+        how = dataclasses.replace(how, store=None)
+    with (
+        Translations(params, how, testsets) as work,
+        work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
+    ):
+        rows = work.merged(shards) if shards else work.rows()
+        files.write_jsonl(out, results.tidy(rows))
+        record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
+        record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
+        work.job.report("translate", out)
+
+
+def write_shard(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+    """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
+    shard = Shard.named(Path(out).stem)
+    with (
+        Translations(params, how, testsets, shard) as work,
+        work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
+    ):
+        files.write_jsonl(out, results.tidy(work.rows()))
+        work.job.report("shard", out)
+
+
+class _Part(NamedTuple):
+    """A cell of a stream."""
+
+    cell: System
+    job: Job
+    denoising: Denoising
+
+
+class Translations:
+    """What the job of a set does. ``params`` are those of its rule; ``testsets`` are files named by their test set.
+
+    ``failures`` has, by cell or by test set and length method, what kept them from being translated: it keeps no other
+    cell from it.
+    """
+
+    def __init__(
+        self, params: Mapping[str, Any], how: How, testsets: Sequence[str | Path], shard: Shard | None = None
+    ) -> None:
+        self.spec, self.shard = params, shard or Shard()
+        self.cells = [System(*cell) for cell in params["cells"]]
+        self.base = {key: value for key, value in params.items() if key not in OF_SET}
+        self.job = Job(self.base, how)
+        paths = map(Path, testsets)
+        self.tests = {path.stem: self.job.on(files.read_jsonl(path, ROW), path) for path in paths}
+        self.fits, self.failures = Fits(), dict[str, Exception]()
+        self._unfit: InputError | None = None
+        self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
+        self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.job.__exit__(*failure)
+
+    @property
+    def testsets(self) -> list[Path]:
+        """The files of its test sets."""
+        return [job.testset for job in self.tests.values()]
+
+    @property
+    def corpus(self) -> list[Path]:
+        """The files of training pairs that fits read, if there are any."""
+        return [self.job.how.corpus / name for name in PAIRS] if self.spec.get("fits") else []
+
+    def rows(self) -> Rows:
+        """The rows of each cell, in the order of the test set, or of the shard's part of it.
+
+        Raises InputError when all is done that can be done, and tells before what has failed.
+        """
+        if self.cells[0].order:
+            self._fit()
+            self.choose()
+            self._decode()
+        else:
+            self._generate()
+        if self.failures:
+            raise self._failed()
+        return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
+
+    def merged(self, shards: Sequence[str]) -> Rows:
+        """The rows of each cell from the files of all shards, the first shard's first."""
+        parts = [results.systems(path) for path in shards]
+        return {
+            cell: [
+                parts[place % len(parts)][cell][place // len(parts)]
+                for place in range(len(self.tests[cell.testset].rows))
+            ]
+            for cell in self.cells
+        }
+
+    def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
+        """What the header says of a cell: what its rows depend on beside the data, and their totals."""
+        job = self.tests[cell.testset]
+        if cell.order:
+            denoising = self._denoising_of(cell)
+            signed, totals = signature(job, denoising), summary(job, rows, denoising)
+        else:
+            search = autoregressive.Search.of(self.base)
+            signed, totals = autoregressive.signature(job, search), autoregressive.summary(rows)
+        signed["data_digest"] = files.file_digest(job.testset)
+        return {**cell._asdict(), "signature": signed, **totals}
+
+    def _failed(self) -> InputError:
+        for label, error in self.failures.items():
+            errors.tell(error, f"error: {label}: ")
+        problem = f"not written: {errors.listed(list(self.failures))} failed"
+        return InputError("translations", problem, "The lines above say why. What was computed is in the store.")
+
+    # Canvases.
+
+    def _fit(self) -> None:
+        try:
+            self.fits = Fits.of(self.job, self.spec.get("fits", {}))
+        except InputError as error:
+            self._unfit = error  # of each method that needs them
+
+    def choose(self) -> dict[Choice, dict[int, Row]]:
+        """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
+        reassigned ones are dealt from others."""
+        runner, choices = self._runner("probe"), self._choices()
+        origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
+        # Ratios are dealt between all sentences: every shard chooses the canvases that they come from for all.
+        every = set(origins.values())
+        works = [
+            work
+            for choice in choices
+            if choice not in origins
+            for work in self._choosing(runner, choice, choice in every)
+        ]
+        for (choice, place), row in runner.run(works):
+            if row:
+                self._canvases[choice][place] = row
+        for choice, origin in origins.items():
+            self._reassign(choice, origin)
+        return self._canvases
+
+    def _choices(self) -> list[Choice]:
+        """Those of the cells, and those whose canvases some of them deal."""
+        choices: dict[Choice, None] = {}
+        for cell in self.cells:
+            if origin := self._origin(cell.method):
+                choices[cell.testset, origin] = None
+            choices[cell.testset, cell.method] = None
+        return list(choices)
+
+    def _origin(self, method: str) -> str | None:
+        """The length method whose canvases this one deals to other sentences, if it does."""
+        settings = self.spec["methods"][method]
+        return settings["of"] if settings.get("selector", method) == "reassigned" else None
+
+    def _choosing(self, runner: Runner, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
+        """The work on each sentence of this shard, or on ``every`` one."""
+        (testset, method), label = choice, " ".join(choice)
+        job, settings = self.tests[testset], self.spec["methods"][method]
+        with self._failing(label):
+            if self._unfit and _is_fitted(method, settings):
+                raise self._unfit
+            places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
+            made, sentences = to_choose(job, method, settings, self.fits, places)
+            pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, refresh_of(self.base)), {}
+            return [
+                ((choice, place), self._guarded(label, pipeline.choosing(made, place, one, {})))
+                for place, one in sentences.items()
+            ]
+        return []
+
+    def _reassign(self, choice: Choice, origin: Choice) -> None:
+        testset, method = choice
+        if " ".join(origin) in self.failures:
+            self.failures[" ".join(choice)] = self.failures[" ".join(origin)]
+            return
+        job, given = self.tests[testset], self._canvases[origin]
+        with self._failing(" ".join(choice)):
+            lengths = [given[place]["length"] for place in range(len(job.rows))]
+            self._canvases[choice] = dict(enumerate(reassigned_rows(job, self.spec["methods"][method], lengths)))
+
+    # Texts.
+
+    def _decode(self) -> None:
+        """A stream for each reveal order. A user's own order or decoder may fail: it shares none."""
+        streams: defaultdict[str | None, list[_Part]] = defaultdict(list)
+        for cell in self.cells:
+            with self._failing(cell.label):
+                denoising = self._denoising_of(cell)
+                name = files.canonical([denoising.name, denoising.settings])
+                streams[name if denoising.order or denoising.is_own else None].append(
+                    _Part(cell, self.tests[cell.testset], denoising)
+                )
+        variable = streams.pop(None, [])
+        ours = next((name for name, parts in streams.items() if not parts[0].denoising.is_own), None)
+        for parts in ([*streams.pop(ours, []), *variable], *streams.values()):
+            by_cell = {part.cell: part for part in parts}
+            alone = [part.cell.label for part in parts if part.denoising.is_own]
+            with self._failing(*alone):
+                runner = self._runner("decode")
+                works = [work for part in parts for work in self._denoising(runner, part)]
+                for (cell, place), decoded in runner.run(works, parts[0].denoising.order if parts else None):
+                    if decoded:
+                        self._rows[cell][place] = self._row(by_cell[cell], place, decoded)
+
+    def _denoising_of(self, cell: System) -> Denoising:
+        order = self.spec["orders"][cell.order]
+        return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
+
+    def _denoising(self, runner: Runner, part: _Part) -> list[tuple[tuple[System, int], Work]]:
+        cell, job, denoising = part
+        if f"{cell.testset} {cell.method}" in self.failures:
+            return []
+        pipeline = Pipeline(runner, job.inputs, refresh_of(self.base))
+        return [
+            ((cell, place), self._guarded(cell.label, pipeline.denoising(place, canvas, denoising, {})))
+            for place, canvas in self._canvases[cell.testset, cell.method].items()
+            if self.shard.has(place)
+        ]
+
+    def _row(self, part: _Part, place: int, decoded: Mapping[int, Decoded]) -> Row:
+        canvas = self._canvases[part.cell.testset, part.cell.method][place]
+        return row(part.job, place, canvas, decoded, part.denoising)
+
+    def _generate(self) -> None:
+        for cell in self.cells:
+            job = self.tests[cell.testset]
+            places = [place for place in range(len(job.rows)) if self.shard.has(place)]
+            with self._failing(cell.label):
+                part = job.on([job.rows[place] for place in places])
+                found = autoregressive.translate(part, autoregressive.Search.of(self.base))
+                self._rows[cell] = dict(zip(places, found, strict=True))
+
+    # What they share.
+
+    def _runner(self, bar: str) -> Runner:
+        return dataclasses.replace(self.job.runner(bar), engine=self._engine)
+
+    def _engine(self) -> Engine:
+        """On the model, once it has read a few sentences of each test set as the job does."""
+        first, *_ = [job for job in self.tests.values() if job.backbone]
+        return first.engine
+
+    def _guarded(self, label: str, work: Work) -> Work:
+        """The same work, unless its cell has failed; an error in it, be it of a user's own method, is its cell's
+        alone."""
+        if label in self.failures:
+            return None
+        try:
+            return (yield from work)
+        except Exception as error:
+            self.failures.setdefault(label, error)
+            return None
+
+    @contextlib.contextmanager
+    def _failing(self, *labels: str) -> Iterator[None]:
+        """An InputError in the block is that of these labels; without labels it ends the job."""
+        try:
+            yield
+        except InputError as error:
+            if not labels:
+                raise
+            for label in labels:
+                self.failures.setdefault(label, error)
+
+
+def _is_fitted(method: str, settings: Mapping[str, Any]) -> bool:
+    kind = find_method(method, settings)
+    return getattr(kind, "uses_statistics", False) or getattr(kind, "uses_length_head", False)
+
+
+def row(job: Job, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
+    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
+
+    ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
+    Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
+    a variable-length decoder changes the canvas, ``length`` is the final one.
+    """
+    best, inputs = winner(decoded), job.inputs
+    tokens = inputs.texts.tokens(best)
+    other = inputs.prompts[inputs.distractor(place)] if denoising.looks_at_distractor else inputs.sourceless
+    once, refresh = job.attention == PREFIX, refresh_of(job.spec)
+    prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, refresh)
+    return {
+        "id": job.rows[place]["id"],
+        "hypothesis": job.identity.prompt.text(tokens),
+        "length": len(best.tokens),
+        "tokens": tokens,
+        "logprob": best.logprob,
+        **sentence_costs(canvas, prompts, decoded, denoising),
+        "canvas": canvas,
+    }
+
+
+def summary(job: Job, rows: Sequence[Row], denoising: Denoising) -> dict[str, int | float]:
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
+    variable-length decoder all.
+
+    ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens and its EOS, six decimals.
+    ``contenders``: all canvases that were decoded, where any sentence had more than one.
+    """
+    within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
+    decoded = sum(len(contenders(row["canvas"])) for row in rows)
+    return {
+        "sentences": len(rows),
+        "within_steps": within,
+        "length_mae": _length_error(job, rows),
+        **({"contenders": decoded} if decoded > len(rows) else {}),
+        **{name: sum(row[name] for row in rows) for name in COUNTS},
+    }
+
+
+def _length_error(job: Job, rows: Sequence[Row]) -> float:
+    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
+    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
+    return round(sum(distances) / max(1, len(distances)), 6)
+
+
+def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
+    """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
+    engine, cached = f"engine r{DECODING}", modes(job.spec)
+    if denoising.variable_length:
+        return job.signature(engine, denoising.label, job.precision, *cached)
+    return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule, *cached)

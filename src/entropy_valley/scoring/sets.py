@@ -1,0 +1,96 @@
+"""The scores of a set of cells: each metric is loaded once, and scores the translations of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from entropy_valley import files, provenance, results
+from entropy_valley.results import System
+from entropy_valley.scoring import metrics
+from entropy_valley.scoring.alignment import Outputs, read_outputs
+from entropy_valley.scoring.comet import Comet
+from entropy_valley.scoring.job import Job
+from entropy_valley.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from entropy_valley.scoring.metrics import Scorer, Scores
+
+MAIN = "comet"  # how a rule names the checkpoint of the main metric, and the name of its digest
+
+
+def write(
+    params: Mapping[str, Any],
+    how: Mapping[str, Any],
+    testsets: Sequence[str],
+    translations: str,
+    out: str,
+    threads: int = 1,
+) -> None:
+    """Write the scores of a set and their header.
+
+    ``params`` and ``how`` are those of the rule: metrics with their settings; ``checkpoints`` by metric, ``device`` and
+    ``store`` (None: nothing is kept). ``testsets`` are files named by their test set.
+    """
+    paths = {Path(path).stem: path for path in testsets}
+    cells = {
+        cell: read_outputs(paths[cell.testset], rows, f"{translations}: {cell.label}")
+        for cell, rows in results.systems(translations).items()
+    }
+    scorers = metrics.from_params(params)
+    main = next(iter(scorers))
+    checkpoints = {main if name == MAIN else name: path for name, path in how["checkpoints"].items()}
+    with provenance.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
+        scores: dict[str, dict[System, Scores]] = {}
+        for name in list(scorers):  # what one has loaded is let go before the next
+            job = Job(params["target_language"], checkpoints.get(name), how["device"], threads, store)
+            scores[name] = score_cells(name, scorers.pop(name), job, cells)
+        by_cell = {cell: {name: of_cells[cell] for name, of_cells in scores.items()} for cell in cells}
+        files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], found) for cell, found in by_cell.items()}))
+        read = {"testset": {name: files.file_digest(path) for name, path in paths.items()}}
+        read["translations"] = files.file_digest(translations)
+        record.facts["cells"] = [_entry(cell, cells[cell], found, main, read) for cell, found in by_cell.items()]
+        digests = {name: one.digest for found in by_cell.values() for name, one in found.items() if one.digest}
+        record.inputs.update({str(checkpoints[name]): digests[name] for name in checkpoints if name in digests})
+
+
+def score_cells(name: str, metric: Scorer, job: Job, cells: Mapping[System, Outputs]) -> dict[System, Scores]:
+    """The scores of each cell by one metric.
+
+    COMET scores the sentences of all cells at once, unless its batches are padded: then a score depends on its
+    neighbours in the cell. Raises InputError that names metric, cell and sentence for a score that is no number; by
+    then all others are in the store.
+    """
+    metrics.prepare(name, metric, job)
+    if isinstance(metric, Comet) and metric.batch_size == 1:
+        columns = zip(*((one.sources, one.hypotheses, one.references) for one in cells.values()), strict=True)
+        metric.segment_scores(*(list(chain.from_iterable(column)) for column in columns))
+    return {
+        cell: metrics.score(name, metric, one.sources, one.hypotheses, one.references, f" of {cell.label}")
+        for cell, one in cells.items()
+    }
+
+
+def _rows(outputs: Outputs, scores: Mapping[str, Scores]) -> Iterator[dict[str, Any]]:
+    """The scores of each sentence, by the metrics that have any."""
+    segments = {name: one.segments for name, one in scores.items() if one.segments is not None}
+    for row in zip(outputs.ids, *segments.values(), strict=True):
+        yield dict(zip(("id", *segments), row, strict=True))
+
+
+def _entry(
+    cell: System, outputs: Outputs, scores: Mapping[str, Scores], main: str, read: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the header says of a cell: its scores, and what they depend on."""
+    digests = {MAIN if name == main else name: one.digest for name, one in scores.items() if one.digest}
+    return {
+        **cell._asdict(),
+        **{name: one.system for name, one in scores.items()},
+        "signatures": {name: one.signature for name, one in scores.items()},
+        "sentences": len(outputs.ids),
+        "digests": {**digests, "testset": read["testset"][cell.testset], "translations": read["translations"]},
+    }
