@@ -1,87 +1,45 @@
-"""What the jobs of a results folder took, from the records that each attempt leaves (:mod:`entropy_valley.usage`)."""
+"""What the finished jobs of a results folder took, from Snakemake's own benchmark files."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
-from entropy_valley.usage import COLUMNS as RECORDED
 
-COLUMNS = ["stage", "gpu", "attempts", "failed", "hours", "gpu_hours"]
-
-
-class Cost(NamedTuple):
-    """What all attempts of a job took; ``gpu_hours`` are hours times the GPUs that it held."""
-
-    hours: float
-    gpu_hours: float
-    attempts: int
-    failed: int
+COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
+ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
 
 
-def stage_hours(benchmarks: Path) -> pd.DataFrame:
-    """One row for each stage and kind of GPU ("": none): its attempts and hours, in order of the hours.
+def gpus(device: str, processes: int) -> dict[str, int]:
+    """How many GPUs a job holds, by its rule. ``processes``: of a training. Empty on a CPU."""
+    return {"train": processes, **dict.fromkeys(ON_GPU, 1)} if device == "cuda" else {}
 
-    A stage is a folder of ``benchmarks``, with a table for each job, or a single job. ``hours`` are wall-clock hours of
-    all attempts, as if one ran after the other; ``gpu_hours`` are these times the GPUs that the job held, those of
-    attempts that ``failed`` included. Raises :class:`InputError` for a file that is no such table.
-    """
-    rows = [row for job, path in _jobs(benchmarks) for row in _attempts(path, job.split("/")[0])]
-    attempts = pd.DataFrame(rows, columns=COLUMNS)
-    whole = attempts.groupby(["stage", "gpu"], as_index=False).sum()
+
+def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
+    """One row for each stage, in order of its hours; a stage is a rule. ``hours`` are as if one job ran after another,
+    ``gpu_hours`` these times the GPUs of a job, see :func:`gpus`. Attempts that failed are not counted."""
+    seconds = finished_seconds(benchmarks)
+    jobs = [(job.partition("/")[0], 1, took / 3600) for job, took in seconds.items()]
+    rows = pd.DataFrame([(*row, row[2] * gpus.get(row[0], 0)) for row in jobs], columns=COLUMNS)
+    whole = rows.groupby("stage", as_index=False).sum()
     return whole.sort_values(["gpu_hours", "hours"], ascending=False, ignore_index=True)
 
 
-def job_costs(benchmarks: Path) -> dict[str, Cost]:
-    """The cost of each job, named as its log is: ``train/en-zh.llada-8b.seed1``. A file that is no table is left out:
-    it may be that of a job that is being recorded."""
-    found = {}
-    for job, path in _jobs(benchmarks):
-        with contextlib.suppress(InputError):
-            rows = list(_attempts(path, ""))
-            found[job] = Cost(
-                *(sum(row[name] for row in rows) for name in ("hours", "gpu_hours", "attempts", "failed"))
-            )
-    return found
-
-
 def finished_seconds(benchmarks: Path) -> dict[str, float]:
-    """Wall-clock seconds of each job whose last attempt has succeeded: of this attempt, and of those that failed right
-    before it, which it continues. Raises :class:`InputError` as :func:`stage_hours` does."""
-    found = {}
-    for job, path in _jobs(benchmarks):
-        seconds, failed = 0.0, True
-        for row in _attempts(path, ""):
-            seconds = row["hours"] * 3600 + (seconds if failed else 0)
-            failed = bool(row["failed"])
-        if not failed:
-            found[job] = seconds
-    return found
+    """Wall-clock seconds of each finished job by its name, such as ``train/en-zh.llada-8b.seed1``. Raises
+    :class:`InputError` for a file that Snakemake has not written."""
+    return {
+        str(path.relative_to(benchmarks).with_suffix("")): _seconds(path) for path in sorted(benchmarks.rglob("*.tsv"))
+    }
 
 
-def _jobs(benchmarks: Path) -> Iterator[tuple[str, Path]]:
-    """Every job with its table, in order of their names; those of a score are one folder further down."""
-    for path in sorted(benchmarks.rglob("*.tsv")):
-        yield str(path.relative_to(benchmarks).with_suffix("")), path
-
-
-def _attempts(path: Path, stage: str) -> Iterator[dict[str, Any]]:
+def _seconds(path: Path) -> float:
     header, *lines = (line.split("\t") for line in files.read_lines(path))
-    for line in lines:
-        attempt = dict(zip(header, line, strict=False))
-        if tuple(header) != RECORDED or len(line) != len(RECORDED):
-            raise InputError(path, "no record of a job's attempts", "Remove it.")
-        hours = float(attempt["s"]) / 3600
-        yield {
-            "stage": stage,
-            "gpu": attempt["gpu"],
-            "attempts": 1,
-            "failed": int(attempt["status"] != "0"),
-            "hours": hours,
-            "gpu_hours": hours * int(attempt["gpus"]),
-        }
+    try:
+        (line,) = lines
+        return float(line[header.index("s")])
+    except (ValueError, IndexError):
+        raise InputError(path, "is no benchmark of a job", "Remove it.") from None

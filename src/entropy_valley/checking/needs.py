@@ -1,8 +1,7 @@
-"""What a run needs of this machine, told before it starts: disk, memory, open files, lengths of names.
+"""What jobs need of this machine: disk, memory, open files, lengths of names.
 
 Disk and memory are estimates, and low ones: from the sizes of models by their shape, and from what a pair and a
-sentence of a cell took in the demo. What a run needs for certain is compared with what is there, so that no run is
-refused that would have had room.
+sentence of a cell took in the demo. So nothing is said of jobs that would have had room.
 """
 
 from __future__ import annotations
@@ -10,13 +9,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from entropy_valley import limits
 from entropy_valley.checking import subject
+from entropy_valley.checking.line import Check, CheckError
 from entropy_valley.checking.sizes import BYTES, RELEASED
 from entropy_valley.experiment import Experiment
+from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.params.corpora import both_ways, sentences
 from entropy_valley.limits import amount
 from entropy_valley.scoring import comet_origin
@@ -26,27 +28,37 @@ from entropy_valley.training.settings import SAVED
 # for 404,000), and of a sentence of a cell in the demo: canvas, translation, scores, and their part of the store.
 PAIR, DRAWN, CELL = 400, 1000, 1400
 TRAINED = 24  # bytes of memory that an adapter's parameter takes in its training: docs/performance.md
-LOADING = ("inference", "generate", "latency", "train", "valley", "length_statistics", "length_head")
+LOADING = ("translate", "diagnose", "latency", "train")
 FILES, FILES_OF_JOB = 64, 4  # measured in the demo: Snakemake had 15 open with two jobs, a training 12
 ADDED = len(".12345678") + len(".1.log.link")  # what a name gets while its file is written
 
 
-@dataclass(frozen=True)
-class Job:
-    """A job that will run: its rule, its wildcards, and the paths that it writes, its log included."""
+class Job(Protocol):
+    """A job of :mod:`entropy_valley.runs.inventory`."""
 
     rule: str
     wildcards: Mapping[str, str]
-    writes: Sequence[str] = ()
+    outputs: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    name: str  # the rule and its wildcards, as logs are named
 
 
-def problems(experiment: Experiment, jobs: Sequence[Job], cores: int | None) -> list[str]:
-    """What this machine lacks for these jobs, with the number needed and the number there.
+def checks(experiment: Experiment, jobs: Sequence[Job], cores: int) -> Iterator[tuple[str, Check]]:
+    """Whether this machine has what these jobs need if ``cores`` of it run them."""
+    kinds = {
+        "disk": disk(experiment, jobs),
+        "memory": memory(experiment, jobs),
+        "open files": open_files(min(cores, len(jobs))),
+        "names of files": names(experiment, jobs),
+    }
+    for name, problems in kinds.items():
+        yield name, partial(_check, problems, f"enough for {len(jobs)} jobs")
 
-    ``cores`` of it run jobs; None: other machines do, so that its memory and open files say nothing.
-    """
-    here = [] if cores is None else [*memory(experiment, jobs), *open_files(min(cores, len(jobs)))]
-    return [*disk(experiment, jobs), *here, *names(jobs)]
+
+def _check(problems: Iterable[str], otherwise: str) -> str:
+    if found := list(problems):
+        raise CheckError("; ".join(found))
+    return otherwise
 
 
 def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
@@ -59,7 +71,7 @@ def disk(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
         if needs > (free := limits.free(folder)):
             listed = ", ".join(f"{what} {amount(size)}" for (_, what), size in parts.most_common())
             yield (
-                f"disk: needs an estimated {amount(needs)} or more ({listed}), {amount(free)} are free in "
+                f"needs an estimated {amount(needs)} or more ({listed}), {amount(free)} are free in "
                 f"{limits.there(folder)}. Free {amount(needs - free)}, or move `results` or `models`"
             )
 
@@ -77,12 +89,9 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
             yield experiment.results, "pre-trained models", 4 * _parameters(experiment, name)
         elif job.rule == "corpus":
             yield experiment.results, "training pairs", PAIR * _pairs(experiment, job.wildcards["direction"])
-        elif job.rule in ("decode", "generate"):
-            yield (
-                experiment.results,
-                "cells",
-                CELL * sentences(experiment, job.wildcards["direction"], job.wildcards["testset"]),
-            )
+        elif job.rule == "translate":
+            rows = sum(sentences(experiment, cell.run.direction, cell.testset) for cell in job.cells)
+            yield experiment.results, "cells", CELL * rows
         elif job.rule == "train":
             yield experiment.results, "adapters", 4 * _adapter(experiment, job)
             work = max(work, 2 * SAVED * _adapter(experiment, job))  # a checkpoint is written beside the one before
@@ -90,11 +99,11 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
 
 
 def memory(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
-    """The job that needs most memory, if this machine has less. Those on a GPU the rule ``check`` looks at."""
+    """The job that needs most memory, if this machine has less. The memory of a GPU other checks look at."""
     size, what = max((_held(experiment, job) for job in jobs), default=(0, ""))
     if size > (there := limits.memory()):
         yield (
-            f"memory: {what} needs an estimated {amount(size)} or more, this machine has {amount(there)}. "
+            f"{what} needs an estimated {amount(size)} or more, this machine has {amount(there)}. "
             "Use a larger one, or ask for less"
         )
 
@@ -131,23 +140,23 @@ def open_files(jobs: int) -> Iterator[str]:
     needed, there = FILES + FILES_OF_JOB * jobs, limits.open_files()
     if 0 <= there < needed:
         said = f"{jobs} jobs at once need about {needed}, {there} are allowed"
-        yield f"open files: {said}. Run `ulimit -n {needed}` first"
+        yield f"{said}. Run `ulimit -n {needed}` first"
 
 
-def names(jobs: Iterable[Job]) -> Iterator[str]:
+def names(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[str]:
     """The longest name and the longest path, where the file system does not take them."""
-    paths = [path for job in jobs for path in job.writes]
+    paths = [path for job in jobs for path in (*job.outputs, f"{experiment.results}/logs/{job.name}.log")]
     if not paths:
         return
     path = max(paths, key=_name)
     if (needed := _name(path) + ADDED) > (most := limits.longest_name(path)):
         yield (
-            f"names: one in {path} needs {needed} bytes while it is written, {most} are allowed. Shorten the names of "
+            f"a name in {path} needs {needed} bytes while it is written, {most} are allowed. Shorten the names of "
             "backbones, test sets, methods or orders"
         )
     path = max(paths, key=len)
     if (needed := len(os.fsencode(Path(path).absolute())) + ADDED + 1) > (most := limits.longest_path(path)):
-        yield f"paths: {path} needs {needed} bytes, {most} are allowed. Give `results` a shorter path"
+        yield f"{path} needs {needed} bytes, {most} are allowed. Give `results` a shorter path"
 
 
 def _name(path: str) -> int:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 from typing import Any
 
 from entropy_valley.cli import configs
+from entropy_valley.runs.audit import Audit
+from entropy_valley.runs.inventory import Inventory
+from entropy_valley.runs.plan import left
 
 
 def add(commands: Any) -> None:
@@ -22,11 +27,13 @@ def add(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from entropy_valley.checking import checks, subject
+    from entropy_valley.checking import checks, line, needs, subject
 
     if arguments.installation is not None:
         checks.report(checks.installation(arguments.installation))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
     experiment = configs.experiment(arguments.configfile)
-    checks.report(checks.everything(subject.Subject(**{**subject.of(experiment), **given})))
+    jobs, _ = left(Audit(Inventory(experiment)))
+    here = line.run(needs.checks(experiment, jobs, os.cpu_count() or 1))
+    checks.report(itertools.chain(here, checks.everything(subject.Subject(**{**subject.of(experiment), **given}))))

@@ -6,32 +6,28 @@ import argparse
 from typing import Any
 
 from entropy_valley.cli import configs
-from entropy_valley.reporting import forecast
+from entropy_valley.errors import InputError
+from entropy_valley.runs import plan
+from entropy_valley.runs.audit import Audit
+from entropy_valley.runs.inventory import Inventory
+from entropy_valley.spelling import question
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "plan", help="say what is left to run of a config, and what it will take: hours, GPU-hours, disk, downloads"
     )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="files to make; default: all of the config")
     configs.add(parser)
-    parser.add_argument(
-        "--config", nargs="+", metavar="FILE", help="say what changes with these files over those above, and its cost"
-    )
-    parser.add_argument(
-        "--gpus", nargs="+", type=configs.count, default=[], metavar="N", help="how long it takes on N GPUs"
-    )
-    parser.add_argument(
-        "--cores", nargs="+", type=configs.count, default=[], metavar="N", help="the same of a CPU's cores"
-    )
-    parser.add_argument("--cells", action="store_true", help="with --config: one line for each cell that changes")
     parser.set_defaults(command=_plan)
 
 
 def _plan(arguments: argparse.Namespace) -> None:
-    files, slots = arguments.configfile, {"cuda": arguments.gpus, "cpu": arguments.cores}
-    if arguments.config:
-        experiment, changed = configs.compare(files, arguments.config)
-        forecast.report_change(experiment, changed, slots[experiment.device], cells=arguments.cells)
-    else:
-        experiment = configs.experiment(files)
-        forecast.report(experiment, configs.paths(files), slots[experiment.device])
+    experiment = configs.experiment(arguments.configfile)
+    inventory = Inventory(experiment)
+    for target in arguments.targets:
+        if inventory.at(target) is None:
+            known = [path for job in inventory.all() for path in job.outputs]
+            raise InputError(target, "no result, table or figure of this config", question(target, known))
+    planned = plan.Plan.of(Audit(inventory), arguments.targets or None)
+    print(plan.report(planned, configs.paths(arguments.configfile)))

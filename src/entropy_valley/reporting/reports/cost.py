@@ -31,15 +31,15 @@ SHARES = Note(
 )
 HOURS = Note(
     "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
-    "that a job held. Attempts that failed are not counted, and of a training that was interrupted only the last one is."
+    "that a job held. Attempts that failed are not counted. Of an interrupted training, only the last attempt is."
 )
 
 
 @dataclass(frozen=True)
 class CostParams(Params):
     """Main cells; ``candidates`` is the number of EV's ratios by direction, ``timed`` are files of latencies by
-    direction and method, ``benchmarks`` is the folder of Snakemake's benchmark files, ``gpus`` are those of a job by its
-    rule."""
+    direction and method, ``benchmarks`` is the folder of Snakemake's benchmark files, ``gpus`` are those of a job by
+    its rule."""
 
     candidates: Mapping[str, int] = field(default_factory=dict)
     timed: Sequence[tuple[str, str, str]] = ()
@@ -52,7 +52,7 @@ class Cost(TableReport):
 
     caption = (
         "Cost: the share of Entropy-Valley's probes in the passes, measured seconds per sentence, and the hours that "
-        "the jobs of each stage took, beside the paper's."
+        "the finished jobs of each stage took, beside the paper's."
     )
     parsed = CostParams
 
