@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import runpy
@@ -9,8 +10,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, ResourceList, Snakemake, Wildcards
+
+from entropy_valley.runs import job
 
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 
@@ -58,8 +62,15 @@ def snakemake_object(rule, spec, input=(), output=(), how=None, threads=1, gpu=0
 
 
 def run_script(name, snakemake):
-    """Run the script in this process."""
+    """Run the script in this process, as its own."""
     runpy.run_path(str(SCRIPTS / f"{name}.py"), {"snakemake": snakemake}, "__main__")
+
+
+def run_here(name, spec, input=(), output=(), how=None, threads=1, rule=None):
+    """The same as :func:`run_rule` in this process, in which a test may have replaced parts; errors are raised."""
+    snakemake = snakemake_object(rule or name, spec, input, output, how, threads)
+    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.Job.of(given))):
+        run_script(name, snakemake)
 
 
 def _named(kind, given):

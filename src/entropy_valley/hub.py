@@ -19,9 +19,11 @@ from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filte
 
 from entropy_valley import remote
 from entropy_valley.errors import InputError
+from entropy_valley.limits import amount
 from entropy_valley.progress import progress
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
+SMALL = 1e9  # bytes; a smaller download needs no agreement
 _MB, _GB = 10**6, 10**9
 Kind = Literal["model", "dataset"]
 _NOTES = ".cache"  # huggingface_hub's own folder in the folder that it fills
@@ -92,13 +94,23 @@ def fetch(source: Listing, folder: Path, patterns: list[str], key: str) -> None:
     shutil.rmtree(folder / _NOTES, ignore_errors=True)
 
 
+def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool) -> None:
+    """Raise InputError if the files that match ``patterns`` are large, unless the config has agreed to downloads."""
+    sizes = [file.size for file in _matching(source, patterns)]
+    if agreed or (0 not in sizes and sum(sizes) < SMALL):
+        return
+    size = amount(sum(sizes)) if all(sizes) else "data of a size that is not known"
+    remedy = "To agree, add at the end of the command: --config confirm=yes. If you meant something else, correct it."
+    raise InputError(source.repository, f"this job would download {size}, which is not here", remedy)
+
+
 def opened(source: Listing, file: File) -> BinaryIO:
     """A file of a commit, read from the hub as far as it is asked for; see :mod:`remote`."""
     address = hf_hub_url(source.repository, file.name, repo_type=source.kind, revision=source.commit)
     return remote.buffered(remote.RemoteFile(address, file.size, build_hf_headers()))
 
 
-def _matching(source: Listing, patterns: list[str]) -> list[File]:
+def _matching(source: Listing, patterns: Sequence[str]) -> list[File]:
     wanted = list(filter_repo_objects(source.files, allow_patterns=patterns, key=lambda file: file.name))
     if not wanted:
         raise InputError(source.repository, f"has no {', '.join(patterns)} at {source.commit}", "Check the name.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 ENDING = ".made.json"
+CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
 CARD = "README.md"  # in a whole folder: for people, who may edit it
 DEV_COPY, COPIED = ("test", "dev.jsonl"), f"train{ENDING}"  # a test set without a record: a copy of the corpus's file
 REPAIR = "`entropy-valley audit --repair` lists all that is damaged"
@@ -129,14 +131,6 @@ def require_as_made(path: str | Path) -> str:
     return _checked(path, files.file_digest(path))
 
 
-def require_same_commit(out: Path, found: dict[str, Any]) -> None:
-    """Raise InputError if the results are from another commit: of a repository without a pin, the newest may change."""
-    known = files.read_json(out) if out.is_file() else found
-    if known["revision"] != found["revision"]:
-        problem = f"the results are from commit {known['revision']}, but the folder holds {found['revision']}"
-        raise InputError(out, problem, f"Set `revision` to the one that you mean, or remove {out}.")
-
-
 def require_whole(path: Path) -> None:
     """Raise InputError unless every output of the job that wrote ``path`` first, and its record, is as it was written.
 
@@ -156,6 +150,18 @@ def _checked(path: str | Path, digest: str) -> str:
     return digest
 
 
+def code() -> dict[str, str]:
+    """The digest of each file of the package."""
+    package = Path(__file__).parent
+    found = (path for path in sorted(package.rglob("*")) if path.suffix in CODE)
+    return {str(path.relative_to(package)): files.file_digest(path) for path in found}
+
+
+@functools.cache
+def _code_digest() -> str:
+    return files.digest(code())
+
+
 @contextlib.contextmanager
 def made(
     rule: str,
@@ -169,15 +175,15 @@ def made(
     """Keep the record of what the block makes, beside the first of the ``outputs``.
 
     ``inputs`` are checked first, see :func:`require_as_made`. ``known`` has the digests of others by path, such as that
-    of a checkpoint's folder. The block may add inputs and facts to the record that it gets. With ``whole_folder`` every
-    file in the folder of the first output is an output.
+    of a checkpoint's folder. The block may add inputs and facts to the record that it gets; the digest of the package's
+    ``code`` is one of them. With ``whole_folder`` every file in the folder of the first output is an output.
 
     The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
     some are new already, nobody reads these before the job is repeated.
     """
     read = {str(path): require_as_made(path) for path in inputs}
     read |= {str(path): digest for path, digest in (known or {}).items() if digest}
-    place, record = record_path(outputs[0]), Record(rule, params, read, {}, {})
+    place, record = record_path(outputs[0]), Record(rule, params, read, {}, {"code": _code_digest()})
     yield record
     written = _contents(place.parent) if whole_folder else map(Path, outputs)
     record.outputs.update({str(path.relative_to(place.parent)): _written(path) for path in written})
@@ -195,7 +201,4 @@ def _written(path: Path) -> dict[str, Any]:
 
 
 def _write(place: Path, record: Record) -> None:
-    content = dataclasses.asdict(record)
-    if not record.facts:
-        del content["facts"]
-    files.write_json(place, content)
+    files.write_json(place, dataclasses.asdict(record))

@@ -96,7 +96,7 @@ else:
     rule train:
         """Fine-tune a backbone on a direction; a killed run resumes from its last checkpoint.
 
-        Torchrun starts a process for each GPU.
+        The script starts a process for each GPU by torchrun.
         """
         input:
             corpus=rules.corpus.output.train,
@@ -127,11 +127,10 @@ else:
                 tested=[path for path in oracle_testsets(run_of(w)) if os.path.exists(path)],
                 work=f"{R}/work/train/{w.direction}.{w.backbone}.seed{w.seed}",
                 logs=f"{R}/logs/tensorboard/{w.direction}/{w.backbone}/seed{w.seed}",
-                check=EXPERIMENT.check,
+                check=CHECK,
             ),
-        shell:
-            # TODO-LEAD: one line that starts torchrun
-            "false"
+        script:
+            "../scripts/train.py"
 
     def oracle_testsets(run):
         """Test sets with whose references a run's backbone must cope: better told before its training than after."""

@@ -1,33 +1,26 @@
 """Adopt a given adapter instead of training: a folder or hub repository in PEFT's layout."""
 
-from __future__ import annotations
+from entropy_valley.runs.job import job_of
 
-import argparse
-from pathlib import Path
+with job_of(snakemake) as job:  # noqa: F821
+    from pathlib import Path
 
-from entropy_valley import provenance, run
-from entropy_valley.backbone.adapter_card import write_card
-from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import checkpoint_digest
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument("--backbone", type=Path, required=True, help="checkpoint folder in its released layout")
-    parser.add_argument("--folder", type=Path, help="the adapter; without it the repository in the params is fetched")
-    parser.add_argument("--work", type=Path, required=True, help="where a download goes, outside any declared output")
-    parser.add_argument("--out", type=Path, required=True, help="adapter folder, written whole")
-    arguments = vars(parser.parse_args())
-
+    from entropy_valley import provenance
+    from entropy_valley.backbone.adapter_card import write_card
+    from entropy_valley.backbone.checkpoint import checkpoint_digest
     from entropy_valley.training import adoption
 
-    job = adoption.Job(**arguments)
-    backbone = {job.backbone: checkpoint_digest(job.backbone)}
-    with provenance.made("adopt_adapter", job.spec, [], [job.out / FACTS], known=backbone, whole_folder=True):
-        adoption.adopt(job)
-    write_card(job.out)  # behind the record: it may be edited
-
-
-if __name__ == "__main__":
-    run.script(main)
+    (out,) = map(Path, job.output)
+    how = job.how
+    adopted = adoption.Job(
+        spec=job.spec,
+        backbone=Path(how["backbone"]),
+        out=out.parent,
+        work=Path(how["work"]),
+        folder=how["folder"] and Path(how["folder"]),
+        agreed=how["confirm"],
+    )
+    known = {adopted.backbone: checkpoint_digest(adopted.backbone)}
+    with provenance.made(job.rule, job.params, [], [out], known=known, whole_folder=True):
+        adoption.adopt(adopted)
+    write_card(out.parent)  # behind the record: it may be edited

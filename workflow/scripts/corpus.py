@@ -1,47 +1,26 @@
 """Write the training and dev pairs of one direction, and a report."""
 
-from __future__ import annotations
+from entropy_valley.runs.job import job_of
 
-import argparse
-import contextlib
-from pathlib import Path
+with job_of(snakemake) as job:  # noqa: F821
+    from contextlib import nullcontext
+    from pathlib import Path
 
-from entropy_valley import files, provenance, run
-from entropy_valley.corpus import build, dataset, shared
-from entropy_valley.demo.source import SOURCES
+    from entropy_valley import files, provenance
+    from entropy_valley.corpus import build, dataset, shared
+    from entropy_valley.demo.source import SOURCES
 
+    how, out = job.how, job.output
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument("--train", required=True)
-    parser.add_argument("--dev", required=True)
-    parser.add_argument("--report", required=True)
-    parser.add_argument(
-        "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
-    )
-    parser.add_argument("--folder", help="where a downloaded source is")
-    parser.add_argument("--rows", type=int, help="how many rows the source must have")
-    parser.add_argument("--commits", type=Path, help="the folder that keeps which commit of a data set is read")
-    parser.add_argument("--both-ways", action="store_true", help="draw for the reverse direction in the same pass")
-    arguments = parser.parse_args()
-    outputs = (arguments.train, arguments.dev, arguments.report)
-    own = build.own_files(arguments.spec, "train", "dev", kinds=SOURCES)
-    inputs = [*own, *arguments.dataset]
-    made = provenance.made("corpus", arguments.spec, inputs, outputs)
-    with dataset.commits_kept(arguments.commits), made as record, drawn(arguments) as found:
-        train, dev, report, facts = found
+    def drawn():
+        if how["both_ways"]:
+            return shared.corpus(job.params, SOURCES, Path(out.report), how["rows"])
+        return nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
+
+    inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
+    made = provenance.made(job.rule, job.params, inputs, out)
+    with dataset.reading(how["commits"], how["confirm"]), made as record, drawn() as (train, dev, report, facts):
         record.facts.update(facts)
-        files.write_jsonl(arguments.train, train)
-        files.write_jsonl(arguments.dev, dev)
-        files.write_json(arguments.report, report)
-
-
-def drawn(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[build.Corpus]:
-    if arguments.both_ways:
-        return shared.corpus(arguments.spec, SOURCES, Path(arguments.report), arguments.rows)
-    return contextlib.nullcontext(build.corpus(arguments.spec, SOURCES, arguments.folder, arguments.rows))
-
-
-if __name__ == "__main__":
-    run.script(main)
+        files.write_jsonl(out.train, train)
+        files.write_jsonl(out.dev, dev)
+        files.write_json(out.report, report)

@@ -1,33 +1,16 @@
 """Write the sentences of one test set for one direction."""
 
-from __future__ import annotations
+from entropy_valley.runs.job import job_of
 
-import argparse
-from pathlib import Path
+with job_of(snakemake) as job:  # noqa: F821
+    from entropy_valley import files, provenance
+    from entropy_valley.corpus import build, dataset
+    from entropy_valley.demo.source import SOURCES
 
-from entropy_valley import files, provenance, run
-from entropy_valley.corpus import build, dataset
-from entropy_valley.demo.source import SOURCES
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("spec", type=run.params, help="the rule's params: a JSON file, or JSON")
-    parser.add_argument(
-        "--dataset", action="append", default=[], help="the manifest of a downloaded source; its record is an input"
-    )
-    parser.add_argument("--folder", help="where a downloaded source is")
-    parser.add_argument("--rows", type=int, help="how many rows the source must have")
-    parser.add_argument("--commits", type=Path, help="the folder that keeps which commit of a data set is read")
-    parser.add_argument("--out", required=True)
-    arguments = parser.parse_args()
-    own = build.own_files(arguments.spec, "test", kinds=SOURCES)
-    inputs = [*own, *arguments.dataset]
-    made = provenance.made("testset", arguments.spec, inputs, [arguments.out])
-    with dataset.commits_kept(arguments.commits), made as record:
-        files.write_jsonl(arguments.out, build.testset(arguments.spec, SOURCES, arguments.folder, arguments.rows))
-        record.facts.update(build.origin(arguments.spec, "test", SOURCES, arguments.folder))
-
-
-if __name__ == "__main__":
-    run.script(main)
+    (out,) = job.output
+    how = job.how
+    inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
+    made = provenance.made(job.rule, job.params, inputs, [out])
+    with dataset.reading(how["commits"], how["confirm"]), made as record:
+        files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
+        record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley import files, locks
+from entropy_valley import files, folders, locks
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,27 +19,36 @@ PATTERNS = ["*.jsonl", "LICENSE*", "README.md"]
 REMEDY = "Remove the folder and its JSON file in `datasets`, and run again."
 
 
-_commits: ContextVar[Path | None] = ContextVar("commits", default=None)
+class Reading(NamedTuple):
+    """How data sets are read from the hub. ``commits`` is the folder that keeps which commit was the newest when a data
+    set was first read; ``agreed``: whether the config has agreed to large downloads."""
+
+    commits: Path | None = None
+    agreed: bool = True
+
+
+_AS_ASKED = Reading()
+_reading: ContextVar[Reading] = ContextVar("reading", default=_AS_ASKED)
 
 
 @contextlib.contextmanager
-def commits_kept(folder: Path | None) -> Iterator[None]:
-    """Let :func:`published` keep in ``folder`` which commit of a data set was the newest when it was first read."""
-    token = _commits.set(folder)
+def reading(commits: str | Path | None, agreed: bool) -> Iterator[None]:
+    """Read data sets like this while the block runs, see :class:`Reading`."""
+    token = _reading.set(Reading(commits and Path(commits), agreed))
     try:
         yield
     finally:
-        _commits.reset(token)
+        _reading.reset(token)
 
 
 def published(repository: str, revision: str | None, key: str) -> hub.Listing:
-    """A commit of a data set; without a revision the newest one, or the one that is kept: see :func:`commits_kept`.
+    """A commit of a data set; without a revision the newest one, or the one that is kept: see :class:`Reading`.
 
     So all corpora of one folder of results are of one commit, whatever is published while they are made.
     """
     from entropy_valley import hub  # only reading from the hub takes huggingface_hub, which loads slowly
 
-    if revision or (folder := _commits.get()) is None:
+    if revision or (folder := _reading.get().commits) is None:
         return hub.listing(repository, revision, key, "dataset")
     place = folder / f"{folder_name(repository, None)}.commit.json"
     with locks.locked(place):
@@ -50,19 +59,32 @@ def published(repository: str, revision: str | None, key: str) -> hub.Listing:
     return found
 
 
+def require_agreement(source: hub.Listing, patterns: Sequence[str]) -> None:
+    """As :func:`hub.require_agreement`, by what :func:`reading` says."""
+    from entropy_valley import hub
+
+    hub.require_agreement(source, patterns, _reading.get().agreed)
+
+
 def folder_name(repository: str, revision: str | None) -> str:
     """The name of a data set's folder: another data set, or another commit of it, is in another folder."""
     return repository.replace("/", "--") + (f"@{revision[:8]}" if revision else "")
 
 
-def fetch(repository: str, revision: str | None, folder: Path, key: str) -> None:
-    """Fetch the JSON Lines files of a commit (None: the newest) into ``folder``, and write what they are.
+def fetched(repository: str, revision: str | None, folder: Path) -> dict[str, Any]:
+    """Fetch the JSON Lines files of a commit (None: the newest) unless ``folder`` exists; its manifest.
 
-    Interrupted downloads resume. ``key`` is the config key of a local copy.
+    Interrupted downloads resume.
     """
+    folders.make_once(folder, lambda work: _fetch(repository, revision, work, "the `folder` of its sources"))
+    return require_origin(folder, repository, revision)
+
+
+def _fetch(repository: str, revision: str | None, folder: Path, key: str) -> None:
     from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
 
     source = hub.listing(repository, revision, key, "dataset")
+    require_agreement(source, PATTERNS)
     hub.fetch(source, folder, PATTERNS, key)
     origin = {"repository": repository, "revision": source.commit}
     files.write_json(folder / MANIFEST, {**origin, "files": _digests(folder)})

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley.demo import corruption
+from entropy_valley import files, folders, provenance
+from entropy_valley.demo import corruption, toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring.comet import batch_scores
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 from entropy_valley.training.reports import require_finite
 
 if TYPE_CHECKING:
@@ -19,9 +22,63 @@ if TYPE_CHECKING:
 
 GATED = ("drop", "repeat", "replace")
 HELD_OUT = 300
+TOKENIZER_PAIRS = 20_000
+IDENTITY = "comet.json"
+Corpora = Mapping[str, Sequence[Mapping[str, str]]]  # rows ``{source, target}`` by direction
 _PERFECT = 0.12  # share of references left as they are
 _SHUFFLED_KINDS = (*corruption.KINDS, corruption.MIXED, corruption.MIXED)
 _SCORING_BATCH = 64
+
+
+def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], folder: Path) -> None:
+    """Train the toy COMET and write it to ``folder``, unless it is there.
+
+    ``spec``: the params of the rule ``train_comet``. ``train`` and ``dev`` are pairs, each in its direction's folder.
+    Raises InputError, and writes nothing, where the toy COMET fails :func:`check`.
+    """
+    config = Estimator.model_validate({key: value for key, value in spec.items() if key != "revision"})
+    identity = {
+        "revision": spec["revision"],
+        "settings": config.model_dump(),
+        "corpora": {_direction(path): files.file_digest(path) for path in train},
+        "dev": {_direction(path): files.file_digest(path) for path in dev},
+    }
+    if not _is_finished(folder, identity):
+        with folders.atomic(folder) as new:
+            _make(config, _read(train), _read(dev), new, identity)
+
+
+def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether the COMET in ``folder`` is this one."""
+    if not (folder / IDENTITY).exists() or not (folder / CHECKPOINT).exists():
+        return False
+    wanted = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
+    known = files.read_json(folder / IDENTITY)
+    return wanted.items() <= known.items() and provenance.stands(folder / IDENTITY)
+
+
+def _make(config: Estimator, corpora: Corpora, dev: Corpora, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Train, check, write: nothing is at its final place before it has passed the check."""
+    import torch
+
+    torch.set_num_threads(1)  # one thread gives one result, on any number of cores
+    pairs = draw_pairs(corpora, config.steps * config.pairs, config.seed)
+    texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
+    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, config), config)
+    fit(model, examples(pairs, config), config)
+    correlations = evaluate(model, dev, config.seed + 2)
+    check(correlations["all"], config.minimum_spearman)
+    checkpoint = toy_comet.write_checkpoint(model, folder)
+    made = {"digest": files.file_digest(checkpoint), "spearman": correlations}
+    files.write_json(folder / IDENTITY, {**identity, **made})
+
+
+def _read(paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    return {_direction(path): files.read_jsonl(path, ("source", "target")) for path in paths}
+
+
+def _direction(path: str) -> str:
+    return Path(path).absolute().parent.name
 
 
 class Pair(NamedTuple):
@@ -40,7 +97,7 @@ class Example(NamedTuple):
     qualities: list[float]
 
 
-def draw_pairs(corpora: Mapping[str, Sequence[Mapping[str, str]]], count: int, seed: int) -> list[Pair]:
+def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[Pair]:
     """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
     generator = random.Random(seed)
     share = -(-count // len(corpora))
@@ -65,7 +122,7 @@ def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
     ]
 
 
-def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
+def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
     """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
     import torch
     from transformers import get_cosine_schedule_with_warmup
@@ -88,7 +145,7 @@ def train(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -
     model.eval()
 
 
-def evaluate(model: Any, corpora: Mapping[str, Sequence[Mapping[str, str]]], seed: int) -> dict[str, dict[str, float]]:
+def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, float]]:
     """Spearman's ρ of score and known quality on corrupted held-out references.
 
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the

@@ -26,10 +26,10 @@ FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.FACTS)
 
 @dataclass(frozen=True)
 class Job:
-    """One adapter to adopt: the params of ``adopt_adapter.py`` and its folders.
+    """One adapter to adopt: the params of the rule ``adopt_adapter`` and its folders.
 
     ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
-    params.
+    params, if it is small or the config has ``agreed`` to large downloads.
     """
 
     spec: Mapping[str, Any]
@@ -37,6 +37,7 @@ class Job:
     out: Path
     work: Path
     folder: Path | None = None
+    agreed: bool = True
 
     @property
     def key(self) -> str:
@@ -94,7 +95,9 @@ def _fetch(
     names = [path.name for path in paths if path.parent == within]
     adapters.require_weights(names, Path(repository).name / within, first)
     work = job.work / repository / source.commit  # a folder of its own: another source's partial download is not reused
-    hub.fetch(source, work, [str(within / name) for name in FILES], job.key)
+    patterns = [str(within / name) for name in FILES]
+    hub.require_agreement(source, patterns, job.agreed)
+    hub.fetch(source, work, patterns, job.key)
     return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 

@@ -13,27 +13,21 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from entropy_valley.errors import InputError
-from entropy_valley.launch import end_with_parent
+from entropy_valley.launch import end_with_parent, run_module
 
 # Ranks that have read the backbone wait for the others. Torch's default timeouts (NCCL 10 minutes, gloo 30) are too
 # short to read an 8B checkpoint from a slow disk.
 TIMEOUT = timedelta(hours=2)
 
 
-def launch(processes: int) -> None:
-    """Replace this process by torchrun, which runs the same command in ``processes`` processes; for one, do nothing.
+def launch(processes: int, module: str, *arguments: str) -> None:
+    """Run a module in several processes and wait for them; if one fails, end this process as well.
 
     Torchrun picks a free port, so several jobs can run on one machine.
     """
-    if processes == 1 or "TORCHELASTIC_RUN_ID" in os.environ:
-        return
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    os.execv(sys.executable, [*launcher, "--", *sys.argv])
-
-
-def is_first() -> bool:
-    """Whether this is the only process, or the first of those that torchrun has started."""
-    return os.environ.get("RANK", "0") == "0"
+    options = ["--standalone", "--nproc-per-node", str(processes), "--module"]
+    if run_module("torch.distributed.run", *options, module, *arguments):
+        sys.exit(1)
 
 
 def use_threads(count: int) -> None:

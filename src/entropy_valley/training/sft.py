@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from typing import Any
 import torch
 
 from entropy_valley import files, locks
+from entropy_valley.backbone.adapters import FACTS
 from entropy_valley.backbone.checkpoint import checkpoint_digest
 from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.backbone.prompt import Prompt, require_room
@@ -31,10 +35,11 @@ from entropy_valley.training.settings import AUTO, Auto, Training
 
 @dataclass(frozen=True)
 class Job:
-    """One fine-tuning: the params of ``train.py`` and its files.
+    """One fine-tuning: the params of the rule ``train`` and its files.
 
-    ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. For
-    ``checkpoint_every``, ``activation_checkpointing`` and ``wandb`` see :class:`.settings.Training`.
+    ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. The other fields
+    are those of :class:`.settings.Training`. More ``processes``, and other ``micro_tokens``, draw other dropout masks:
+    the adapter is then another one, but no better, so a finished one stays.
     """
 
     spec: Mapping[str, Any]
@@ -44,6 +49,8 @@ class Job:
     work: Path
     logs: Path
     checkpoint_every: int
+    processes: int = 1
+    micro_tokens: int | Auto = AUTO
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
     tested: Sequence[Path] = ()
@@ -51,7 +58,7 @@ class Job:
 
     @property
     def settings(self) -> Training:
-        given = {key: self.spec[key] for key in ("precision", "processes")}
+        given = {"processes": self.processes, "micro_tokens": self.micro_tokens, "precision": self.spec["precision"]}
         return Training.model_validate(given | dict(self.spec["training"]))
 
     @functools.cached_property
@@ -69,7 +76,13 @@ class Job:
     def key(self) -> str:
         """What checkpoints belong to; training goes on with the packages that it began with."""
         facts = {name: self.facts[name] for name in ("data_digest", "seed", "spec")}
-        return files.digest([facts, self.facts["backbone_digest"], adapter.versions()])
+        run = {"processes": self.processes, "micro_tokens": self.micro_tokens}
+        return files.digest([facts | run, self.facts["backbone_digest"], adapter.versions()])
+
+    @property
+    def copy(self) -> Path:
+        """A copy of ``adapter.json``, outside any declared output."""
+        return self.work.with_name(f"{self.work.name}.json")
 
     @property
     def wandb_run(self) -> WandbRun | None:
@@ -79,6 +92,36 @@ class Job:
     def is_finished(self) -> bool:
         """Whether ``out`` holds the adapter already; no model is loaded."""
         return adapter.is_finished(self.out, self.facts)
+
+    @property
+    def text(self) -> str:
+        """As JSON, for the processes that train: see :meth:`read`."""
+        return json.dumps(dataclasses.asdict(self), default=str)
+
+    @classmethod
+    def read(cls, text: str) -> Job:
+        given = json.loads(text)
+        folders = {name: Path(given[name]) for name in ("corpus", "backbone", "out", "work", "logs")}
+        return cls(**given | folders | {"tested": list(map(Path, given["tested"]))})
+
+
+def run(job: Job, threads: int) -> None:
+    """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
+
+    Snakemake removes ``adapter.json`` before it repeats the job. Where the adapter is the wanted one, it is put back.
+    """
+    facts = job.out / FACTS
+    if not facts.exists() and job.copy.is_file() and job.out.is_dir():
+        shutil.copyfile(job.copy, facts)
+    if job.is_finished():
+        return
+    facts.unlink(missing_ok=True)
+    each = max(1, threads // job.processes)
+    if job.processes > 1:
+        processes.launch(job.processes, "entropy_valley.training", job.text, str(each))
+    else:
+        processes.use_threads(each)
+        finetune(job)
 
 
 def finetune(job: Job) -> None:
@@ -134,11 +177,11 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
         facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
         if settings.too_long == "cut":
             facts["cut"] = pairs.cut
-        if settings.micro_tokens == AUTO:
-            facts["micro_tokens"] = plan.micro_tokens
+        facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens}
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
+        shutil.copyfile(job.out / FACTS, job.copy)
 
 
 def _plan(

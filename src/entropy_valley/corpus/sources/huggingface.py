@@ -104,6 +104,7 @@ class HuggingFace(Source):
         if self.folder:
             return (path.open("rb") for path in self._local())
         commit, shards = self._published
+        dataset.require_agreement(commit, [shard.name for shard in shards])
         return (hub.opened(commit, shard) for shard in shards)
 
     def _local(self) -> list[Path]:
