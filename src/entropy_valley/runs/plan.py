@@ -253,15 +253,19 @@ def totals(plan: Plan) -> list[str]:
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
 
-def report(plan: Plan, configs: Iterable[str | Path]) -> str:
-    """What `entropy-valley plan` prints."""
+def heading(plan: Plan) -> list[str]:
+    """Which config it is."""
     matrix = plan.experiment.matrix
     trained = dict.fromkeys(plan.experiment.directions[name].train for name in matrix.directions)
-    lines = [
-        f"Config:    {', '.join(map(str, configs))}",
+    return [
         f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}",
         f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done",
     ]
+
+
+def report(plan: Plan, configs: Iterable[str | Path]) -> str:
+    """What `entropy-valley plan` prints."""
+    lines = [f"Config:    {', '.join(map(str, configs))}", *heading(plan)]
     prior = any(one.gpus and _kind(job) not in plan.rates for job, one in plan.estimates.items())
     rows = ["", table(plan), ""] if plan.left else []
     return "\n".join([*lines, *rows, *totals(plan), *["", PRIOR] * prior])
@@ -292,7 +296,7 @@ def where(wildcards: Sequence[Mapping[str, str]]) -> str:
 def _values(name: str, values: list[str], room: int) -> str:
     label = {"seed": "seeds " if len(values) > 1 else "seed ", "steps": "T "}.get(name, "")
     text = f"{label}{' '.join(values)}"
-    plural = {"testset": "test sets"}.get(name, f"{name}s")
+    plural = {"testset": "test sets", "steps": "step budgets"}.get(name, f"{name}s")
     return text if len(text) <= room or len(values) == 1 else f"{len(values)} {plural}"
 
 

@@ -31,6 +31,7 @@ from entropy_valley.experiment.paths import comet_folder
 from entropy_valley.runs.inventory import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
+RUN_A_MODEL = ("pretrain", "train", "translate", "diagnose", "latency", "score")  # rules
 LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files exist
 # The lengths that methods choose for a sentence are close to each other. That of a method is one of so many, by the
@@ -94,8 +95,8 @@ class Work:
         store, found = Store(), {}
         for job in jobs:
             store = store if self.experiment.store else Store()
-            count = getattr(self, f"_{job.rule}", None)
-            found[job] = count(job, json.loads(job.spec), store) if count else 1.0
+            counted = job.rule in RUN_A_MODEL
+            found[job] = getattr(self, f"_{job.rule}")(job, json.loads(job.spec), store) if counted else 1.0
         return found
 
     # Training.

@@ -1,0 +1,310 @@
+"""What a run of the workflow prints: ``snakemake --logger entropy-valley``, switched on by the profiles.
+
+A dry run is a screenful: for each rule its jobs, cells and hours, and why they run. A run says what it begins, each job
+that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+NOISE = (  # how lines of Snakemake begin that say nothing about results
+    "Building DAG of jobs",
+    "Config file ",
+    "Using shell",
+    "Group jobs: inactive",
+    "Conda environments: ignored",
+    "Singularity containers: ignored",
+    "Select jobs",
+    "Removing temporary",
+    "Touching output",
+    "Loading trusted IOCache",
+    "Assuming unrestricted shared filesystem",
+    "Reasons:",
+    "Some jobs were triggered by provenance",
+    "Rules with provenance triggered jobs",
+    "This was a dry-run",
+)
+DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
+STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
+STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
+TARGETS = "docs/results.md has the names of files; `snakemake --list-target-rules` those of other targets."
+ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
+LINES = 20  # most lines of a failed job's log
+SECONDS = 30  # between two lines that say how far a run is
+RUNNING = 3  # most running jobs by name
+CHANGES = 2  # most params of a job
+# Snakemake's reasons for a job, and in fewer words.
+WORDS = {
+    "Forced execution": "forced",
+    "Incomplete output files": "its last attempt was killed",
+    "Set of input files has changed": "other input files",
+    "Code has changed": "code changed",
+    "Params have changed": "params changed",
+    "Software environment definition has changed": "environment changed",
+    "Updated input files": "newer input",
+    "Missing output files": "new",
+    "Input files updated by another job": "input made by other jobs",
+}
+
+
+class LogHandler(LogHandlerBase):
+    """Snakemake's interface. An error in here never ends a run: Snakemake's own words are printed instead."""
+
+    def __post_init__(self) -> None:
+        settings = self.common_settings
+        chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
+        self._screen = None if chosen else DryRun() if settings.dryrun else Run(settings.show_failed_logs)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._screen is not None:
+            try:
+                self._print(self._screen.lines(record))
+            except Exception:
+                self._print([self.format(record)])
+
+    def close(self) -> None:
+        screen, self._screen = self._screen, None
+        try:
+            if screen is not None:
+                self._print(screen.end())
+        finally:
+            super().close()
+
+    def _print(self, lines: Iterable[str]) -> None:
+        """Write lines where Snakemake would; nobody may be listening any more."""
+        stream = sys.stdout if self.common_settings.dryrun else sys.stderr
+        for line in lines:
+            try:
+                print(line, file=stream, flush=True)
+            except (OSError, ValueError):
+                return
+
+    @property
+    def writes_to_stream(self) -> bool:
+        return self._screen is not None
+
+    @property
+    def writes_to_file(self) -> bool:
+        return False
+
+    @property
+    def has_filter(self) -> bool:
+        return False
+
+    @property
+    def has_formatter(self) -> bool:
+        return False
+
+    @property
+    def needs_rulegraph(self) -> bool:
+        return False
+
+
+class Screen:
+    """What the lines of a dry run and of a run have in common."""
+
+    def lines(self, record: logging.LogRecord) -> Iterator[str]:
+        """What is printed because of a record."""
+        event = getattr(record, "event", None)
+        if event is LogEvent.ERROR:
+            yield from self.error(record)
+        elif event is None and not record.getMessage().startswith(NOISE):
+            yield record.getMessage()
+
+    def error(self, record: logging.LogRecord) -> Iterator[str]:
+        """An error that ends the run; for a mistyped target with what may be meant."""
+        yield record.getMessage()
+        target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", record.getMessage())
+        if record.exception == "MissingRuleException" and target:
+            yield _near(target[1])
+
+    def end(self) -> Iterator[str]:
+        """What is printed after the last record."""
+        return iter(())
+
+
+class DryRun(Screen):
+    """Collects the jobs, and prints them at the end."""
+
+    def __init__(self) -> None:
+        self._jobs: list[logging.LogRecord] = []
+
+    def lines(self, record: logging.LogRecord) -> Iterator[str]:
+        if getattr(record, "event", None) is not LogEvent.JOB_INFO:
+            yield from super().lines(record)
+        elif record.output:  # a target has none
+            self._jobs.append(record)
+
+    def end(self) -> Iterator[str]:
+        if not self._jobs:
+            return
+        try:
+            yield from _planned(self._jobs)
+        except Exception as error:
+            yield f"No hours and cells: {type(error).__name__}: {error}"
+            yield from _counted(_counts(self._jobs))
+        yield ""
+        yield DRY
+
+
+class Run(Screen):
+    """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
+
+    def __init__(self, show_logs: bool) -> None:
+        self._show_logs, self._stopped, self._told = show_logs, False, time.monotonic()
+        self._running: dict[int, tuple[str, float]] = {}  # name and start by id
+        self._names: dict[int, str] = {}
+        self._failed: dict[int, None] = {}
+
+    def lines(self, record: logging.LogRecord) -> Iterator[str]:
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:
+                yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
+            case LogEvent.JOB_INFO:
+                self._names[record.jobid] = _name(record.rule_name, record.wildcards)
+                self._running[record.jobid] = self._names[record.jobid], time.monotonic()
+            case LogEvent.JOB_FINISHED:
+                yield from self._done(record.job_id)
+            case LogEvent.JOB_ERROR:
+                yield from self._error(record)
+            case LogEvent.PROGRESS:
+                yield from self._progress(record.done, record.total)
+            case _:
+                self._stopped |= record.getMessage().startswith(STOPPING)
+                yield from super().lines(record)
+
+    def _done(self, job: int) -> Iterator[str]:
+        self._failed.pop(job, None)  # a second attempt has succeeded
+        name, start = self._running.pop(job, ("", 0.0))
+        if name and name != "all":
+            yield f"{_clock()} done: {name} ({_duration(time.monotonic() - start)})"
+
+    def _error(self, record: logging.LogRecord) -> Iterator[str]:
+        """A failed job, and its log; those that Ctrl-C has ended did not fail."""
+        self._running.pop(record.jobid, None)
+        if self._stopped:
+            return
+        self._failed[record.jobid] = None
+        name = self._names.setdefault(record.jobid, record.rule_name)
+        yield f"{_clock()} failed: {name}; its log: {', '.join(record.log) or 'none'}"
+        for path in record.log if self._show_logs else ():
+            yield from (f"    {line}" for line in _ending(Path(path)))
+
+    def _progress(self, done: int, total: int) -> Iterator[str]:
+        if done < total and time.monotonic() - self._told < SECONDS:
+            return
+        self._told = time.monotonic()
+        names = [name for name, _ in self._running.values()]
+        more = f" and {len(names) - RUNNING} more" * (len(names) > RUNNING)
+        running = f", running: {', '.join(names[:RUNNING])}{more}" if names else ""
+        yield f"{_clock()} {done} of {total} jobs done{running}"
+
+    def error(self, record: logging.LogRecord) -> Iterator[str]:
+        """Without the exception of a command that failed, which Snakemake tells once more as the job's error."""
+        if self._stopped and record.exception == "WorkflowError":
+            yield STOPPED
+        elif not (record.exception == "RuleException" and "CalledProcessError" in record.getMessage()):
+            yield from super().error(record)
+            if self._failed and record.exception == "WorkflowError":
+                yield f"Failed: {', '.join(self._names[job] for job in self._failed)}"
+
+
+def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
+    """The jobs of a dry run with their hours and cells, as the config of this process has them."""
+    from entropy_valley.runs import plan, snapshot
+    from entropy_valley.runs.audit import Audit
+    from entropy_valley.runs.inventory import Inventory, Job
+
+    experiment = snapshot.experiment()
+    if experiment is None:
+        yield from _counted(_counts(records))
+        return
+    inventory = Inventory(experiment)
+    audit, why = Audit(inventory), {}
+    for record in records:
+        outputs = [re.sub(r" \([a-z, ]+\)$", "", path) for path in record.output]
+        known = inventory.at(outputs[0])
+        job = known or Job(record.rule_name, record.wildcards, tuple(outputs), "{}")
+        why[job] = _why(record.reason, known and audit.job(known))
+    everything = inventory.all()
+    order = {job: place for place, job in enumerate(everything)}
+    left = sorted(why, key=lambda job: order.get(job, len(order)))
+    done = [job for job in everything if job not in why and audit.job(job).there]
+    planned = plan.Plan.of_jobs(audit, left, done)
+    yield from (*plan.heading(planned), "")
+    yield plan.table(planned, why)
+    yield ""
+    yield from plan.totals(planned)
+
+
+def _why(reason: str, state: Any) -> str:
+    """Why a job runs, in a few words: Snakemake's ``reason``, and of changed params which these are. ``state``: of the
+    job in the audit, None if unknown."""
+    words = [word for begin, word in WORDS.items() if re.search(rf"(^|; ){begin}", reason)]
+    words = [word for word in words if word != WORDS["Input files updated by another job"]] or words
+    changed = [one.text for one in state.reasons if one.key] if state else []
+    if "params changed" in words and changed:
+        more = f", … ({len(changed)} params)" * (len(changed) > CHANGES)
+        words[words.index("params changed")] = ", ".join(changed[:CHANGES]) + more
+    if "new" in words and state and state.state != "missing":
+        words[words.index("new")] = "failed before" if state.state == "failed" else "missing output"
+    return ", ".join(words) or "input made by other jobs"
+
+
+def _near(target: str) -> str:
+    """What a mistyped target may mean."""
+    from entropy_valley.runs import snapshot
+    from entropy_valley.runs.inventory import Inventory
+    from entropy_valley.spelling import question
+
+    experiment = snapshot.experiment()
+    known = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
+    return question(target, known).strip() or TARGETS
+
+
+def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record.rule_name] = counts.get(record.rule_name, 0) + 1
+    return counts
+
+
+def _counted(counts: Mapping[str, int]) -> Iterator[str]:
+    """How many jobs each rule has."""
+    width = max(map(len, [*counts, "rule"]))
+    yield f"{'rule':{width}}  jobs"
+    yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
+    yield f"{'all':{width}}  {sum(counts.values()):4}\n"
+
+
+def _name(rule: str, wildcards: Mapping[str, str]) -> str:
+    values = (f"seed{value}" if name == "seed" else value for name, value in wildcards.items())
+    return f"{rule} {'.'.join(values)}".strip()
+
+
+def _ending(log: Path) -> list[str]:
+    """The end of a log: from its last error on, else its last lines."""
+    if not log.is_file():
+        return []
+    lines = [line.rstrip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    begin = max((place for place, line in enumerate(lines) if line.startswith(ERROR)), default=-LINES)
+    return lines[begin:][:LINES]
+
+
+def _clock() -> str:
+    return time.strftime("[%H:%M:%S]")
+
+
+def _duration(seconds: float) -> str:
+    units = (("h", 3600), ("min", 60), ("s", 1))
+    return next(f"{seconds / size:.0f} {unit}" for unit, size in units if seconds >= 2 * size or unit == "s")
