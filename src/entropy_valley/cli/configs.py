@@ -9,9 +9,10 @@ from entropy_valley.differences import differences
 from entropy_valley.errors import listed
 from entropy_valley.experiment import Experiment, base_files, load_files
 from entropy_valley.experiment.loading import merge
-from entropy_valley.reporting import against, reports
+from entropy_valley.reporting import reports
 
 HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"
+KEYS = 30  # most keys of a config that are listed
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +31,16 @@ def experiment(configfiles: list[str]) -> Experiment:
 
 
 def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experiment]:
-    """A config, and the same with further files laid over it; prints which files these are, in which keys both differ,
-    and what the second one would run."""
+    """A config, and the same with further files laid over it; prints which files these are, and in which keys the two
+    differ."""
     files = [paths(configfiles), paths([*configfiles, *over])]
     before, after = experiment(configfiles), experiment([*configfiles, *over])
+    changes = [str(one) for one in differences(*map(merge, files))]
     print(f"Config:   {listed([*map(str, files[0])])}")
     print(f"Against:  the same{listed(['', *map(str, files[1][len(files[0]) :])])}")
-    print(*against.lines(before, after, differences(*map(merge, files))), sep="\n")
+    print(f"{len(changes)} key{'s' * (len(changes) != 1)} of the config differ{'s' * (len(changes) == 1)}")
+    more = [f"… and {len(changes) - KEYS} more"] * (len(changes) > KEYS)
+    print(*(f"  {change}" for change in [*changes[:KEYS], *more]), sep="\n")
     return before, after
 
 

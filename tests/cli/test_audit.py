@@ -1,0 +1,140 @@
+"""The audit as it is printed, written and asked for on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fake_chain
+import pytest
+import yaml
+
+from entropy_valley import cli
+from entropy_valley.cli import audit
+from entropy_valley.errors import InputError
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.loading import overlay
+from entropy_valley.reporting import reports
+
+ROOT = Path(__file__).parents[2]
+FILES = [*map(str, base_files(ROOT)), str(ROOT / "config/demo.yaml"), "mine.yaml"]
+MINE = {
+    "matrix": {
+        "backbones": ["llada-tiny"],
+        "directions": ["en-zh", "en-de"],
+        "methods": ["oracle", "ratio", "ev"],
+    }
+}
+GRID = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}}
+LOST = Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl")
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """The demo's results for one backbone, all done; makes the same config with something laid over it."""
+    monkeypatch.chdir(tmp_path)
+
+    def experiment(**over):
+        Path("mine.yaml").write_text(yaml.safe_dump(overlay(MINE, over)))
+        return load_files(FILES, reports.problems)
+
+    fake_chain.write(experiment())
+    return experiment
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run `entropy-valley audit`: its exit status, and what it prints."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["entropy-valley", "audit", *arguments, "--configfile", *FILES])
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code, capsys.readouterr().out
+        return 0, capsys.readouterr().out
+
+    return run
+
+
+def test_what_is_done_is_a_screenful_by_run_and_by_rule(results, command):
+    _, text = command()
+    lines = [line.split() for line in text.splitlines()]
+    assert ["llada-tiny", "en-zh", "1", "2", "3", "9", "9", "–"] in lines
+    assert ["translate", "8", "8", "–"] in lines and ["train", "8", "8", "–"] in lines
+    assert text.endswith("20 cells: 20 done, 0 missing\n")
+    assert len(lines) < 30 and max(map(len, text.splitlines())) <= 120
+
+
+def test_a_changed_param_is_said_with_the_cells_that_it_changes(results, command):
+    results(**GRID)
+    _, text = command()
+    assert "stale: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (3 cells)\n" in text
+    assert "\n    llada-tiny · en-zh · 3 seeds · grammar · ev · med · T 32\n" in text
+    assert text.endswith("20 cells: 17 done, 3 stale, 0 missing\n")
+
+
+def test_a_reason_that_many_share_is_said_once(results, command):
+    results(training={"lora": {"rank": 16}}, analysis={"resamples": 50})
+    _, text = command()
+    assert text.count("training.lora.rank: 8 → 16 (20 cells)") == 1
+    assert "stale: table: resamples: 10000 → 50 (" in text
+
+
+def test_a_failure_names_its_log(results, command):
+    LOST.unlink()
+    log = Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log")
+    log.write_text("error: results/demo/store: no space.\n")
+    _, text = command()
+    assert "failed: score: error: results/demo/store: no space. (3 cells)\n" in text
+    assert f"\n    log: {log}\n" in text
+    assert text.endswith("20 cells: 17 done, 3 failed, 0 missing\n")
+
+
+def test_the_files_have_each_cell_and_say_why(results, command):
+    LOST.write_text("")
+    command()
+    header, *rows = [line.split("\t") for line in Path("results/demo/audit/matrix.tsv").read_text().splitlines()]
+    coordinates = ["backbone", "direction", "seed", "testset", "method", "order", "steps", "pool"]
+    assert header == [*coordinates, "state", "rule", "why", "log"]
+    assert len(rows) == 20
+    assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "", "done", "", "", ""]
+    stale = [row for row in rows if row[8] != "done"]
+    assert [row[:7] for row in stale][0] == ["llada-tiny", "en-zh", "2", "grammar", "oracle", "med", "32"]
+    assert stale[0][8:10] == ["stale", "score"] and stale[0][10].startswith("scores.jsonl has 0 bytes; ")
+    assert "scores.jsonl has 0 bytes" in Path("results/demo/audit/matrix.html").read_text()
+
+
+def test_some_cells_are_listed_on_request_and_no_file_is_written(results, command):
+    LOST.write_text("")
+    _, text = command("--state", "stale")
+    assert text.count("scores.jsonl has 0 bytes") == 4 and text.endswith("3 cells: 0 done, 3 stale, 0 missing\n")
+    _, text = command("--method", "ratio", "--direction", "en-de", "--cells")
+    assert text.endswith("3 cells: 3 done, 0 missing\n")
+    assert not Path("results/demo/audit").exists()
+
+
+def test_it_ends_with_an_error_only_if_asked(results, command):
+    LOST.write_text("")
+    assert command()[0] == 0
+    assert command("--check")[0] == 1
+    assert command("--check", "--direction", "en-de")[0] == 0
+
+
+def test_a_name_that_no_cell_has_is_an_error(results):
+    audit.require_known(results(), {"method": ["ev", "ratio"], "backbone": ["llada-tiny"], "state": ["stale"]})
+    wrong = {"backbone": [], "method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
+    with pytest.raises(InputError, match=r"--method, --testset: .* 'ratoi'; did you mean ratio\?.* 'wmt22'.* 'ratio'"):
+        audit.require_known(results(), wrong)
+
+
+def test_it_says_what_another_config_changes(results, command):
+    over = {"matrix": {"seeds": [1, 2, 4]}, **GRID, "results": "results/other"}
+    Path("over.yaml").write_text(yaml.safe_dump(over))
+    _, text = command("--against", "over.yaml")
+    lines = [line.split() for line in text.splitlines()]
+    assert "mine.yaml\nAgainst:  the same, over.yaml\n3 keys of the config differ\n" in text
+    assert "  length_methods.ev.ratios.en-zh: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]\n" in text
+    assert ["train", "10", "6", "–", "2", "2"] in lines and ["translate", "10", "4", "2", "2", "2"] in lines
+    assert "changed: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (2 cells)\n" in text
+    assert text.endswith("20 cells before, 20 after: 12 as before, 2 changed, 6 new, 6 gone\n")
+    assert not Path("results/other").exists()
