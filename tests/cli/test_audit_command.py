@@ -99,7 +99,7 @@ def test_the_files_have_each_cell_and_say_why(results, command):
     assert len(rows) == 20
     assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "", "done", "", "", ""]
     stale = [row for row in rows if row[8] != "done"]
-    assert [row[:7] for row in stale][0] == ["llada-tiny", "en-zh", "2", "grammar", "oracle", "med", "32"]
+    assert stale[0][:7] == ["llada-tiny", "en-zh", "2", "grammar", "oracle", "med", "32"]
     assert stale[0][8:10] == ["stale", "score"] and stale[0][10].startswith("scores.jsonl has 0 bytes; ")
     assert "scores.jsonl has 0 bytes" in Path("results/demo/audit/matrix.html").read_text()
 
