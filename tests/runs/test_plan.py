@@ -1,0 +1,230 @@
+"""What is left to run, what it takes by its work and by finished jobs, and what it would download."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import cli, files, results
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.loading import load, merge, overlay
+from entropy_valley.reporting import reports
+from entropy_valley.runs import downloads, plan
+from entropy_valley.runs.audit import Audit
+from entropy_valley.runs.inventory import Inventory
+from entropy_valley.runs.plan import PAPERS, Plan
+from entropy_valley.runs.work import Text, Work
+
+ROOT = Path(__file__).parents[2]
+BASE = merge([*base_files(ROOT), ROOT / "config/demo.yaml"])
+DIRECTIONS = ("en-zh", "zh-en", "en-de")
+TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
+TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def experiment(**over):
+    return load(overlay(BASE, over), further=reports.problems)
+
+
+def planned(config, *targets):
+    return Plan.of(Audit(Inventory(config)), targets or None)
+
+
+def benchmark(name, seconds):
+    """What Snakemake leaves of a finished job."""
+    path = Path("results/demo/benchmarks", f"{name}.tsv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"s\th:m:s\tmax_rss\tcpu_time\n{seconds:.4f}\t0:00:01\t120.2\tNA\n")
+
+
+def finish(job, **facts):
+    """The outputs of a job and its record."""
+    for path in map(Path, job.outputs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    place = Path(job.outputs[0])
+    content = {"rule": job.rule, "params": json.loads(job.spec), "inputs": {}, "outputs": {}, "facts": facts}
+    files.write_json(place.with_suffix(".json" if job.cells else ".made.json"), content)
+
+
+def test_before_any_job_the_whole_matrix_takes_the_papers_hours():
+    papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], reports.problems))
+    assert papers.gpu_seconds / 3600 == pytest.approx(PAPERS, rel=0.05)
+    assert not papers.done and {"table", "figure"} < {job.rule for job in papers.left}
+    assert 80e9 < sum(one.bytes for one in downloads.downloads(papers.experiment, papers.left)) < 95e9
+
+
+def sets_of(config, rule="translate"):
+    return [job for job in Inventory(config).all() if job.rule == rule and job.cells and job.cells[0].order]
+
+
+def split(job):
+    """A set for each cell of a set."""
+    return [dataclasses.replace(job, cells=(cell,)) for cell in job.cells]
+
+
+@pytest.mark.parametrize("rule", ["translate", "score"])
+def test_sets_of_a_run_share_their_work_in_any_order(rule):
+    demo = experiment()
+    job = next(job for job in sets_of(demo, rule) if len(job.cells) > 2)
+    (whole,) = Work(demo, TEXTS).of([job]).values()
+    alone = [sum(Work(demo, TEXTS).of([one]).values()) for one in split(job)]
+    assert max(alone) < whole < 0.95 * sum(alone)
+    for order in (split(job), split(job)[::-1]):
+        assert sum(Work(demo, TEXTS).of(order).values()) == pytest.approx(whole)
+    assert sum(Work(demo, TEXTS).of([job, *split(job)]).values()) == pytest.approx(whole)
+    apart = experiment(store=False)
+    assert sum(Work(apart, TEXTS).of(split(job)).values()) == pytest.approx(sum(alone))
+
+
+def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
+    settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
+    settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
+    configs = [experiment(**over) for over in settings]
+    exact, some, never, prefix = (sum(Work(one, TEXTS).of(sets_of(one)[:1]).values()) for one in configs)
+    assert exact > some > never == prefix > 0.1 * exact
+
+
+def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
+    demo = experiment(results="results/demo")
+    before = planned(demo)
+    first, *others = (job for job in before.left if job.rule == "train")
+    for job in Inventory(demo).behind(first.outputs):
+        finish(job)
+    benchmark(first.name, 3 * before.estimates[first].seconds)
+    after = planned(demo)
+    rate = after.rate("train")
+    assert rate.jobs == 1 and first.name in [job.name for job in after.done]
+    (same,) = (job for job in after.left if job.name == others[0].name)
+    assert after.estimates[same].seconds == pytest.approx(3 * before.estimates[others[0]].seconds, rel=0.1)
+    assert after.rate("translate") == before.rate("translate")
+
+
+def test_a_job_holds_the_gpus_of_its_rule():
+    papers = merge([*base_files(ROOT)])
+    plans = [planned(load(overlay(papers, {"training": {"processes": count}}))) for count in (1, 4)]
+    held = {job.rule: one.gpus for job, one in plans[1].estimates.items()}
+    assert held["train"] == 4 and held["translate"] == held["score"] == 1 and held["corpus"] == held["table"] == 0
+    one, four = ({job.name: one.seconds for job, one in each.estimates.items()} for each in plans)
+    assert all(4 * four[name] > one[name] > 3.8 * four[name] for name in one if name.startswith("train/"))
+    assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
+
+
+def test_shards_of_a_translation_count_together():
+    for shard in range(2):
+        benchmark(f"shard/en-zh.llada-tiny.seed1.matrix.{shard}of2", 10)
+    benchmark("translate/en-zh.llada-tiny.seed1.matrix", 1)
+    benchmark("train_comet", 40)
+    assert plan.measured("results/demo") == {"translate/en-zh.llada-tiny.seed1.matrix": 21, "train_comet": 40}
+
+
+def test_only_what_is_missing_or_follows_from_it_is_left():
+    demo = experiment(results="results/demo")
+    inventory = Inventory(demo)
+    target = inventory.sets.all[0].scores("results/demo")
+    chain = inventory.behind([target])
+
+    def left():
+        return [job.rule for job in plan.left(Audit(inventory), [target])[0]]
+
+    assert left() == [job.rule for job in chain]
+    for job in chain:
+        finish(job)
+    assert left() == []
+    trained = next(job for job in chain if job.rule == "train")
+    for path in trained.outputs:
+        Path(path).unlink()
+    assert left() == []  # what only finished jobs read is not missed
+    Path(target).unlink()
+    assert left() == ["score"]
+    translated = inventory.at(chain[-1].inputs[0])
+    Path(translated.outputs[0]).unlink()
+    assert left() == ["train", "translate", "score"]
+
+
+def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
+    demo = experiment(results="results/demo")
+    inventory = Inventory(demo)
+    target = inventory.sets.all[0]
+    whole = planned(demo, target.scores("results/demo"))
+    for job in whole.left:
+        finish(job, cells=[results.system_of(cell)._asdict() for cell in job.cells])
+    changed = experiment(results="results/demo", length_methods={"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}})
+    after = planned(changed, target.scores("results/demo"))
+    assert [job.rule for job in after.left] == ["translate", "score"]
+    for rule in ("translate", "score"):
+        old, new = (next(one for job, one in each.estimates.items() if job.rule == rule) for each in (whole, after))
+        assert 0 < new.seconds - plan.START < 0.6 * (old.seconds - plan.START)
+
+
+def test_a_given_comet_has_the_size_of_its_file(tmp_path):
+    checkpoint = tmp_path / "model/checkpoints/model.ckpt"
+    demo = experiment()
+    own = experiment(scoring={"comet": {"checkpoint": str(checkpoint), "training": None}})
+    jobs = sets_of(demo, "score")
+    work = sum(Work(demo, TEXTS).of(jobs).values())
+    assert sum(Work(own, TEXTS).of(jobs).values()) > 500 * work
+    assert Plan(own, jobs).assumed == {str(checkpoint): "COMET-22"}
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(bytes(2_000_000))  # the toy COMET's
+    assert sum(Work(own, TEXTS).of(jobs).values()) == pytest.approx(work)
+
+
+def test_a_folder_that_does_not_exist_yet_has_the_shape_of_the_backbone_of_its_name():
+    def trained(folder):
+        mine = {"label": "mine", "family": "llada", "bos": False, "folder": folder}
+        config = experiment(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
+        return Plan(config, [job for job in Inventory(config).all() if job.rule == "train"])
+
+    known, unknown = trained("other/backbones/llada-tiny"), trained("models/llada-tuned")  # the config makes the former
+    assert known.assumed == {} and unknown.assumed == {"models/llada-tuned": "LLaDA-8B"}
+    assert unknown.seconds > 1000 * known.seconds
+    assert plan.totals(unknown)[-1].endswith("does not exist; counts as large as LLaDA-8B until it does")
+
+
+def test_large_and_unknown_downloads_need_a_word():
+    papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], reports.problems)
+    inventory = Inventory(papers)
+    jobs = [inventory.at("results/backbones/llada-8b.json"), inventory.at("results/corpus/en-zh/train.jsonl")]
+    said = downloads.summary(papers, jobs)
+    assert said.startswith(
+        "19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB, not kept). To agree"
+    )
+    assert said.endswith("--config confirm=yes")
+    assert "confirm" not in downloads.summary(papers.model_copy(update={"confirm": True}), jobs)
+    (Path("models/llada-8b")).mkdir(parents=True)
+    Path("models/llada-8b/config.json").write_text("{}")
+    assert [str(one) for one in downloads.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB, not kept)"]
+    assert downloads.summary(papers, []) == "none"
+
+
+def said(monkeypatch, capsys, *arguments):
+    configs = [*map(str, base_files(ROOT)), str(ROOT / "config/demo.yaml")]
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "plan", *arguments, "--configfile", *configs])
+    cli.main()
+    return capsys.readouterr().out
+
+
+def test_the_command_prints_a_row_for_each_rule(monkeypatch, capsys):
+    text = said(monkeypatch, capsys)
+    assert "Results:   results/demo; 0 jobs done\n" in text and "Downloads: none\n" in text
+    rows = {line.split()[0]: line.split()[1:3] for line in text.splitlines() if line.endswith("usual")}
+    assert rows["translate"] == rows["score"] == ["18", "63"] and rows["figure"][0] == "5"
+    assert max(map(len, text.splitlines())) <= plan.WIDTH + 10
+    part = said(monkeypatch, capsys, "results/demo/tables/main.tex")
+    assert "\ntable " in part and "\nfigure " not in part
+
+
+def test_a_target_that_nothing_makes_is_an_error(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        said(monkeypatch, capsys, "results/demo/tables/man.tex")
+    assert "Did you mean results/demo/tables/main.tex" in capsys.readouterr().err
