@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import limits
-from entropy_valley.checking import machine, needs
-from entropy_valley.checking.needs import Job
+from entropy_valley.checking import line, machine, needs
 from entropy_valley.experiment import base_files, load_files
+from entropy_valley.experiment.matrix import Cell, Run
+from entropy_valley.runs.inventory import Job
 
-RUN = {"backbone": "llada-8b", "direction": "en-zh", "seed": "1", "testset": "wmt22"}
-DOWNLOADS = [Job("fetch_backbone", RUN), Job("fetch_comet", {"checkpoint": "Unbabel--wmt22-comet-da@2760a223"})]
-JOBS = [*DOWNLOADS, Job("corpus", RUN), Job("train", RUN), Job("train", RUN), Job("decode", RUN), Job("inference", RUN)]
+RUN = {"backbone": "llada-8b", "direction": "en-zh", "seed": "1"}
+CELL = Cell(Run.named("en-zh", "llada-8b", "seed1"), "wmt22", "ev", "med", 32)
+
+
+def job(rule, wildcards=RUN, outputs=("results/out",), cells=()):
+    return Job(rule, wildcards, outputs, "{}", cells=cells)
+
+
+DOWNLOADS = [job("fetch_backbone"), job("fetch_comet", {"checkpoint": "Unbabel--wmt22-comet-da@2760a223"})]
+JOBS = [*DOWNLOADS, job("corpus"), job("train"), job("train"), job("translate", cells=(CELL,))]
 
 
 @pytest.fixture(scope="module")
@@ -31,47 +39,52 @@ def plenty(monkeypatch, tmp_path):
         monkeypatch.setattr(limits, name, lambda *_: 10**12)
 
 
+def problems(experiment, jobs):
+    """The checks that fail, with their text."""
+    return [(one.name, one.text) for one in line.run(needs.checks(experiment, jobs, 16)) if one.state == line.FAILED]
+
+
 def on_cpu(experiment, **more):
     return experiment.model_copy(update={"device": "cpu", **more})
 
 
-def test_where_there_is_room_nothing_is_said(paper):
-    assert needs.problems(paper, JOBS, 16) == []
-    assert needs.problems(on_cpu(paper), JOBS, 16) == []
-    assert needs.problems(paper, [], 16) == []
+def test_where_there_is_room_nothing_fails(paper):
+    assert problems(paper, JOBS) == problems(on_cpu(paper), JOBS) == problems(paper, []) == []
 
 
 def test_disk_has_the_number_needed_and_the_number_there(paper, monkeypatch, tmp_path):
     """16 GB of LLaDA; 168 million parameters of an adapter: 4 bytes of each in two runs, 32 in checkpoints of one."""
     monkeypatch.setattr(limits, "free", lambda folder: int(20e9))
-    (said,) = needs.problems(paper, JOBS, 16)
-    assert said.startswith("disk: needs an estimated 25.2 GB or more (downloaded models 16.0 GB, checkpoints of a trai")
+    ((name, said),) = problems(paper, JOBS)
+    assert name == "disk" and said.startswith(
+        "needs an estimated 25.2 GB or more (downloaded models 16.0 GB, checkpoints of a trai"
+    )
     assert "adapters 1.3 GB" in said and "COMET 2.3 GB" in said
     assert f"20.0 GB are free in {tmp_path}. Free 5.2 GB" in said
     for folder in ("llada-8b", "Unbabel--wmt22-comet-da@2760a223"):
         Path("models", folder).mkdir(parents=True)
-    assert needs.problems(paper, JOBS, 16) == []  # what is there is not downloaded
+    assert problems(paper, JOBS) == []  # what is there is not downloaded
 
 
 def test_each_file_system_is_looked_at_alone(paper, monkeypatch):
     monkeypatch.setattr(limits, "device", lambda folder: folder == paper.models)
     monkeypatch.setattr(limits, "free", lambda folder: int(17e9))
-    (said,) = needs.problems(paper, JOBS, 16)
-    assert "disk: needs an estimated 18.4 GB or more (downloaded models 16.0 GB, COMET 2.3 GB), 17.0 GB" in said
+    ((_, said),) = problems(paper, JOBS)
+    assert "needs an estimated 18.4 GB or more (downloaded models 16.0 GB, COMET 2.3 GB), 17.0 GB" in said
 
 
 def test_memory_is_that_of_the_largest_job_on_this_machine(paper, monkeypatch):
     monkeypatch.setattr(limits, "memory", lambda: int(16e9))
-    (said,) = needs.problems(on_cpu(paper), JOBS, 16)
+    ((name, said),) = problems(on_cpu(paper), JOBS)
+    assert name == "memory"
     assert "llada-8b in bfloat16 (rule train) needs an estimated 20.1 GB or more, this machine has 16.0 GB" in said
-    assert needs.problems(on_cpu(paper), JOBS, None) == []  # jobs of a cluster run elsewhere
-    assert needs.problems(paper, JOBS, 16) == []  # the rule `check` looks at GPUs
+    assert problems(paper, JOBS) == []  # other checks look at GPUs
     many = paper.corpus.model_copy(update={"train": 10_000_000})
-    (said,) = needs.problems(paper.model_copy(update={"corpus": many}), [Job("corpus", RUN)], 16)
+    ((_, said),) = problems(paper.model_copy(update={"corpus": many}), [job("corpus")])
     assert "drawing 20,004,000 training pairs (en-zh) needs an estimated 20.0 GB or more" in said
     own = paper.sources["wmt19-zh-en"].model_copy(update={"rows": 1000})  # it has fewer than the config allows
     fewer = paper.model_copy(update={"corpus": many, "sources": {**paper.sources, "wmt19-zh-en": own}})
-    assert needs.problems(fewer, [Job("corpus", RUN)], 16) == []
+    assert problems(fewer, [job("corpus")]) == []
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
@@ -89,22 +102,22 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
     assert limits.memory() == 3_000_000
 
 
-def test_open_files(paper, monkeypatch):
+def test_open_files(monkeypatch):
     monkeypatch.setattr(limits, "open_files", lambda: 100)
-    assert needs.problems(paper, [Job("table", {})] * 9, 99) == []
-    (said,) = needs.problems(paper, [Job("table", {})] * 99, 40)
-    assert said == "open files: 40 jobs at once need about 224, 100 are allowed. Run `ulimit -n 224` first"
+    assert list(needs.open_files(9)) == []
+    (said,) = needs.open_files(40)
+    assert said == "40 jobs at once need about 224, 100 are allowed. Run `ulimit -n 224` first"
 
 
 @given(st.text("aé", min_size=1, max_size=300))
-def test_a_name_is_too_long_where_its_file_could_not_be_written(name):
+def test_a_name_is_too_long_where_its_file_could_not_be_written(paper, name):
     longest = limits.longest_name(".")
-    said = list(needs.names([Job("score", {}, [f"results/{name}/scores.json"])]))
+    said = list(needs.names(paper, [job("score", {}, (f"results/{name}/scores.json",))]))
     assert bool(said) == (len(name.encode()) + needs.ADDED > longest)
     assert all(str(longest) in line for line in said)
 
 
-def test_a_path_is_too_long():
+def test_a_path_is_too_long(paper):
     deep = "/".join(["results", *["folder"] * 600, "scores.json"])
-    (said,) = needs.names([Job("score", {}, [deep])])
-    assert said.startswith("paths: ") and "4096 are allowed. Give `results` a shorter path" in said
+    (said,) = needs.names(paper, [job("score", {}, (deep,))])
+    assert "4096 are allowed. Give `results` a shorter path" in said
