@@ -8,7 +8,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, refusal
-from entropy_valley.provenance import made, record_of, record_path, require_as_made
+from entropy_valley.provenance import code, made, record_of, record_path, require_as_made, require_whole
 
 SPEC = {"selector": {"ratios": [0.7, 0.8]}, "revision": 4}
 
@@ -35,6 +35,7 @@ def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
         "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas), "bytes": 4}},
+        "facts": {"code": files.digest(code())},
     }
 
 
@@ -51,7 +52,7 @@ def test_the_record_of_a_second_output_is_that_of_the_first(tmp_path):
             files.write_text(path, path.name)
         record.facts["settings"] = 1
     assert record_of(paths[1]) == record_of(paths[0])
-    assert record_of(paths[1]).facts == {"settings": 1}
+    assert record_of(paths[1]).facts["settings"] == 1
 
 
 def test_a_folder_is_described_file_by_file(tmp_path):
@@ -86,10 +87,46 @@ def test_a_missing_input_is_said(tmp_path):
         require_as_made(tmp_path / "none.jsonl")
 
 
-def test_a_damaged_record_is_named(canvas):
-    record_path(canvas).write_text('{"rule": "canvas"}')
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"rule": "canvas"}', "[" * 9999, '{"outputs": {"a": {}}}'])
+def test_a_damaged_record_is_named(canvas, content):
+    record_path(canvas).write_text(content)
     with pytest.raises(InputError, match=r"canvas\.made\.json: is no record"):
         require_as_made(canvas)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-2])
+
+
+def flip(path):
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+
+
+def lose(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, lose])
+def test_what_has_several_files_is_refused_if_one_is_damaged(tmp_path, damage):
+    paths = [tmp_path / "adapter.json", tmp_path / "weights"]
+    with made("train", SPEC, [], paths):
+        for path in paths:
+            files.write_text(path, path.name)
+    require_whole(paths[0])
+    damage(paths[1])
+    assert refusal(require_whole, paths[0]).endswith(f"Remove {paths[0]} and run again")
+
+
+def test_a_copy_of_development_pairs_has_the_record_of_what_it_was_copied_from(tmp_path):
+    dev, copy = tmp_path / "dev.jsonl", tmp_path / "test" / "dev.jsonl"
+    with made("corpus", {}, [], [tmp_path / "train.jsonl", dev]):
+        files.write_text(tmp_path / "train.jsonl", "{}\n")
+        files.write_text(dev, "{}\n")
+    files.write_text(copy, "{}\n")
+    require_as_made(copy)
+    copy.write_text("[]\n")
+    with pytest.raises(InputError, match=r"test/dev\.jsonl: not as the rule corpus wrote it"):
+        require_as_made(copy)
 
 
 @pytest.mark.parametrize(("written", "holds"), [("one\n", True), ("two\n", False)])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +12,6 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 
 ENDING = ".digests"  # of the hidden file beside the large ones; no pattern for a checkpoint's own files matches it
-SETTLED = 2.0  # seconds since a change; a file that changes again at once may keep its time
-_read_again: ContextVar[bool] = ContextVar("read_again", default=False)
-
-
-@contextlib.contextmanager
-def reading_all(again: bool = True) -> Iterator[None]:
-    """Let the block compute digests anew, whatever is kept: a disk that loses bits changes no time of a file."""
-    token = _read_again.set(again)
-    try:
-        yield
-    finally:
-        _read_again.reset(token)
 
 
 def remembered(paths: Sequence[Path], compute: Callable[[], Any]) -> Any:
@@ -59,35 +45,6 @@ def digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
     )
 
 
-class Digests:
-    """The digests of many files, all kept in one file: of those that still have the same size, times and inode.
-
-    Paths are as they are given. With :func:`reading_all` none counts that was kept.
-    """
-
-    def __init__(self, place: Path) -> None:
-        self._place, self._kept = place, (_read(place) or {}).get("said", {})
-        self._changed = False
-
-    def of(self, path: str, about: os.stat_result, compute: Callable[[str], Any] | None = None) -> Any:
-        """The digest of a file; or what else ``compute`` says of it, which must be the same of a path each time."""
-        stamp = [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-        kept = self._kept.get(path)
-        if kept and kept[:-1] == stamp:
-            return kept[-1]
-        found = (compute or files.file_digest)(path)
-        if time.time() - about.st_ctime > SETTLED:
-            self._kept[path], self._changed = [*stamp, found], True
-        return found
-
-    def keep(self) -> None:
-        """Write them, if there are new ones and the place can be written to."""
-        if self._changed:
-            with contextlib.suppress(OSError):
-                files.write_text(self._place, files.canonical({"said": self._kept}))
-            self._changed = False
-
-
 def _stamp(path: Path) -> list[Any]:
     about = path.stat()
     return [path.name, about.st_size, about.st_mtime_ns, about.st_ino]
@@ -103,7 +60,7 @@ def _places(paths: Sequence[Path], stamps: Sequence[list[Any]]) -> list[Path]:
 
 def _read(place: Path) -> dict[str, Any] | None:
     """A damaged file is as none; so is one that somebody else wrote and that is not for us to read."""
-    if _read_again.get() or not os.access(place, os.R_OK):
+    if not os.access(place, os.R_OK):
         return None
     with contextlib.suppress(InputError):
         kept = files.read_json(place)

@@ -23,7 +23,6 @@ ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
 CARD = "README.md"  # in a whole folder: for people, who may edit it
 DEV_COPY, COPIED = ("test", "dev.jsonl"), f"train{ENDING}"  # a test set without a record: a copy of the corpus's file
-REPAIR = "`entropy-valley audit --repair` lists all that is damaged"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Record:
                 problem = (
                     f"not as the rule {self.rule} wrote it: its digest is {digest[:12]}, that of then {written[:12]}"
                 )
-                raise InputError(folder / name, problem, f"Remove {self._first(folder, name)} and run again; {REPAIR}.")
+                raise InputError(folder / name, problem, f"Remove {self._first(folder, name)} and run again.")
 
     def _first(self, folder: Path, otherwise: str) -> Path:
         """The output that the record is named after: without it, Snakemake runs the job again."""
@@ -103,7 +102,7 @@ def read_record(place: Path) -> Record | None:
     try:
         return parse(place.read_bytes())
     except ValueError:
-        raise InputError(place, "is no record of a result", f"{REPAIR}.") from None
+        raise InputError(place, "is no record of a result", "Remove the result beside it and run again.") from None
 
 
 def record_of(path: str | Path) -> Record | None:
@@ -139,7 +138,7 @@ def require_whole(path: Path) -> None:
     record, folder = read_record(record_path(path)), path.parent
     names = list(record.outputs) if record else []
     if missing := [name for name in names if not (folder / name).is_file()]:
-        raise InputError(folder / missing[0], "file not found", f"Remove {path} and run again; {REPAIR}.")
+        raise InputError(folder / missing[0], "file not found", f"Remove {path} and run again.")
     if record:
         record.require(folder, digest_cache.digests(folder, names))
 

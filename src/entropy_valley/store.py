@@ -17,14 +17,13 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from entropy_valley import files
 
 _START, _END = b'{"key":"', b'"'  # how a line of ours begins, and what ends its key
-_SUM = b'","sum":"'  # what stands before the sum
 _VALUE = ',"value":'  # what stands before the value
 _OPEN = 64  # shards that are open at once
 
@@ -130,32 +129,9 @@ def _lines(shard: Path) -> Iterator[tuple[str, int, int]]:
             start += len(line)
 
 
-def damaged_lines(shard: str | Path) -> list[tuple[int, str]]:
-    """Number, from 1, and key of each line of a shard that is no entry, or whose sum belies it; without what a killed
-    writer leaves, an incomplete last line."""
-    with open(shard, "rb") as file:
-        ended = ((number, line) for number, line in enumerate(file, 1) if line.endswith(b"\n"))
-        return [(number, _key(line)) for number, line in ended if not _whole(line)]
-
-
-def without_lines(shard: str | Path, numbers: Collection[int]) -> None:
-    """Write a shard anew without these lines, from 1."""
-    with open(shard, "rb") as file, files.atomic(shard) as temporary, temporary.open("wb") as kept:
-        kept.writelines(line for number, line in enumerate(file, 1) if number not in numbers)
-
-
 def _key(line: bytes) -> str:
     """The key that a line says it is of, as far as it can be read."""
     return line.removeprefix(_START).partition(_END)[0].decode("utf-8", "replace") if line.startswith(_START) else ""
-
-
-def _whole(line: bytes) -> bool:
-    """Whether :func:`_entry` finds an entry; of a line of ours only its sum is looked at, which is quicker."""
-    head, _, value = line.partition(_VALUE.encode())
-    key, _, said = head.removeprefix(_START).partition(_SUM)
-    if head.startswith(_START) and said:
-        return line.endswith(b"}\n") and said == _sum(key.decode("utf-8", "replace"), value[:-2]).encode() + _END
-    return _entry(line) is not None
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

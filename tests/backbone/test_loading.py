@@ -362,6 +362,19 @@ def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path
     assert checkpoint.checkpoint_digest(folder) != recorded
 
 
+def test_a_downloaded_one_is_as_its_manifest_says(tmp_path):
+    folder, written = tmp_path / "llada", tmp_path / "llada.json"
+    for name in ("model.safetensors", "config.json"):
+        files.write_text(folder / name, name)
+    files.write_json(written, checkpoint.manifest(folder))
+    checkpoint.require_same(folder, written)
+    (folder / "model.safetensors").write_text("model.safetensorz")
+    with pytest.raises(InputError, match=r"llada: not as .*llada\.json says: model\.safetensors\. Restore it"):
+        checkpoint.require_same(folder, written)
+    folder.rename(tmp_path / "moved")
+    checkpoint.require_same(folder, written)
+
+
 def test_a_copy_that_was_trained_on_is_another_checkpoint(made, tmp_path):
     folder = shutil.copytree(made["llada"][1], tmp_path / "copy")
     fetched = {**checkpoint.manifest(folder), "repository": "someone/model"}

@@ -11,7 +11,7 @@ FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
     [
         "snakemake.cli",
-        "entropy_valley.experiment.audit",
+        "entropy_valley.runs.inventory",
         "entropy_valley.experiment.params.jobs",
         "entropy_valley.reporting.reports",
     ]
