@@ -1,27 +1,42 @@
-"""The jobs of a model on one backbone and test set, run in this process."""
+"""What jobs compute with a model, on one backbone and test set and in this process."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
-import runpy
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from entropy_valley import files
+from entropy_valley import files, results
 from entropy_valley.backbone.families import FAMILIES
+from entropy_valley.canvas import diagnostics
+from entropy_valley.decoding import latency, translations
+from entropy_valley.decoding.translations import Translations
+from entropy_valley.engine.job import How
+from entropy_valley.results import System
 from entropy_valley.store import Store
 
-SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
+WITHOUT_TORCH = """
+import json, sys
+from entropy_valley.decoding import translations
+from entropy_valley.engine.job import How
+params, how, testsets, out = json.loads(sys.argv[1])
+translations.write(params, How.of(how), testsets, out)
+sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))
+"""
 
 
 class Bench:
-    """Runs the jobs on one backbone and test set, each result in a folder of its own."""
+    """Runs sets of one cell on one backbone and test set, each result in a folder of its own.
+
+    ``spec`` is what every spec has; ``fits`` are fitted to the test set's pairs, which stand for training pairs. The
+    ``how`` of a method changes how its job runs; ``store=None`` keeps nothing.
+    """
 
     def __init__(self, root, checkpoints, testset, family="llada"):
         self.root, self.testset = root, testset
@@ -34,66 +49,84 @@ class Bench:
             "precision": "float32",
             "direction": "en-de",
         }
-        self.common = ["--testset", testset, "--backbone", checkpoints / family, "--store", root / "store"]
+        self.how = How(checkpoints / family, corpus=root / "corpus", store=root / "store")
+        self.fits = {}
 
-    def canvas_command(self, method, *more, out="canvas", selector=None):
-        spec = {**self.spec, "method": method, "selector": selector or SELECTORS[method]}
-        self.canvases = self.root / out / f"{method}.jsonl"
-        return [SCRIPTS / "canvas.py", json.dumps(spec), *self.common, "--out", self.canvases, *more]
+    def fit(self, **settings):
+        """Have length methods fitted: ``length_statistics`` or ``length_head`` with their settings."""
+        self.fits = {name: self.spec | one for name, one in settings.items()}
+        self.how.corpus.mkdir(exist_ok=True)
+        for name in ("train.jsonl", "dev.jsonl"):
+            shutil.copy(self.testset, self.how.corpus / name)
 
-    def decode_command(self, method, *more, out="decode", steps=8, order="med", **order_settings):
-        canvas = ["--canvas", self.root / "canvas" / f"{method}.jsonl"]
-        denoising = {"order": order, "order_settings": order_settings, "steps": steps, "schedule": "llada"}
-        return self._command("decode", method, out, denoising, canvas, more)
+    def set_of(self, method, steps=8, order="med", selector=None, **order_settings):
+        """The params of a set with one cell."""
+        cell = [self.testset.stem, method, order, steps]
+        orders = {order: {"order": order, "order_settings": order_settings}}
+        methods = {method: selector if selector is not None else SELECTORS[method]}
+        fits = {"fits": self.fits} if self.fits else {}
+        return {**self.spec, "cells": [cell], "methods": methods, "orders": orders, "schedule": "llada", **fits}
 
-    def generate_command(self, *more, out="generate", beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
+    def canvas(self, method, selector=None, **how):
+        """The canvas row of each sentence; raise the first error."""
+        spec = self.set_of(method, selector=selector)
+        with Translations(spec, dataclasses.replace(self.how, **how), [self.testset]) as work:
+            chosen = work.choose()
+            work.job.report("canvas", "nowhere")
+        for error in work.failures.values():
+            raise error
+        return [canvas for _, canvas in sorted(chosen[self.testset.stem, method].items())]
+
+    def decode(self, method, out="decode", how=(), selector=None, **settings):
+        """The rows and the header's entry, without the cell's own columns; see also ``out``."""
+        return self.write(self.set_of(method, selector=selector, **settings), out, how)
+
+    def generate(self, out="generate", how=(), beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
+        """The same of an autoregressive backbone."""
         search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens} | rare
-        return self._command("generate", "beam", out, search, more)
+        return self.write({**self.spec, **search, "cells": [[self.testset.stem, "beam", "", 0]]}, out, how)
 
-    def _command(self, script, name, out, settings, *options):
-        self.out, self.info = self.root / out / f"{name}.jsonl", self.root / out / f"{name}.json"
-        outputs = ["--out", self.out, "--info", self.info]
-        more = [option for part in options for option in part]
-        return [SCRIPTS / f"{script}.py", json.dumps(self.spec | settings), *self.common, *outputs, *more]
+    def write(self, spec, out="set", how=()):
+        """Rows and entry of the first cell of a set."""
+        self.out = self.root / out / results.TRANSLATIONS
+        translations.write(spec, dataclasses.replace(self.how, **dict(how)), [self.testset], self.out)
+        cell = System(*spec["cells"][0])
+        entry = {key: value for key, value in results.entry(self.out, cell).items() if key not in System._fields}
+        return results.rows(self.out, cell), entry
 
-    def canvas(self, method, *more, **settings):
-        run(self.canvas_command(method, *more, **settings))
-        return files.read_jsonl(self.canvases)
+    def without_torch(self, spec, out="again"):
+        """Run the job in a process of its own, which fails if torch or transformers was imported."""
+        with self.process(spec, out) as process:
+            assert process.wait() == 0
 
-    def decode(self, method, *more, **settings):
-        run(self.decode_command(method, *more, **settings))
-        return self.out.read_bytes(), self.info.read_bytes()
+    def process(self, spec, out):
+        """The job in a process of its own."""
+        how = {key: value for key, value in dataclasses.asdict(self.how).items() if value is not None}
+        given = json.dumps([spec, how, [self.testset], self.root / out / results.TRANSLATIONS], default=str)
+        return subprocess.Popen([sys.executable, "-c", WITHOUT_TORCH, given], stderr=subprocess.DEVNULL)
 
-    def generate(self, *more, **settings):
-        run(self.generate_command(*more, **settings))
-        return self.out.read_bytes(), self.info.read_bytes()
+    def diagnose(self, kind, **settings):
+        """What a diagnostic of the test set reads."""
+        params = {**self.spec, kind: self.spec | settings, "testsets": {kind: [self.testset.stem]}}
+        diagnostics.write(params, self.how, [self.testset], out := self.root / results.DIAGNOSTICS)
+        return files.read_json(out)[kind][self.testset.stem]
+
+    def latency(self, method, how=(), **settings):
+        """How long a cell takes."""
+        denoising = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
+        spec = {**self.spec, **denoising, "method": method, "selector": SELECTORS[method]}
+        spec |= {"sentences": 5, "repeats": 3, "seed": 1, **settings, **({"fits": self.fits} if self.fits else {})}
+        latency.write(spec, dataclasses.replace(self.how, **dict(how)), self.testset, out := self.root / "latency.json")
+        return files.read_json(out)
 
     def ledgers(self):
         logs = sorted((self.root / "store" / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
         return [files.read_json(path) for path in logs]
 
 
-def run(command):
-    before = sys.argv
-    sys.argv = [str(part) for part in command]
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    finally:
-        sys.argv = before
-
-
-def run_without_torch(command):
-    """Run a job in a process of its own, which fails if torch or transformers was imported."""
-    program = (
-        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__'); "
-        "sys.exit(bool({'torch', 'transformers'} & sys.modules.keys()))"
-    )
-    subprocess.run([sys.executable, "-c", program, *map(str, command)], check=True)
-
-
 @contextlib.contextmanager
 def killed_at_the_sixth_result(monkeypatch):
-    """A job run in here must die of its sixth result, five being in the store."""
+    """A job in here must die of its sixth result, five being in the store."""
     put, done = Store.put, []
 
     def die_at_the_sixth(store, key, value):
@@ -102,7 +135,7 @@ def killed_at_the_sixth_result(monkeypatch):
         done.append(key)
         put(store, key, value)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="130"):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Store, "put", die_at_the_sixth)
         yield
 

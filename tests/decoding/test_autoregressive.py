@@ -7,7 +7,7 @@ import random
 
 import pytest
 import torch
-from bench import Bench, killed_at_the_sixth_result, run, run_without_torch
+from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
 from entropy_valley.backbone.attention import using_attention
@@ -15,6 +15,7 @@ from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding.autoregressive import Search
 from entropy_valley.decoding.beam_search import BeamSearch, Task
 from entropy_valley.decoding.reference import EAGER
+from entropy_valley.errors import InputError
 
 SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
 PATIENT = [Search(4, 1.0, 12, early_stopping=False), Search(3, 2.0, 12, early_stopping=False)]
@@ -150,8 +151,7 @@ def bench(tmp_path, checkpoints, testset):
 
 
 def test_the_job_writes_what_the_search_finds(bench, llama3):
-    bench.generate()
-    rows, pairs = files.read_jsonl(bench.out), files.read_jsonl(bench.testset)
+    (rows, info), pairs = bench.generate(), files.read_jsonl(bench.testset)
     texts = [bench.spec["prompt"].replace("{src}", pair["source"]) for pair in pairs]
     prompts = [[llama3.bos_id, *llama3.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
     results, _ = found(llama3, Search(4, 1.0, 24), prompts)
@@ -166,7 +166,6 @@ def test_the_job_writes_what_the_search_finds(bench, llama3):
             "calls": length,
         }
     unfinished = sum(not result.finished for result in results)
-    info = files.read_json(bench.info)
     assert 0 < unfinished < info["sentences"] == 12
     assert (info["unfinished"], info["calls"]) == (unfinished, sum(row["calls"] for row in rows))
     decoder = info["signature"]["decoder"].split("|")
@@ -177,14 +176,14 @@ def test_the_job_writes_what_the_search_finds(bench, llama3):
 
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     first = bench.generate()
-    assert bench.generate("--no-store", "--token-budget", 300, out="without") == first
+    assert bench.generate(how={"store": None, "token_budget": 300}, out="without") == first
     no_model()
     assert bench.generate(out="again") == first
 
 
 def test_a_job_with_nothing_missing_does_not_import_torch(bench):
     bench.generate()
-    run_without_torch(bench.generate_command())
+    bench.without_torch(files.read_json(bench.out.with_suffix(".json"))["params"])
 
 
 def test_a_translation_may_end_with_its_first_line(bench, llama3):
@@ -199,13 +198,12 @@ def test_a_translation_may_end_with_its_first_line(bench, llama3):
     def text(tokens):
         return llama3.tokenizer.decode(tokens, skip_special_tokens=True).split("\n")[0].strip()
 
-    bench.generate()
-    whole = files.read_jsonl(bench.out)
-    bench.generate(out="lines", first_line=True)
+    whole, _ = bench.generate()
+    lines, entry = bench.generate(out="lines", first_line=True)
     assert bench.ledgers()[-1]["computed"] == 0
-    for row, line in zip(whole, files.read_jsonl(bench.out), strict=True):
+    for row, line in zip(whole, lines, strict=True):
         assert line == row | {"hypothesis": text(row["tokens"])}
-    assert files.read_json(bench.info)["signature"]["decoder"].endswith("|line1")
+    assert entry["signature"]["decoder"].endswith("|line1")
 
 
 @pytest.mark.parametrize(
@@ -218,9 +216,9 @@ def test_another_search_is_another_key(bench, change):
 
 
 def test_a_killed_job_resumes_to_the_same_bytes(bench, monkeypatch):
-    expected = bench.generate("--no-store", out="whole")
+    expected = bench.generate(how={"store": None}, out="whole")
     with killed_at_the_sixth_result(monkeypatch):
-        bench.generate("--token-budget", 400)
+        bench.generate(how={"token_budget": 400})
     assert not bench.out.exists()
     assert bench.generate() == expected
     assert bench.ledgers()[-1]["computed"] == 12 - 5
@@ -228,14 +226,13 @@ def test_a_killed_job_resumes_to_the_same_bytes(bench, monkeypatch):
 
 def test_the_context_bounds_a_search_and_a_prompt_that_fills_it_is_refused(bench, llama3, capsys):
     rows = files.read_jsonl(bench.testset)
-    bench.generate(max_new_tokens=500)
-    lengths = [row["length"] for row in files.read_jsonl(bench.out)]
+    lengths = [row["length"] for row in bench.generate(max_new_tokens=500)[0]]
     assert 24 < max(lengths) < llama3.context
     rows[3]["source"] = "the old red car " * 60
     files.write_jsonl(bench.testset, rows)
-    with pytest.raises(SystemExit) as ended:
-        run(bench.generate_command(out="long"))
+    with pytest.raises(InputError, match="not written: test beam failed"):
+        bench.generate(out="long")
     message = capsys.readouterr().err
-    assert ended.value.code == 2 and not bench.out.exists()
+    assert not bench.out.exists()
     assert all(part in message for part in ("test.jsonl", "'s3'", "context is 128", "Split or drop the sentence"))
     assert "canvas" not in message and "ratios" not in message

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from bench import SELECTORS, Bench
 from hypothesis import given
@@ -13,7 +11,6 @@ from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference, reference_authors
-from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.decoding.pipeline import winner
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.queue import Decoded
@@ -49,31 +46,41 @@ def test_the_winner_does_not_depend_on_the_order(logprobs, random):
     assert winning(dict(items)) == winning(logprobs)
 
 
+class Fixed:
+    """A canvas of so many slots, or for each sentence the next of several."""
+
+    sees_reference = False
+
+    def __init__(self, length=None, lengths=()):
+        self.length, self.lengths = length, iter(lengths)
+
+    def propose(self, sentence, probes):
+        return ()
+
+    def choose(self, sentence, probes):
+        from entropy_valley.canvas.length_methods import Choice
+
+        return Choice(self.length or next(self.lengths))
+
+
 def alone(bench, canvases):
-    """The hypothesis rows of each contender, decoded as if it were the canvas, without a store."""
+    """The rows of each contender, decoded as if it were the canvas, without a store."""
     decoded = []
     for number in range(max(len(canvas.get("contenders", [0])) for canvas in canvases)):
-        rows = []
-        for canvas in canvases:
-            lengths = canvas.get("contenders", [canvas["length"]])
-            length = lengths[min(number, len(lengths) - 1)]
-            rows.append({"id": canvas["id"], "length": length, "candidates": [length], "scores": []} | NO_PROBES)
-        files.write_jsonl(bench.root / "canvas" / "alone.jsonl", rows)
-        bench.decode("alone", "--no-store", out=f"alone{number}")
-        decoded.append(files.read_jsonl(bench.out))
+        contenders = [canvas.get("contenders", [canvas["length"]]) for canvas in canvases]
+        lengths = [one[min(number, len(one) - 1)] for one in contenders]
+        fixed = {"selector": f"{__name__}:Fixed", "lengths": lengths}
+        decoded.append(bench.decode("alone", how={"store": None}, selector=fixed, out=f"alone{number}")[0])
     return list(zip(*decoded, strict=True))
-
-
-NO_PROBES = {"calls": 0, "slots": 0}
 
 
 @pytest.mark.parametrize("method", ["neighbours", "ev_rerank"])
 def test_it_is_each_decoded_alone_and_the_best(bench, method):
-    canvases = bench.canvas(method)
+    rows, info = bench.decode(method)
+    canvases = [row["canvas"] for row in rows]
+    (ledger,) = bench.ledgers()
     assert any(len(canvas["contenders"]) > 1 for canvas in canvases if "contenders" in canvas)
-    bench.decode(method)
-    rows, info = files.read_jsonl(bench.out), files.read_json(bench.info)
-    probed = SELECTORS["ev"] and [set(canvas["candidates"]) for canvas in canvases]
+    probed = [set(canvas["candidates"]) for canvas in canvases]
     for row, canvas, candidates, options in zip(rows, canvases, probed, alone(bench, canvases), strict=True):
         by_length = {option["length"]: option for option in options}
         assert sorted(by_length) == canvas.get("contenders", [canvas["length"]])
@@ -86,20 +93,16 @@ def test_it_is_each_decoded_alone_and_the_best(bench, method):
         reused = len(candidates & by_length.keys())
         assert row["passes"] == canvas["calls"] + sum(option["passes"] for option in by_length.values()) - reused
     assert info["contenders"] == sum(len(canvas.get("contenders", [0])) for canvas in canvases)
-    ledgers = bench.ledgers()[:2]
-    assert sum(ledger["tokens"] for ledger in ledgers) == sum(row["run_tokens"] for row in rows)
-    assert sum(ledger["rows"] for ledger in ledgers) == sum(row["head_rows"] for row in rows)
+    assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
+    assert ledger["rows"] == sum(row["head_rows"] for row in rows)
 
 
 def test_the_best_finished_text_is_kept_by_the_score_of_plain_loops(bench, monkeypatch, llada, no_model):
-    at_reveal = bench.canvas("neighbours")
-    bench.decode("neighbours")
-    before = files.read_jsonl(bench.out)
+    before, _ = bench.decode("neighbours")
     monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS})
-    canvases = bench.canvas("neighbours")
-    assert canvases == [row | {"rescoring": True} for row in at_reveal]
-    bench.decode("neighbours")
-    rows, template = files.read_jsonl(bench.out), Prompt(bench.spec["prompt"], llada.tokenizer)
+    rows, _ = bench.decode("neighbours", out="rescored")
+    template, canvases = Prompt(bench.spec["prompt"], llada.tokenizer), [row["canvas"] for row in rows]
+    assert canvases == [row["canvas"] | {"rescoring": True} for row in before]
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]
     for source, row, canvas, options in zip(sources, rows, canvases, alone(bench, canvases), strict=True):
         scores = {
@@ -114,38 +117,32 @@ def test_the_best_finished_text_is_kept_by_the_score_of_plain_loops(bench, monke
         assert row["slots"] == canvas["slots"] + 9 * sum(scores)
     assert [row["hypothesis"] for row in rows] != [row["hypothesis"] for row in before]
     no_model()
-    bench.decode("neighbours", "--from-store")
-    assert files.read_jsonl(bench.out) == rows
+    assert bench.decode("neighbours", out="again")[0] == rows
 
 
 def test_what_another_method_has_decoded_is_shared(bench, no_model):
-    rows = bench.canvas("ev")
-    bench.decode("ev")
-    canvases = bench.canvas("neighbours")
-    assert [canvas["length"] for canvas in canvases] == [row["length"] for row in rows]
-    bench.decode("neighbours")
-    _, own, probe, more = bench.ledgers()
-    asked = sum(len(canvas["contenders"]) for canvas in canvases)
-    assert (probe["computed"], more["asked"], more["computed"]) == (0, asked, asked - own["computed"])
+    rows, _ = bench.decode("ev")
+    more, _ = bench.decode("neighbours")
+    assert [row["canvas"]["length"] for row in more] == [row["length"] for row in rows]
+    decoded = sum(len(row["canvas"]["contenders"]) for row in more)
+    assert bench.ledgers()[1]["computed"] == decoded - 12
     no_model()
     bench.canvas("ev_rerank")
     bench.decode("neighbours", out="again")
 
 
 def test_one_canvas_each_has_no_contenders(bench):
-    canvases = bench.canvas("ev")
-    bench.decode("ev")
-    assert not any("contenders" in canvas for canvas in canvases)
-    assert "contenders" not in files.read_json(bench.info)
+    rows, entry = bench.decode("ev")
+    assert not any("contenders" in row["canvas"] for row in rows)
+    assert "contenders" not in entry
 
 
 def test_the_length_error_is_of_the_chosen_canvas(bench, llada):
-    bench.canvas("neighbours")
-    bench.decode("neighbours")
+    rows, entry = bench.decode("neighbours")
     targets = [row["target"] for row in files.read_jsonl(bench.testset)]
     true = [len(llada.tokenizer(text, add_special_tokens=False)["input_ids"]) + 1 for text in targets]
-    errors = [abs(row["length"] - one) for row, one in zip(files.read_jsonl(bench.out), true, strict=True)]
-    assert files.read_json(bench.info)["length_mae"] == round(sum(errors) / 12, 6)
+    errors = [abs(row["length"] - one) for row, one in zip(rows, true, strict=True)]
+    assert entry["length_mae"] == round(sum(errors) / 12, 6)
 
 
 def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
@@ -154,14 +151,6 @@ def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
         lengths = canvas["contenders"]
         assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
         assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too
-
-
-@pytest.mark.parametrize("lengths", [[2, 3], [3, 2, 4], [4, 4], [4, 3]])
-def test_contenders_that_are_none_are_refused(tmp_path, lengths):
-    row = {"id": "a", "length": 4, "candidates": [4], "scores": [], "contenders": lengths} | NO_PROBES
-    (tmp_path / "canvas.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(InputError, match=r"canvas.jsonl:1: contenders \["):
-        read_canvases(tmp_path / "canvas.jsonl", [{"id": "a"}])
 
 
 def test_the_translator_keeps_the_best_of_all(backbone):
@@ -184,20 +173,3 @@ def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
     for selector in (Fixed(500), make_method("ev", {"ratios": [1.0, 500.0]})):
         with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
             Translator(backbone, prompt, selector, steps=4).translate(["Anna sees it"])
-
-
-class Fixed:
-    """A canvas of so many slots."""
-
-    sees_reference = False
-
-    def __init__(self, length):
-        self.length = length
-
-    def propose(self, sentence, probes):
-        return ()
-
-    def choose(self, sentence, probes):
-        from entropy_valley.canvas.length_methods import Choice
-
-        return Choice(self.length)

@@ -1,19 +1,18 @@
-"""The GPU's model in the store's keys, and jobs without a GPU that find what one has computed.
+"""The GPU's model in the store's keys.
 
 There is no GPU here: a model that is asked for on one runs on the CPU, and ``nvidia-smi`` is a list of names.
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from importlib.metadata import version
 
 import pytest
-from bench import Bench, run_without_torch
+from bench import Bench
 
-from entropy_valley import files, gpus
+from entropy_valley import gpus
 from entropy_valley.backbone import loading
-from entropy_valley.engine.arguments import method_arguments
 from entropy_valley.engine.job import Job
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
@@ -38,7 +37,7 @@ def machine(monkeypatch):
 def bench(tmp_path, checkpoints, testset, machine):
     bench = Bench(tmp_path, checkpoints, testset)
     bench.spec["batch_invariant"] = False  # a CPU's budget is another
-    bench.common += ["--device", "cuda"]
+    bench.how = dataclasses.replace(bench.how, device="cuda")
     return bench
 
 
@@ -51,54 +50,17 @@ def test_another_gpu_computes_again_and_the_same_one_does_not(bench, machine):
     bench.canvas("ev")
     assert computed(bench)
     machine(H100, A100)
-    bench.canvas("ev", out="again")
+    bench.canvas("ev")
     assert computed(bench) == 0
     machine(A100)
-    bench.canvas("ev", out="other")
+    bench.canvas("ev")
     assert computed(bench)
-    names = [files.read_json(path)["device"] for path in (bench.root / "store" / "devices").iterdir()]
-    assert sorted(names) == [f"cuda {A100}", f"cuda {H100}"]
-
-
-def test_a_job_without_a_gpu_takes_what_any_has_computed(bench, machine):
-    """Canvases by one GPU, hypotheses by another; the last that computed is asked first."""
-    machine(H100)
-    bench.canvas("ev")
-    machine(A100)
-    bench.decode("ev")
-    machine()
-    canvases = bench.canvases.read_bytes()
-    bench.canvas("ev", "--from-store")
-    assert bench.canvases.read_bytes() == canvases and computed(bench) == 0
-    rows = bench.out.read_bytes()
-    assert bench.decode("ev", "--from-store", out="again")[0] == rows
-
-
-def test_it_does_so_without_torch(bench, machine):
-    machine(H100)
-    bench.canvas("ev")
-    machine()
-    run_without_torch(bench.canvas_command("ev", "--from-store", out="again"))
-
-
-def test_what_no_gpu_has_computed_is_an_error(bench, machine):
-    with pytest.raises(SystemExit):
-        bench.canvas("ev", "--from-store")
 
 
 def test_on_a_cpu_the_names_of_results_are_those_of_ever(bench):
     """The values of a user's store are found again."""
-    options = method_arguments("").parse_args([json.dumps(bench.spec), "--out", "out", *map(str, bench.common)])
-    options.device = "cpu"
-    with Job(options) as job:
+    with Job(bench.spec, dataclasses.replace(bench.how, device="cpu")) as job:
         assert job.numerics == job.model_numerics == f"unshifted|float32|cpu|torch {version('torch')}"
-        assert job.others == []
-
-
-def test_a_cpu_leaves_no_name(bench):
-    bench.common[bench.common.index("cuda")] = "cpu"
-    bench.canvas("ev")
-    assert computed(bench) and not (bench.root / "store" / "devices").exists()
 
 
 NAMES = {

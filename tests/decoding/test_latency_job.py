@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import json
 
 import pytest
-from bench import SCRIPTS, SELECTORS, Bench, run
+from bench import Bench
 
 from entropy_valley import files
 from entropy_valley.corpus.sampling import draw
 from entropy_valley.decoding import latency
 from entropy_valley.errors import InputError
-
-DENOISING = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
 
 
 @pytest.fixture
@@ -22,20 +19,10 @@ def bench(tmp_path, checkpoints, testset):
     return Bench(tmp_path, checkpoints, testset)
 
 
-def measure(bench, method, *more, **settings):
-    path = bench.root / "latency.json"
-    spec = {**bench.spec, **DENOISING, "method": method, "selector": SELECTORS[method]}
-    spec |= {"sentences": 5, "repeats": 3, "seed": 1, **settings}
-    run([SCRIPTS / "latency.py", json.dumps(spec), *bench.common, "--no-store", "--out", path, *more])
-    return files.read_json(path)
-
-
 def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
     """With one sentence in the stream its passes are its own: EV's probes, all in one, and the steps that reveal."""
-    value = measure(bench, "ratio", sentences=100)
-    bench.canvas("ratio")
-    bench.decode("ratio")
-    rows, info = files.read_jsonl(bench.out), files.read_json(bench.info)
+    value = bench.latency("ratio", sentences=100)
+    rows, info = bench.decode("ratio")
     assert value["sentences"] == len(rows) == 12
     assert value["single"]["passes"] == info["passes"] / 12
     assert value["single"]["tokens"] == value["batched"]["tokens"] == info["run_tokens"] / 12
@@ -45,7 +32,7 @@ def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
 
 def test_a_batch_has_so_many_sentences(bench):
     """Batches of one are sentences alone; the last batch may be smaller."""
-    alone, whole, parts = (measure(bench, "ratio", sentences=5, batch=size) for size in (1, None, 2))
+    alone, whole, parts = (bench.latency("ratio", sentences=5, batch=size) for size in (1, None, 2))
     assert (
         alone["batched"]["passes"]
         == alone["single"]["passes"]
@@ -56,25 +43,24 @@ def test_a_batch_has_so_many_sentences(bench):
 
 
 def test_probes_of_a_sentence_share_a_pass(bench):
-    value = measure(bench, "ev", sentences=100)
-    bench.canvas("ev")
-    bench.decode("ev")
-    probes = sum(row["calls"] for row in files.read_jsonl(bench.canvases))
-    assert value["single"]["passes"] == (files.read_json(bench.info)["passes"] - probes + 12) / 12
+    value = bench.latency("ev", sentences=100)
+    rows, entry = bench.decode("ev")
+    probes = sum(row["canvas"]["calls"] for row in rows)
+    assert value["single"]["passes"] == (entry["passes"] - probes + 12) / 12
 
 
 def test_median_of_the_repeats_without_the_round_that_warms_up(bench, monkeypatch):
     spent = iter([100.0, 5.0, 15.0, 10.0, 100.0, 1.0, 1.0, 2.0])
     starts = itertools.chain.from_iterable((0.0, seconds) for seconds in spent)
     monkeypatch.setattr(latency.time, "perf_counter", lambda: next(starts))
-    value = measure(bench, "ratio")
+    value = bench.latency("ratio")
     assert value["single"]["repeats"] == [1.0, 3.0, 2.0]
     assert value["single"]["seconds_per_sentence"] == 2.0
     assert value["batched"]["seconds_per_sentence"] == 0.2
 
 
 def test_says_where_and_when_it_was_measured(bench):
-    value = measure(bench, "ratio", "--token-budget", "256")
+    value = bench.latency("ratio", how={"token_budget": 256})
     assert (value["precision"], value["token_budget"], value["threads"]) == ("float32", 256, 1)
     assert value["device"] and value["torch"]
     assert value["date"] == datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -83,7 +69,7 @@ def test_says_where_and_when_it_was_measured(bench):
 
 
 def test_leaves_nothing_in_the_store(bench):
-    measure(bench, "ratio")
+    bench.latency("ratio")
     assert not list((bench.root / "store").rglob("*.*"))
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 
 import pytest
-from bench import SCRIPTS, SELECTORS, Bench, run
+from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.canvas.length_head import LengthHead
 from entropy_valley.canvas.length_methods import make_method
+from entropy_valley.canvas.training_pairs import Fits
 from entropy_valley.decoding.translator import Translator
+from entropy_valley.engine.job import Job
 from entropy_valley.errors import InputError
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
@@ -21,93 +23,80 @@ TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest"
 def bench(tmp_path, checkpoints, testset, monkeypatch):
     monkeypatch.setitem(SELECTORS, "length_head", {"beam": 1})
     monkeypatch.setitem(SELECTORS, "length_head_beam5", {"selector": "length_head", "beam": 5})
-    return Bench(tmp_path, checkpoints, testset)
+    bench = Bench(tmp_path, checkpoints, testset)
+    bench.fit(length_head={"seed": 1, "training": TRAINING})
+    return bench
 
 
-def train(bench, seed=1, **settings):
-    """The test set's pairs stand for training and dev pairs; the folder of the head and its report."""
-    folder = bench.root / f"head{seed}"
-    spec = {**bench.spec, "seed": seed, "training": TRAINING | settings}
-    outputs = ["--out", folder / "head.safetensors", "--info", folder / "head.json"]
-    run([SCRIPTS / "length_head.py", json.dumps(spec), *bench.common, "--dev", bench.testset, *outputs])
-    return folder
+def trained(bench, seed=1):
+    """The test set's pairs stand for training and dev pairs."""
+    with Job(bench.spec, bench.how) as job:
+        return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}).head, job.ledger
 
 
 def test_the_report_is_of_training_and_dev_pairs(bench):
-    folder = train(bench)
-    info = files.read_json(folder / "head.json")
-    assert (info["train"]["pairs"], info["dev"]["pairs"]) == (9, 12)
-    assert 0 <= info["dev"]["accuracy"] <= 1 and info["dev"]["mae"] >= 0
-    assert info["signature"]["dev_digest"] == files.file_digest(bench.testset)
-    assert LengthHead.read(folder / "head.safetensors").weight.shape == (11, 32)  # 2 to 12 slots
-    assert bench.ledgers()[0]["rows"] == 0
+    head, ledger = trained(bench)
+    assert (head.info["train"]["pairs"], head.info["dev"]["pairs"]) == (9, 12)
+    assert 0 <= head.info["dev"]["accuracy"] <= 1 and head.info["dev"]["mae"] >= 0
+    assert LengthHead.of(head.weights).weight.shape == (11, 32)  # 2 to 12 slots
+    assert ledger.rows == 0
 
 
-def test_a_second_run_writes_the_same_bytes(bench):
-    weights = [(train(bench, seed) / "head.safetensors").read_bytes() for seed in (1, 1, 2)]
+def test_a_second_training_gives_the_same_bytes(bench):
+    bench.how = dataclasses.replace(bench.how, store=None)
+    weights = [trained(bench, seed)[0].weights for seed in (1, 1, 2)]
     assert weights[0] == weights[1] != weights[2]
 
 
 def test_canvases_and_translations_from_a_head(bench, no_model):
-    head = train(bench) / "head.safetensors"
-    first = bench.canvas("length_head", "--length-head", head)
-    bench.decode("length_head")
-    greedy = files.read_jsonl(bench.out)
-    rows = bench.canvas("length_head_beam5", "--length-head", head)
-    bench.decode("length_head_beam5")
-    translations = files.read_jsonl(bench.out)
-    for one, row, plain, translation in zip(first, rows, greedy, translations, strict=True):
+    greedy, _ = bench.decode("length_head")
+    info = files.read_json(bench.out.with_suffix(".json"))["facts"]["fits"]["length_head"]
+    translations, _ = bench.decode("length_head_beam5")
+    for plain, translation in zip(greedy, translations, strict=True):
+        one, row = plain["canvas"], translation["canvas"]
         assert (row["length"], row["calls"], row["slots"]) == (one["length"], 1, 0)
         assert row["candidates"] == row["contenders"] and len(row["contenders"]) == 5
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
         assert "contenders" not in one and plain["calls"] == 1 + 8 and plain["slots"] == 8 * plain["length"]
         assert translation["calls"] == 1 + 5 * 8 and translation["slots"] == 8 * sum(row["contenders"])
         assert (translation["logprob"] or -99) >= (plain["logprob"] or -99)
-    # Training, then canvas and decode of each: the second canvas job shares all predictions, its decode the first's.
-    _, canvas, decode, again, more = bench.ledgers()
-    assert (canvas["computed"], again["computed"], more["computed"]) == (12, 0, 5 * 12 - decode["computed"])
-    needed = sum(row["run_tokens"] for row in greedy)
-    assert canvas["tokens"] + decode["tokens"] == needed and canvas["rows"] == 0
-    assert decode["rows"] == sum(row["head_rows"] for row in greedy)
+    # The second job shares the head, all predictions and the canvases that the first has decoded.
+    first, second = bench.ledgers()
+    decoded = first["computed"] - 1 - 12
+    assert 0 < decoded <= 12 and second["computed"] == 5 * 12 - decoded
+    assert first["rows"] == sum(row["head_rows"] for row in greedy)
+    head, _ = trained(bench)
+    assert head.info == info
     no_model()
-    bench.canvas("length_head", "--length-head", head)
+    bench.canvas("length_head")
 
 
 def test_another_heads_predictions_are_not_taken(bench):
     for seed in (1, 2):
-        bench.canvas("length_head", "--length-head", train(bench, seed) / "head.safetensors")
-    assert [ledger["computed"] for ledger in bench.ledgers()] == [1, 12, 1, 12]
-
-
-def test_without_its_head_a_method_says_so(bench, capsys):
-    with pytest.raises(SystemExit):
+        bench.fits["length_head"]["seed"] = seed
         bench.canvas("length_head")
-    assert "length method 'length_head': needs a length head" in capsys.readouterr().err
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [13, 13]
+
+
+def test_without_its_head_a_method_says_so(bench):
+    bench.fits = {}
+    with pytest.raises(InputError, match="length method 'length_head': needs a length head"):
+        bench.canvas("length_head")
 
 
 def test_the_translator_reads_the_same_head(bench, llada):
-    path = train(bench) / "head.safetensors"
-    rows = bench.canvas("length_head", "--length-head", path)
+    rows, _ = bench.decode("length_head")
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]
     prompt, selector = Prompt(bench.spec["prompt"], llada.tokenizer), make_method("length_head", {})
-    translator = Translator(llada, prompt, selector, steps=8, length_head=LengthHead.read(path))
-    bench.decode("length_head")
-    texts = [row["hypothesis"] for row in files.read_jsonl(bench.out)]
-    translations = translator.translate(sources)
-    assert [(one.text, one.length) for one in translations] == list(
-        zip(texts, [row["length"] for row in rows], strict=True)
-    )
+    head = LengthHead.of(trained(bench)[0].weights)
+    translations = Translator(llada, prompt, selector, steps=8, length_head=head).translate(sources)
+    assert [(one.text, one.length) for one in translations] == [(row["hypothesis"], row["length"]) for row in rows]
     with pytest.raises(InputError, match="needs a length head"):
         Translator(llada, prompt, selector).translate(sources)
 
 
 def test_a_benchmark_reads_the_prompts_under_the_clock(bench):
-    head, path = train(bench) / "head.safetensors", bench.root / "latency.json"
-    denoising = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
-    spec = {**bench.spec, **denoising, "method": "length_head", "selector": SELECTORS["length_head"]}
-    spec |= {"sentences": 100, "repeats": 1, "seed": 1}
-    run([SCRIPTS / "latency.py", json.dumps(spec), *bench.common, "--no-store", "--out", path, "--length-head", head])
-    bench.canvas("length_head", "--length-head", head)
-    bench.decode("length_head")
-    info = files.read_json(bench.info)
-    assert files.read_json(path)["single"]["passes"] == info["passes"] / info["sentences"]
+    """The head itself comes from the store."""
+    _, entry = bench.decode("length_head")
+    timed = bench.latency("length_head", sentences=100, repeats=1)
+    assert timed["single"]["passes"] == entry["passes"] / entry["sentences"]

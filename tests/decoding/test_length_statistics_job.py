@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from bench import SCRIPTS, SELECTORS, Bench, run
+from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.canvas import fitting
-from entropy_valley.canvas.statistics import LengthStatistics
+from entropy_valley.canvas.training_pairs import length_statistics
 from entropy_valley.decoding import reference
+from entropy_valley.engine.job import Job
+from entropy_valley.errors import InputError
+from entropy_valley.store import Store
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_calibrated": {"ratios": [0.6, 0.8, 1.0, 1.05]}, "ev_prior": {"window": 1.0}}
 
@@ -22,16 +23,15 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
     return Bench(tmp_path, checkpoints, testset)
 
 
-def measure(bench, *more, **settings):
+def measure(bench, **settings):
     """The test set's pairs stand for training pairs."""
-    path = bench.root / "length_statistics.json"
     spec = {**bench.spec, "pairs": 5, "bias_pairs": 2, **settings}
-    run([SCRIPTS / "length_statistics.py", json.dumps(spec), *bench.common, "--out", path, *more])
-    return path
+    with Job(spec, bench.how, bench.testset) as job:
+        return length_statistics(job)
 
 
 def test_what_is_measured_is_what_the_reference_reads(bench, llada):
-    value = files.read_json(measure(bench, pairs=1))
+    value = measure(bench, pairs=1)
     rows = files.read_jsonl(bench.testset)
     counts = [
         [len(llada.tokenizer(row[side], add_special_tokens=False)["input_ids"]) for side in ("source", "target")]
@@ -43,22 +43,19 @@ def test_what_is_measured_is_what_the_reference_reads(bench, llada):
     entropies, _ = reference.read(llada, prompt["input_ids"], [llada.mask_id] * length)
     assert value["expected_entropy"]["shortest"] == length
     assert value["expected_entropy"]["values"] == pytest.approx([sum(entropies[:-1]) / (length - 1)], abs=1e-5)
-    assert value["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 
 def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
     whole, rows = bench.testset, files.read_jsonl(bench.testset)
-    measured = [files.read_json(measure(bench, limit=4))]
+    measured = [measure(bench, limit=4)]
     bench.testset.write_text("".join(whole.read_text(encoding="utf-8").splitlines(keepends=True)[:4]), encoding="utf-8")
-    measured.append(files.read_json(measure(bench)))
+    measured.append(measure(bench))
     assert len(rows) > 4
-    for value in measured:
-        del value["signature"]
     assert measured[0] == measured[1]
 
 
 def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(bench, llada):
-    points = files.read_json(measure(bench))["confidence_bias"]["points"]
+    points = measure(bench)["confidence_bias"]["points"]
     rows = files.read_jsonl(bench.testset)[:2]
     true = [len(llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]) + 1 for row in rows]
     canvases = {point["length"]: point["canvases"] for point in points}
@@ -69,22 +66,38 @@ def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(be
 
 @pytest.mark.parametrize("method", FITTED)
 def test_canvases_from_statistics(bench, method):
-    path = measure(bench)
-    rows = bench.canvas(method, "--statistics", path)
-    statistics = LengthStatistics.read(path)
-    assert statistics.ratio_std > 0
-    for row in rows:
+    bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
+    rows, _ = bench.decode(method)
+    header = files.read_json(bench.out.with_suffix(".json"))
+    assert header["facts"]["fits"]["length_statistics"]["ratio_std"] > 0
+    assert str(bench.how.corpus / "train.jsonl") in header["inputs"]
+    for row in (row["canvas"] for row in rows):
         assert row["calls"] == len(row["candidates"]) and row["slots"] == sum(row["candidates"])
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
 
 
-def test_without_its_statistics_a_method_says_so(bench, capsys):
-    with pytest.raises(SystemExit):
+def test_without_its_statistics_a_method_says_so(bench):
+    with pytest.raises(InputError, match="length method 'cal': needs length statistics"):
         bench.canvas("cal")
-    assert "length method 'cal': needs length statistics" in capsys.readouterr().err
 
 
-def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
-    first = measure(bench).read_bytes()
+def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_needs_it(bench, capsys):
+    bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
+    files.write_jsonl(bench.how.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
+    spec = bench.set_of("cal")
+    spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_prior")]
+    spec["methods"] |= {name: SELECTORS[name] for name in ("ratio", "ev_prior")}
+    with pytest.raises(InputError, match="not written: test cal, test ev_prior failed"):
+        bench.write(spec)
+    said = capsys.readouterr().err
+    assert all(f"error: test {method}: length statistics: no training pair" in said for method in ("cal", "ev_prior"))
+    assert bench.decode("ratio") and bench.ledgers()[-1]["computed"] == 0
+
+
+def test_a_second_run_loads_no_model_and_measures_the_same(bench, no_model):
+    """The probes of training pairs have a store of their own."""
+    bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
+    first = bench.decode("ev_prior")
+    assert len(Store(bench.how.store / "length_statistics")) > 5
     no_model()
-    assert measure(bench).read_bytes() == first
+    assert bench.decode("ev_prior") == first

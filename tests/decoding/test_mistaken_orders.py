@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.decoding.decode_job import read_canvases
 from entropy_valley.decoding.denoising import Denoising, make_denoiser
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.entropy import SlotValues
@@ -160,35 +159,3 @@ def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     with pytest.raises(InputError) as caught:
         make_denoiser(users_class(code.replace("{scores}", "0").replace("{slots}", "0")))
     assert "'mine:Mine': " in str(caught.value) and problem in str(caught.value)
-
-
-CANVAS = {"id": "a", "length": 4, "candidates": [3, 4], "scores": [0.5, 0.25], "calls": 2, "slots": 7}
-
-
-@pytest.mark.parametrize(
-    ("changed", "problem"),
-    [
-        ({"length": "4"}, "length is '4'"),
-        ({"length": -3}, "length is -3"),
-        ({"length": 4.0}, "length is 4.0"),
-        ({"length": None}, "length is None"),
-        ({"length": True}, "length is True"),
-        ({"candidates": [3, "4"]}, r"candidates are \[3, '4'\]"),
-        ({"candidates": 4}, "candidates are 4"),
-        ({"scores": [0.5, math.nan]}, r"scores are \[0.5, nan\]"),
-        ({"scores": ["0.5", 0.25]}, r"scores are \['0.5', 0.25\]"),
-        ({"calls": -1}, "calls is -1"),
-        ({"slots": None}, "slots is None"),
-        ({"contenders": ["4"]}, r"contenders are \['4'\]"),
-    ],
-)
-def test_a_canvas_file_holds_numbers(tmp_path, changed, problem):
-    files.write_jsonl(tmp_path / "canvas.jsonl", [CANVAS | changed])
-    with pytest.raises(InputError, match=f"canvas.jsonl:1: {problem}. Remove the file and run again"):
-        read_canvases(tmp_path / "canvas.jsonl", [{"id": "a"}])
-
-
-def test_a_canvas_file_of_before_is_read(tmp_path):
-    rows = [CANVAS, CANVAS | {"id": "b", "candidates": [4], "scores": [], "calls": 0, "slots": 0}]
-    files.write_jsonl(tmp_path / "canvas.jsonl", rows)
-    assert read_canvases(tmp_path / "canvas.jsonl", [{"id": "a"}, {"id": "b"}]) == rows

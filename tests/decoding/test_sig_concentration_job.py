@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from bench import SCRIPTS, Bench, run
+from bench import Bench
 
 from entropy_valley import files
-from entropy_valley.analysis.sig_concentration import concentration
+from entropy_valley.canvas.diagnostics import concentration
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.reference_orders import Step
 from entropy_valley.engine.distractor import distractors
@@ -23,14 +21,8 @@ OURS = {"sig": "stepwise_kl", "measure": "top_share", "share": 0.2}
 THEIRS = {"sig": "distractor", "measure": "gini"}
 
 
-def measure(bench, settings=THEIRS):
-    path = bench.root / "sig.jsonl"
-    run([SCRIPTS / "sig_concentration.py", json.dumps(bench.spec | settings), *bench.common, "--out", path])
-    return path
-
-
 def test_it_is_the_gini_coefficient_of_the_plain_entropies_behind_source_and_distractor(bench, llada):
-    rows, wanted = files.read_jsonl(measure(bench)), files.read_jsonl(bench.testset)
+    rows, wanted = bench.diagnose("sig", **THEIRS), files.read_jsonl(bench.testset)
     places = distractors([pair["source"] for pair in wanted])
     encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
     prompts = [encode(bench.spec["prompt"].replace("{src}", pair["source"])) for pair in wanted]
@@ -42,7 +34,7 @@ def test_it_is_the_gini_coefficient_of_the_plain_entropies_behind_source_and_dis
 
 
 def test_a_stepwise_sig_is_that_of_the_plain_forward_pass_at_the_reference_length(bench, llada):
-    rows, wanted = files.read_jsonl(measure(bench, OURS)), files.read_jsonl(bench.testset)
+    rows, wanted = bench.diagnose("sig", **OURS), files.read_jsonl(bench.testset)
     assert [row["id"] for row in rows] == [row["id"] for row in wanted]
     for row, pair in zip(rows[:3], wanted, strict=False):
         encode = lambda text: llada.tokenizer(text, add_special_tokens=False)["input_ids"]  # noqa: E731
@@ -56,16 +48,16 @@ def test_a_stepwise_sig_is_that_of_the_plain_forward_pass_at_the_reference_lengt
         assert row["mean_sig"] == pytest.approx(sum(sigs) / len(sigs), abs=1e-4)
 
 
-def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
-    first = measure(bench).read_bytes()
+def test_a_second_run_loads_no_model_and_reads_the_same(bench, no_model):
+    first = bench.diagnose("sig", **THEIRS)
     no_model()
-    assert measure(bench).read_bytes() == first
+    assert bench.diagnose("sig", **THEIRS) == first
     counts = [ledger["computed"] for ledger in bench.ledgers()]
     assert 12 < counts[0] <= 24 and counts[1] == 0  # each sentence behind its source, and behind its distractor
 
 
 def test_a_reading_with_the_sig_is_no_selectors_probe(bench):
     """What is stored for the one is never taken for the other."""
-    measure(bench, OURS)
+    bench.diagnose("sig", **OURS)
     bench.canvas("ev")
     assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from bench import SCRIPTS, Bench, run, run_without_torch
+from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.canvas.lengths import candidate_length
@@ -17,11 +15,8 @@ def bench(tmp_path, checkpoints, testset):
     return Bench(tmp_path, checkpoints, testset)
 
 
-def read(bench, **settings):
-    spec = {**bench.spec, "offset": 2, "ratios": [0.6, 0.8, 1.0, 1.05], "sentences": 500, "seed": 1, **settings}
-    path = bench.root / "valley.json"
-    run([SCRIPTS / "valley.py", json.dumps(spec), *bench.common, "--out", path])
-    return files.read_json(path)
+def read(bench, sentences=500):
+    return bench.diagnose("valley", offset=2, ratios=[0.6, 0.8, 1.0, 1.05], sentences=sentences, seed=1)
 
 
 def tokens(llada, text):
@@ -59,21 +54,15 @@ def test_evs_canvases_are_not_probed_again(bench, no_model):
     assert bench.ledgers()[-1]["computed"] == 0
 
 
-def test_reassigned_canvases_need_no_model_and_keep_the_ratios(bench):
-    given = bench.canvas("ev")
-    rows = {within: reassigned(bench, within) for within in ("all", "deciles")}
-    for dealt in rows.values():
-        assert [row["id"] for row in dealt] == [row["id"] for row in given]
-        assert all(row["candidates"] == [row["length"]] and not row["calls"] for row in dealt)
+def test_reassigned_canvases_need_no_probes_and_keep_the_ratios(bench):
+    """The method that they come from is no cell of the set."""
+    given, rows = bench.canvas("ev"), {}
+    for within in ("all", "deciles"):
+        settings = {"selector": "reassigned", "of": "ev", "seed": 1, "within": within}
+        spec = bench.set_of("dealt", selector=settings)
+        spec["methods"]["ev"] = SELECTORS["ev"]
+        rows[within] = [row["canvas"] for row in bench.write(spec)[0]]
+        assert all(row["candidates"] == [row["length"]] and not row["calls"] for row in rows[within])
     assert [row["length"] for row in rows["all"]] != [row["length"] for row in given]
     # A decile of twelve sentences has one or two.
     assert rows["all"] != rows["deciles"]
-
-
-def reassigned(bench, within):
-    settings = {"selector": "reassigned", "of": "ev", "seed": 1, "within": within}
-    spec, out = {**bench.spec, "method": "ev_reassigned_1", "selector": settings}, bench.root / f"{within}.jsonl"
-    run_without_torch(
-        [SCRIPTS / "reassigned_canvas.py", json.dumps(spec), *bench.common, "--of", bench.canvases, "--out", out]
-    )
-    return files.read_jsonl(out)

@@ -1,4 +1,4 @@
-"""Decoders that change the canvas, through the scripts: rows, costs, the store and the signature."""
+"""Decoders that change the canvas: rows, costs, the store and the signature."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 @pytest.mark.parametrize(("order", "settings"), DECODERS)
 @pytest.mark.parametrize("method", ["ratio", "daedal"])
 def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, method, order, settings):
-    canvases = bench.canvas(method)
-    bench.decode(method, order=order, **settings)
-    rows, totals = files.read_jsonl(bench.out), bench.ledgers()
-    for pair, canvas, row in zip(files.read_jsonl(bench.testset), canvases, rows, strict=True):
-        text = bench.spec["prompt"].replace("{src}", pair["source"])
+    rows, info = bench.decode(method, order=order, **settings)
+    for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
+        canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
         plain = {"daedal": lambda *case: plain_form.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
         tokens, lengths = (plain or plain_form.rho_eos)(llada, prompt, canvas["length"], 24)
@@ -39,32 +37,31 @@ def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, met
         assert row["calls"] == canvas["calls"] + len(lengths)
         assert row["slots"] == canvas["slots"] + sum(lengths)
         assert row["passes"] == row["calls"] - (method == "daedal")  # its last probe is the decoder's first pass
-    assert sum(ledger["tokens"] for ledger in totals) == sum(row["run_tokens"] for row in rows)
-    assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
-    info = files.read_json(bench.info)
+    (ledger,) = bench.ledgers()
+    assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
+    assert ledger["rows"] == sum(row["head_rows"] for row in rows)
     assert info["within_steps"] == info["sentences"] == 4
     name = {"daedal": "daedal(cap=24,eos_window=1)", "rho_eos": "rho_eos(cap=24)"}[order]
     assert info["signature"]["decoder"] == f"engine r{DECODING}|{name}|float32"
 
 
 def test_a_result_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_model):
-    bench.canvas("ratio")
     first = bench.decode("ratio", order="daedal", eos_window=1, cap=24)
     bench.decode("ratio", order="daedal", eos_window=2, cap=24)
     bench.decode("ratio", order="rho_eos", cap=24)
-    assert [ledger["computed"] for ledger in bench.ledgers()[1:]] == [4, 4, 4]
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [4, 4, 4]
     no_model()
     assert bench.decode("ratio", order="daedal", eos_window=1, cap=24, steps=2) == first
 
 
 def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench, monkeypatch):
     monkeypatch.setitem(SELECTORS, "daedal", {"start": 64, "eos_window": 640})
-    for row in bench.canvas("daedal", "--token-budget", "4096"):
-        assert row["candidates"][:2] == [64, 72] and row["candidates"] == sorted(row["candidates"])
-        assert row["length"] == row["candidates"][-1]
-        assert 80 < row["length"] < 128  # of a context of 128 what the prompt leaves
-    bench.decode("daedal", order="daedal", eos_window=640)
-    for canvas, row in zip(files.read_jsonl(bench.canvases), files.read_jsonl(bench.out), strict=True):
+    rows, _ = bench.decode("daedal", how={"token_budget": 4096}, order="daedal", eos_window=640)
+    for row in rows:
+        canvas = row["canvas"]
+        assert canvas["candidates"][:2] == [64, 72] and canvas["candidates"] == sorted(canvas["candidates"])
+        assert canvas["length"] == canvas["candidates"][-1]
+        assert 80 < canvas["length"] < 128  # of a context of 128 what the prompt leaves
         assert row["length"] == canvas["length"]  # no room to insert anything
 
 
@@ -100,9 +97,6 @@ class AtOnce:
 def test_a_users_own_decoder_runs_without_t_and_is_stored_under_its_name(bench, tmp_path, monkeypatch):
     (tmp_path / "own_decoders.py").write_text(AT_ONCE)
     monkeypatch.syspath_prepend(tmp_path)
-    bench.canvas("ratio")
-    bench.decode("ratio", order="own_decoders:AtOnce", cap=24)
-    info = files.read_json(bench.info)
+    rows, info = bench.decode("ratio", order="own_decoders:AtOnce", cap=24)
     assert info["signature"]["decoder"] == f"engine r{DECODING}|own_decoders:AtOnce(cap=24)|float32"
-    rows = files.read_jsonl(bench.out)
     assert [row["calls"] for row in rows] == [1] * 4 and info["within_steps"] == 4

@@ -68,7 +68,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
-    usual = {} if arguments.no_hints else _usual(chosen.dev, translators)
+    usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
     output = _Lines(translators, usual, arguments.jsonl, arguments.on_error == "stop")
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0

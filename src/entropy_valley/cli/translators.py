@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley.backbone import adapters
 from entropy_valley.backbone.families import find_family
 from entropy_valley.canvas.length_methods import find_method
+from entropy_valley.canvas.training_pairs import PAIRS
+from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed
 from entropy_valley.experiment import Experiment, paths
-from entropy_valley.experiment.chain import FITTED, Chain
-from entropy_valley.experiment.matrix import Run
+from entropy_valley.experiment.matrix import DEV, Cell, Run
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.experiment.sets import CellSet
+from entropy_valley.runs.inventory import Inventory
 from entropy_valley.spelling import unknown
 
 if TYPE_CHECKING:
@@ -26,20 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of a decoding job, and the
-    settings of each length method.
+    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of its passes and of a
+    reveal order, and the settings of each length method.
 
-    ``beside`` is the folder of the run, with its length statistics and length head; ``make`` the command that makes a
-    missing file.
+    ``corpus`` and ``store`` are of the run: what some length methods are fitted to, and where that is kept; ``fits``
+    has its params. ``make`` is the command that makes a missing file.
     """
 
     run: Run
     backbone: Path
     adapter: Path | None
-    beside: Path
-    dev: Path
+    corpus: Path
+    store: Path | None
     spec: Mapping[str, Any]
     methods: Mapping[str, Mapping[str, Any]]
+    fits: Mapping[str, Any]
     make: str
 
     @classmethod
@@ -51,22 +55,29 @@ class Chosen:
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
         if needs_anchors(experiment, order):
             raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
-        spec = json.loads(jobs.decoding(experiment, run, order, steps))
+        methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
+        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
+        params = json.loads(jobs.translation(experiment, cells))
+        spec = {key: value for key, value in params.items() if key not in OF_SET}
+        spec |= {"schedule": params["schedule"], **params["orders"][order], "steps": steps}
         folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
         adapter = None if experiment.backbones[run.backbone].zero_shot else folder
         chosen = cls(
             run,
             Path(paths.backbone_folder(experiment, run.backbone)),
             given.adapter or adapter,
-            (given.adapter or folder).parent,
-            Path(experiment.results, "corpus", run.direction, "dev.jsonl"),
+            Path(experiment.results, "corpus", run.direction),
+            Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
             spec if given.prompt is None else {**spec, "prompt": given.prompt},
-            {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length},
+            methods,
+            params.get("fits", {}),
             make,
         )
-        chosen._require(chosen.backbone / "config.json", Chain(experiment).backbone(run.backbone).paths[0])
+        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone))
         if chosen.adapter:
             chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
+        for name in PAIRS if chosen.fits else ():
+            chosen._require(chosen.corpus / name, chosen.corpus / name)
         return chosen
 
     def _require(self, file: Path, target: str | Path) -> Path:
@@ -79,45 +90,28 @@ class Chosen:
         import torch
 
         from entropy_valley.backbone.prompt import Prompt
+        from entropy_valley.canvas.length_head import LengthHead
+        from entropy_valley.canvas.selection import needed_head, read_method
+        from entropy_valley.canvas.training_pairs import Fits
         from entropy_valley.decoding.prompt_cache import refresh_of
         from entropy_valley.decoding.translator import Translator
-        from entropy_valley.engine import loaded
-        from entropy_valley.engine.engine import Engine
-        from entropy_valley.engine.invariance import padded_tokens
+        from entropy_valley.engine.job import How, Job
 
-        spec = self.spec
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
-        torch.set_num_threads(threads)
-        backbone = loaded.load(spec, self.backbone, self.adapter, device)
-        prompt = Prompt(spec["prompt"], backbone.tokenizer, backbone.bos_id if spec["bos"] else None)
-        masks = "mask_token" in spec
-        engine = Engine(backbone, fill=padded_tokens(spec, device, None), reveals_masks=masks)
-        denoising = [spec[key] for key in ("order", "steps", "schedule", "order_settings")]
-        return {
-            name: Translator(backbone, prompt, method, *denoising, head, engine, masks, refresh_of(spec))
-            for name, (method, head) in self._made(device).items()
-        }
-
-    def _made(self, device: str) -> dict[str, tuple[Any, Any]]:
-        """Each length method, and the length head that it uses."""
-        from entropy_valley.canvas.length_head import LengthHead
-        from entropy_valley.canvas.selection import read_method
-        from entropy_valley.canvas.statistics import LengthStatistics
-
+        how = How(self.backbone, self.adapter, None, self.corpus, self.store, device, threads)
+        with Job(self.spec, how) as job:
+            fits, backbone = Fits.of(job, self.fits), job.backbone
+        prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
+        denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
+        shared = (job.engine, job.reveals_masks, refresh_of(self.spec))
         made = {}
         for name, settings in self.methods.items():
-            kind, statistics, head = find_method(name, settings), None, None
-            if getattr(kind, "uses_statistics", False):
-                statistics = LengthStatistics.read(self._fit("length_statistics"))
-            if getattr(kind, "uses_length_head", False):
-                head = LengthHead.read(self._fit("length_head"), device)
-            made[name] = read_method(name, settings, statistics), head
+            method = read_method(name, settings, fits.statistics)
+            weights = needed_head(name, method, fits)
+            head = LengthHead.of(weights, device) if weights else None
+            made[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
         return made
-
-    def _fit(self, rule: str) -> Path:
-        file = self.beside / FITTED[rule][0]
-        return self._require(file, file)
 
 
 def _run(experiment: Experiment, given: argparse.Namespace) -> Run:

@@ -143,7 +143,6 @@ class Translations:
         Raises InputError when all is done that can be done, and tells before what has failed.
         """
         if self.cells[0].order:
-            self._fit()
             self.choose()
             self._decode()
         else:
@@ -192,6 +191,7 @@ class Translations:
     def choose(self) -> dict[Choice, dict[int, Row]]:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are dealt from others."""
+        self._fit()
         runner, choices = self._runner("probe"), self._choices()
         origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
         # Ratios are dealt between all sentences: every shard chooses the canvases that they come from for all.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.sig_concentration import concentration, gini, top_share
+from entropy_valley.canvas.diagnostics import concentration, gini, top_share
 
 
 @pytest.mark.parametrize(
