@@ -10,7 +10,6 @@ ADAPTER = f"{RUN}/adapter/{adapters.FACTS}"
 localrules:
     fetch_backbone,
     fetch_comet,
-    adopt_adapter,
 
 
 rule fetch_backbone:
@@ -59,6 +58,9 @@ rule pretrain:
 
 
 if EXPERIMENT.adapters == "released":
+
+    localrules:
+        adopt_adapter,
 
     rule adopt_adapter:
         """Download or read a given adapter, check it, and write it in our layout."""
