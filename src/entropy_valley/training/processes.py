@@ -21,14 +21,20 @@ TIMEOUT = timedelta(hours=2)
 
 
 def launch(processes: int) -> None:
-    """Replace this process by torchrun, which runs the same command in ``processes`` processes; for one, do nothing.
-
-    Torchrun picks a free port, so several jobs can run on one machine.
-    """
+    """Replace this process by torchrun, which runs the same command in ``processes`` processes; for one, do nothing."""
     if processes == 1 or "TORCHELASTIC_RUN_ID" in os.environ:
         return
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    os.execv(sys.executable, [*launcher, "--", *sys.argv])
+    os.execv(sys.executable, [sys.executable, *torchrun(processes), "--", *sys.argv])
+
+
+def torchrun(processes: int) -> list[str]:
+    """The options of Python that start so many processes on this machine.
+
+    Torchrun picks a free port, so several jobs can run on one machine. It would tell the processes the machine's full
+    name; where that does not resolve, they would wait for ever.
+    """
+    options = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes)]
+    return ["-m", "torch.distributed.run", *options]
 
 
 def is_first() -> bool:
