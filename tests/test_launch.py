@@ -270,6 +270,23 @@ def test_gpus_are_named_by_uuid_or_as_the_user_names_them(machine):
         assert given(1, CUDA_VISIBLE_DEVICES="3,1") == "1"  # one lock for two names
 
 
+@pytest.mark.parametrize(
+    ("count", "given", "seen"),
+    [
+        (0, {}, [None, None]),
+        (1, {}, ["expandable_segments:True", None]),
+        (1, {"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"}, ["max_split_size_mb:64", None]),
+        (1, {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}, [None, "max_split_size_mb:64"]),
+    ],
+)
+def test_memory_of_a_gpu_grows_in_segments_unless_the_user_says_otherwise(start, machine, count, given, seen):
+    environment = {name: value for name, value in os.environ.items() if name not in launch.ALLOCATOR} | given
+    said = start(
+        f"import os; print([os.environ.get(name) for name in {launch.ALLOCATOR}])", count=count, env=environment
+    )
+    assert said.communicate()[0] == f"{seen}\n"
+
+
 def test_the_parts_of_a_divided_gpu_are_gpus():
     text = (
         "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-a)\n  MIG 3g.20gb     Device  0: (UUID: MIG-b)\n"

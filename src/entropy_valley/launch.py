@@ -5,7 +5,8 @@
   own: LOG is the newest, and those of attempts that failed stay beside it, as ``x.1.log`` for ``x.log``.
 - **Signals** are passed on. The command and all that it has started end with this process, and this process ends with
   the one that has started it: a cancelled job leaves nothing behind.
-- **GPUs.** With ``--gpus`` the command sees as many free GPUs, see :mod:`entropy_valley.gpus`.
+- **GPUs.** With ``--gpus`` the command sees as many free GPUs, see :mod:`entropy_valley.gpus`. Torch reserves
+  their memory in segments that can grow, so passes of many sizes leave fewer gaps; a ``PYTORCH_ALLOC_CONF`` is kept.
 - **What it took.** With ``--results`` each attempt adds a line to a table, see :mod:`entropy_valley.usage`. That of
   ``R/logs/train/x.log`` is ``R/benchmarks/train/x.tsv``.
 
@@ -32,6 +33,7 @@ from entropy_valley.usage import Usage
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
 IN_LOGS = "ENTROPY_VALLEY_IN_LOGS"
+ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
 STRAGGLERS = 2.0  # seconds that what a finished command has left running may still speak
 _libc = ctypes.CDLL(None)
 
@@ -145,6 +147,8 @@ def launch(command: Sequence[str], log: Log, count: int, table: str | None) -> i
     with _passing_on(commands), gpus.taken(count, os.environ, log.say) as (variables, locks):
         usage = Usage(table, count) if table else None
         os.environ.update(variables | (usage.variables if usage else {}))
+        if count and not any(name in os.environ for name in ALLOCATOR):
+            os.environ[ALLOCATOR[0]] = "expandable_segments:True"
         commands.append(Command(command, locks))
         status = commands[0].wait(log)
         if usage:
