@@ -93,14 +93,18 @@ def has_kernel(query: torch.Tensor) -> bool:
 def _by_kernel(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, scaling: float, causal: bool
 ) -> torch.Tensor:
-    """One kernel for all segments; tensors are (rows, heads, width)."""
+    """One kernel for all segments; tensors are (rows, heads, width).
+
+    The longest segment counts as at least two queries, which is allowed: for one query and grouped heads, the kernel
+    puts the heads of a group in the place of queries, and fails where a segment has none.
+    """
     return varlen_attn(
         query,
         key,
         value,
         segments.bounds(segments.queries, query.device),
         segments.bounds(segments.keys, query.device),
-        max(segments.queries),
+        max(2, *segments.queries),
         max(segments.keys),
         scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),
