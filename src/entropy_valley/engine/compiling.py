@@ -1,38 +1,46 @@
-"""Functions that a GPU runs as one compiled kernel; as they are on a CPU, and where nothing can be compiled."""
+"""Functions that a GPU runs as one compiled kernel; as they are on a CPU."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-# A kernel that is neither chosen by its speed on this machine nor by the number of rows that come first.
-_STABLE = {"deterministic": True, "batch_invariant": True}
+from entropy_valley.errors import InputError
+
+# The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
+# 2.13: where the first call has fewer rows than twice the GPU's multiprocessors (256 < 2 · 132 on an H100), sums are
+# split by that number; so nothing is split. The first call still chooses the size of blocks, and padded passes always
+# have HEAD_ROWS rows: the kernel is theirs.
+STABLE = {"deterministic": True, "batch_invariant": True, "split_reductions": False}
 
 
 @functools.cache
 def compiled(function: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """``function``, on a GPU compiled into one graph for all numbers of rows."""
-    if device == "cpu" or not can_compile(device):
+    """``function``, on a GPU compiled into one graph for all numbers of rows.
+
+    Raises InputError as :func:`require_compiler` does.
+    """
+    if device == "cpu":
         return function
-    return torch.compile(function, dynamic=True, options=_STABLE)
+    require_compiler(device)
+    return torch.compile(function, dynamic=True, options=STABLE)
 
 
 @functools.cache
-def can_compile(device: str) -> bool:
-    """Whether ``torch.compile`` works on the device, as a tiny function shows; if not, a warning on stderr says so."""
+def require_compiler(device: str) -> None:
+    """Raise InputError where ``torch.compile`` does not work on the device, as a tiny function shows.
+
+    What is not compiled has other last bits, under the same name in the store.
+    """
     try:
         torch.compile(lambda value: value + 1)(torch.ones(2, device=device))
     except Exception as error:  # what is missing decides who raises: torch, Triton, the compiler or the linker
         reason = (str(error).strip().splitlines() or [""])[0]
-        print(
-            f"warning: torch.compile does not work here ({type(error).__name__}: {reason}). Results are the same up to "
-            "rounding, but slower. It needs Triton, a C compiler (gcc) and Python's headers (Python.h).",
-            file=sys.stderr,
-            flush=True,
-        )
-        return False
-    return True
+        raise InputError(
+            "torch.compile",
+            f"it does not work on this machine ({type(error).__name__}: {reason})",
+            "Install a C compiler (gcc) and Python's headers (Python.h), or load their module; Triton comes with torch.",
+        ) from error
