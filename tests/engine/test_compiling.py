@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import random
+
 import pytest
 import torch
 
+from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.engine import compiling, entropy, sig
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
 
 MASK, EOS = 3, 2
@@ -31,7 +37,7 @@ def graphs(monkeypatch):
         made.append(graph)
         return graph.forward
 
-    def counted(function, dynamic=None, options=None):
+    def counted(function, dynamic=None, options=None, fullgraph=True):
         return compile_(function, dynamic=dynamic, backend=backend, fullgraph=True)
 
     monkeypatch.setattr(torch, "compile", counted)
@@ -57,6 +63,25 @@ def test_one_graph_serves_all_numbers_of_rows(function, given, vocabulary, graph
         for column, expected in zip(compiled(*given(logits)), function(*given(logits)), strict=True):
             torch.testing.assert_close(column, expected)
     assert len(graphs) == 1
+
+
+@pytest.mark.parametrize("attention", [BOTH_WAYS, PREFIX])
+def test_one_graph_serves_all_layers_and_passes(attention, backbone, monkeypatch):
+    """Through the real compiler; a canvas longer than a pass is not compiled. Nothing of the model stays changed."""
+    backbone = dataclasses.replace(backbone, attention=attention)
+    draw, canvases = random.Random(5), []
+    for length in (1, 2, 5, 9, 9, 20, 33, 120):
+        canvases.append(Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, is_source=length == 9))
+    eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
+    compiling.require_compiler("cpu")
+    torch._dynamo.utils.counters.clear()
+    compiled = dict(Engine(backbone, fill=96, compile_layers=True).run(Queue(enumerate(canvases))))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+    for place, read in eager.items():
+        assert compiled[place].tokens == read.tokens
+        assert compiled[place].entropies == pytest.approx(read.entropies, abs=1e-4)
+    assert dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases)))) == eager
+    assert compiled[7] == eager[7] and compiled != eager
 
 
 def test_inductor_knows_the_options():

@@ -1,13 +1,15 @@
-"""Functions that a GPU runs as one compiled kernel; as they are on a CPU."""
+"""What a GPU runs as compiled kernels: the reduction of the logits and, if the config says so, each decoder layer."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from entropy_valley.backbone.attention import Segments, attending
 from entropy_valley.errors import InputError
 
 # The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
@@ -44,3 +46,50 @@ def require_compiler(device: str) -> None:
             f"it does not work on this machine ({type(error).__name__}: {reason})",
             "Install a C compiler (gcc) and Python's headers (Python.h), or load their module; Triton comes with torch.",
         ) from error
+
+
+@contextlib.contextmanager
+def compiled_layers(model: Any, wanted: bool = True) -> Iterator[None]:
+    """While this runs, and if it is ``wanted``, each layer of a stock ``…ForCausalLM`` runs as one compiled graph.
+
+    All layers share the graph, whose norms, rotations and SwiGLU are fused; attention is one call in it. For passes of
+    one shape that run all layers on all rows. Raises InputError as :func:`require_compiler` does.
+    """
+    if not wanted:
+        yield
+        return
+    require_compiler(model.device.type)
+    layers = model.model.layers
+    stock, last = type(layers[0]), type(layers[-1])
+    layers[-1].__class__ = stock  # it would skip rows, of which there are none here, and have a graph of its own
+    for number, layer in enumerate(layers):
+        layer.forward = functools.partial(_forward, number, layer)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
+        layers[-1].__class__ = last
+
+
+def _forward(
+    number: int,
+    layer: Any,
+    states: torch.Tensor,
+    *,
+    segments: Segments,
+    position_embeddings: tuple[torch.Tensor, torch.Tensor],
+    **_: Any,
+) -> torch.Tensor:
+    """A layer's output; what else transformers gives it has no part in attention inside packed sequences."""
+    with attending(number, segments):
+        return _graph()(layer, states, position_embeddings)
+
+
+@functools.cache
+def _graph() -> Callable[..., torch.Tensor]:
+    return torch.compile(_layer, fullgraph=True, dynamic=False, options=STABLE)
+
+
+def _layer(layer: Any, states: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    return type(layer).forward(layer, states, attention_mask=None, position_embeddings=angles)
