@@ -11,6 +11,7 @@ import torch
 from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.engine import compiling, entropy, sig
 from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.invariance import whole_sums
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
 
@@ -82,6 +83,16 @@ def test_one_graph_serves_all_layers_and_passes(attention, backbone, monkeypatch
         assert compiled[place].entropies == pytest.approx(read.entropies, abs=1e-4)
     assert dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases)))) == eager
     assert compiled[7] == eager[7] and compiled != eager
+
+
+def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
+    """Its blocks are chosen by the first call's rows, which must be those of a padded pass."""
+    monkeypatch.setattr(compiling, "require_compiler", lambda device: None)
+    compiled = compiling.compiled(torch.Tensor.exp, "cuda")
+    for padded, expected in ((False, 1), (True, 2), (False, 2), (True, 2)):
+        with whole_sums(padded):
+            compiled(torch.ones(3 + padded, 2))
+        assert len(graphs) == expected
 
 
 def test_inductor_knows_the_options():

@@ -80,11 +80,11 @@ def packed_attention(
     """
     if torch.compiler.is_compiling():
         return _of_a_graph(query, key, value, scaling, causal), None
-    return _attended(module.layer_idx, segments, query, key, value, scaling, causal, dropout), None
+    return _attended(module, segments, query, key, value, scaling, causal, dropout), None
 
 
 def _attended(
-    layer: int,
+    module: torch.nn.Module,
     segments: Segments,
     query: torch.Tensor,
     key: torch.Tensor,
@@ -96,17 +96,17 @@ def _attended(
     attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
     query, *known = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     if segments.source is not None:
-        known = segments.source.gather(layer, *known)
+        known = segments.source.gather(module.layer_idx, *known)
     return attend(query, *known, segments, scaling, causal).unsqueeze(0)
 
 
-_NOW: list[tuple[int, Segments]] = []  # the layer that attends, and its segments
+_NOW: list[tuple[torch.nn.Module, Segments]] = []  # the attention of the layer that runs, and its segments
 
 
 @contextlib.contextmanager
-def attending(layer: int, segments: Segments) -> Iterator[None]:
+def attending(module: torch.nn.Module, segments: Segments) -> Iterator[None]:
     """What a compiled layer attends to: the graph must not know it, for it changes from pass to pass."""
-    _NOW.append((layer, segments))
+    _NOW.append((module, segments))
     try:
         yield
     finally:

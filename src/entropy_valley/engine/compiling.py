@@ -14,8 +14,8 @@ from entropy_valley.errors import InputError
 
 # The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
 # 2.13: where the first call has fewer rows than twice the GPU's multiprocessors (256 < 2 · 132 on an H100), sums are
-# split by that number; so nothing is split. The first call still chooses the size of blocks, and padded passes always
-# have HEAD_ROWS rows: the kernel is theirs.
+# split by that number; so nothing is split. The first call still chooses the size of blocks: in padded passes it has
+# HEAD_ROWS rows, as all calls there. Other passes have a kernel of their own, for torch guards what whole_sums sets.
 STABLE = {"deterministic": True, "batch_invariant": True, "split_reductions": False}
 
 
@@ -44,7 +44,7 @@ def require_compiler(device: str) -> None:
         raise InputError(
             "torch.compile",
             f"it does not work on this machine ({type(error).__name__}: {reason})",
-            "Install a C compiler (gcc) and Python's headers (Python.h), or load their module; Triton comes with torch.",
+            "Install a C compiler (gcc) and Python's headers (Python.h), or load their module.",
         ) from error
 
 
@@ -62,8 +62,8 @@ def compiled_layers(model: Any, wanted: bool = True) -> Iterator[None]:
     layers = model.model.layers
     stock, last = type(layers[0]), type(layers[-1])
     layers[-1].__class__ = stock  # it would skip rows, of which there are none here, and have a graph of its own
-    for number, layer in enumerate(layers):
-        layer.forward = functools.partial(_forward, number, layer)
+    for layer in layers:
+        layer.forward = functools.partial(_forward, layer)
     try:
         yield
     finally:
@@ -73,7 +73,6 @@ def compiled_layers(model: Any, wanted: bool = True) -> Iterator[None]:
 
 
 def _forward(
-    number: int,
     layer: Any,
     states: torch.Tensor,
     *,
@@ -82,7 +81,7 @@ def _forward(
     **_: Any,
 ) -> torch.Tensor:
     """A layer's output; what else transformers gives it has no part in attention inside packed sequences."""
-    with attending(number, segments):
+    with attending(layer.self_attn, segments):
         return _graph()(layer, states, position_embeddings)
 
 
