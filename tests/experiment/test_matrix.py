@@ -129,6 +129,14 @@ def test_padded_passes_are_said_where_the_config_says_them(value):
     assert jobs.generation(said, run) == jobs.generation(PAPER, run)
 
 
+def test_compiled_layers_are_said_where_the_config_asks_for_them():
+    run = matrix.Run("en-zh", "llada-8b", 1)
+    compiled = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update={"compile_layers": True})})
+    usual = json.loads(jobs.canvas(PAPER, run, "ev"))
+    assert "compile_layers" not in usual
+    assert json.loads(jobs.canvas(compiled, run, "ev")) == usual | {"compile_layers": True}
+
+
 def test_an_adapter_is_valid_whatever_the_number_of_processes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = matrix.Run("en-zh", "llada-8b", 1)

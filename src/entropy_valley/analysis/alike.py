@@ -13,7 +13,7 @@ from entropy_valley.provenance import Record, read_record, record_path
 
 Scope = tuple[str, ...]
 Params = Mapping[str, Any]
-ALL_CELLS = ("revision", "precision", "head_precision", "batch_invariant", "merge_adapter")
+ALL_CELLS = ("revision", "precision", "head_precision", "batch_invariant", "compile_layers", "merge_adapter")
 REMEDY = "They do not belong in one table: remove the outdated file and run again."
 
 

@@ -92,7 +92,8 @@ class Chosen:
         backbone = loaded.load(spec, self.backbone, self.adapter, device)
         prompt = Prompt(spec["prompt"], backbone.tokenizer, backbone.bos_id if spec["bos"] else None)
         masks = "mask_token" in spec
-        engine = Engine(backbone, fill=padded_tokens(spec, device, None), reveals_masks=masks)
+        fill, compiles = padded_tokens(spec, device, None), spec.get("compile_layers", False)
+        engine = Engine(backbone, fill=fill, reveals_masks=masks, compile_layers=compiles)
         denoising = [spec[key] for key in ("order", "steps", "schedule", "order_settings")]
         return {
             name: Translator(backbone, prompt, method, *denoising, head, engine, masks, refresh_of(spec))
