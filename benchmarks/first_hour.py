@@ -231,9 +231,10 @@ def check(hour: Hour) -> Iterator[Row]:
     """All lines of `entropy-valley check` for this shape."""
     training = {"precision": hour.precision, "micro_tokens": "auto", "activation_checkpointing": "auto"}
     training |= {"global_batch": 128, "max_tokens": 1024, "lora": _lora(hour)}
-    backbone = {"family": hour.family.name, "folder": str(hour.folder), "arguments": None}
+    backbones = {hour.shape: {"family": hour.family.name, "folder": str(hour.folder), "arguments": None}}
+    subject = Subject(device=hour.device, precision=hour.precision, backbones=backbones, training=training)
     lines = []
-    for one in checks.everything(Subject(hour.device, 1, hour.precision, {hour.shape: backbone}, training)):
+    for one in checks.everything(subject):
         print(one, flush=True)
         lines.append(one)
     failed = [one for one in lines if one.state == line.FAILED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -24,29 +25,31 @@ def work(tmp_path_factory):
 
 
 def run(work, *options):
-    """Exit status, and the cells of the table: step, expected, measured, verdict."""
+    """Exit status, what was printed, and the cells of the table: step, expected, measured, verdict."""
     command = [sys.executable, first_hour.__file__, "--shape", "tiny", "--device", "cpu", "--work", work, *options]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=400)
     head, _, _, _, *rows = (work / "first_hour.md").read_text().splitlines()
     assert head.startswith("tiny, float32, ") and done.stdout.endswith("\n".join(rows) + "\n"), done.stderr
-    return done.returncode, [row.strip("| ").split(" | ") for row in rows]
+    return done.returncode, done.stdout, [row.strip("| ").split(" | ") for row in rows]
 
 
 @pytest.mark.slow
 def test_the_whole_hour_on_a_cpu(work):
-    status, rows = run(work)
+    status, said, rows = run(work)
     assert {row[-1] for row in rows} == {OK, MEASURED} and status == 0, rows
     verdicts = {row[0]: row[-1] for row in rows}
     promised = ["weights", "check", "float32: texts of the reference", "training, killed and resumed", "COMET, company"]
     assert [verdicts[name] for name in promised] == [OK] * 5
     assert [verdict for name, verdict in verdicts.items() if name.startswith("company, ")] == [OK] * 4
+    for line in ("company", "memory", "pass", "training", "cost"):  # the check is of this shape
+        assert re.search(rf"^ok +{line} tiny ", said, re.MULTILINE)
 
 
 @pytest.mark.slow
 def test_a_step_that_fails_is_in_the_table_and_the_others_run(work):
     list(first_hour.write_weights(hour := Hour("cpu", "tiny", work)))
     (hour.folder / "tokenizer.json").write_text("{}")
-    status, rows = run(work, "--only", "company", "comet")
+    status, _, rows = run(work, "--only", "company", "comet")
     assert status == 1
     assert [(row[0], row[-1]) for row in rows if row[-1] != MEASURED] == [
         ("weights", OK),
