@@ -2,7 +2,7 @@
 
     python benchmarks/decoding.py                     # both shapes: a table, CSV and a plot
     python benchmarks/decoding.py --shapes small --rounds 3
-    python benchmarks/decoding.py --device cuda --shapes 8b --methods engine
+    python benchmarks/decoding.py --device cuda --shapes 8b --methods engine --fill 4096 --compile-layers
 
 Random weights, WMT22 En→Zh lengths, the paper's T = 32, its grid and its ratio. All methods of a shape take turns in
 one process; a figure is the median over the rounds. That all fill the same canvases is counted, not assumed, but for
@@ -60,25 +60,23 @@ class Run:
     needed: float | None = None
 
 
-def run(workload: Workload, selector: str, method: str, steps: int, budget: int | None) -> Run:
-    """Decode the whole workload once."""
+def run(workload: Workload, selector: str, method: str, steps: int, **settings: Any) -> Run:
+    """Decode the whole workload once; ``settings`` are those of the :class:`Engine`."""
     if method in ENGINES:
-        return run_engine(workload, RATIOS[selector], steps, budget, method)
+        return run_engine(workload, RATIOS[selector], steps, method, **settings)
     ledger = Ledger()
     padded = Padded(workload.backbone, ledger, batch=1 if method == ALONE else 16, skip=method == SKIPPING)
     filled = padded.decode(workload.sentences, workload.prompts, RATIOS[selector], steps)
     return Run(filled, ledger.passes, ledger)
 
 
-def run_engine(
-    workload: Workload, ratios: Sequence[float], steps: int, budget: int | None = None, method: str = EXACT
-) -> Run:
+def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: str = EXACT, **settings: Any) -> Run:
     """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
     selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
     backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
-    pipeline = Pipeline.of(Engine(backbone, ledger, budget), workload.inputs, ENGINES[method])
+    pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, ENGINES[method])
     done = dict(pipeline.translate(selector, dict(enumerate(workload.sentences)), denoising))
     filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):
@@ -105,7 +103,7 @@ def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
     for number in range(options.rounds):
         rates.append(ceiling(shape, options))
         for pair in pairs:
-            task = functools.partial(run, workload, *pair, STEPS, options.budget)
+            task = functools.partial(run, workload, *pair, STEPS, **_settings(options))
             spent, runs[pair] = seconds(task, options.device)
             times[pair].append(spent)
             sys.stderr.write(f"{shape}, round {number + 1}: {', '.join(pair)} {spent:.2f} s\n")
@@ -117,9 +115,14 @@ def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
     return table
 
 
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Of the engine."""
+    return {name: getattr(options, name) for name in ("budget", "fill", "compile_layers")}
+
+
 def ceiling(shape: str, options: argparse.Namespace) -> float:
     """The matmul rate at the sizes of the body, with as many rows as a full pass has."""
-    budget = options.budget or BUDGET[options.device]
+    budget = options.fill or options.budget or BUDGET[options.device]
     return matmul_rate(options.device, budget, SHAPES[shape].width, SHAPES[shape].ffn)
 
 
@@ -155,14 +158,17 @@ def _peak(shape: str, selector: str, method: str, options: argparse.Namespace) -
         return float("nan")
     given = [sys.executable, __file__, "--shapes", shape, "--peak", selector, method, "--device", options.device]
     given += ["--lengths", str(options.lengths), "--threads", str(torch.get_num_threads())]
-    given += ["--budget", str(options.budget)] if options.budget else []
+    given += [
+        part for name in ("budget", "fill") if (count := getattr(options, name)) for part in (f"--{name}", str(count))
+    ]
+    given += ["--compile-layers"] * options.compile_layers
     return float(subprocess.run(given, check=True, capture_output=True, text=True).stdout)
 
 
 def _print_peak(options: argparse.Namespace) -> None:
     workload = make(SHAPES[options.shapes[0]], options.device, None, options.lengths)
     longest = workload.longest(PEAK_SENTENCES)
-    print(peak_memory(lambda: run(longest, *options.peak, PEAK_STEPS, options.budget), options.device))
+    print(peak_memory(lambda: run(longest, *options.peak, PEAK_STEPS, **_settings(options)), options.device))
 
 
 def main() -> None:
@@ -173,6 +179,10 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="of a round; default: as the shape has it")
     parser.add_argument("--lengths", type=Path, default=LENGTHS, help="source tokens, one number a line")
     parser.add_argument("--budget", type=int, help="most tokens in a pass of the engine")
+    parser.add_argument(
+        "--fill", type=int, help="pad each pass of the engine to so many tokens, as jobs on a GPU do: 4096"
+    )
+    parser.add_argument("--compile-layers", action="store_true", help="compile the layers of such passes")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peaks")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -48,14 +48,6 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             work.rename(folder)
 
 
-def flush_to_disk(folder: Path) -> None:
-    """Write every file of ``folder`` from the system's buffers to disk."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with naming(path), open(path, "rb") as file:
-                os.fsync(file.fileno())
-
-
 def _replace(folder: Path, new: Path, old: Path) -> None:
     """Put ``new`` where ``folder`` is, if it is; another process may do the same.
 

@@ -30,6 +30,8 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32 and given["window_size"] in ((-1, -1), (-1, 0))
     groups = query.shape[1] // key.shape[1]
     assert given["enable_gqa"] == (groups > 1)
+    if max_q == 1 and groups > 1:  # FlashAttention 2: the groups become queries, as many for each sequence
+        query.reshape(len(cu_seq_q) - 1, key.shape[1], groups, -1)
     pieces, cuts = [], (itertools.pairwise(bounds.tolist()) for bounds in (cu_seq_q, cu_seq_k))
     for (first, stop), (first_key, stop_key) in zip(*cuts, strict=True):
         assert stop - first <= max_q and stop_key - first_key <= max_k
@@ -43,7 +45,11 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-@pytest.mark.parametrize("rows", [None, Rows(torch.tensor(PLACES), COUNTS)], ids=["all", "read"])
+@pytest.mark.parametrize(
+    "rows",
+    [None, Rows(torch.tensor(PLACES), COUNTS), Rows(torch.tensor([4, 9]), (1, 0, 1))],
+    ids=["all", "read", "one or none"],
+)
 @torch.inference_mode()
 def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
     packed = pack(SEQUENCES)

@@ -84,6 +84,9 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
     monkeypatch.setattr(Engine, "run", by_company)
     with pytest.raises(SkippedError, match=r"^0 of 6 canvases .* results may change with the sentences"):
         lines["company llada-tiny"]()
+    padded = dict(company.checks(Subject(**smallest | {"batch_invariant": True})))
+    with pytest.raises(CheckError, match=r"^0 of 6 canvases .* `decoding.batch_invariant: false`"):
+        padded["company llada-tiny"]()
 
 
 def test_comet(folder, monkeypatch):
@@ -106,7 +109,9 @@ def test_memory_and_costs_of_the_configured_backbones(smallest, monkeypatch, tmp
     lines = dict(measured.checks())
     assert "GFLOP/s in float32" in lines["speed"]()
     assert "of weights and" in lines["memory llada-tiny"]()
-    assert "a sentence (EV, T = 32) takes about" in lines["pass llada-tiny"]()
+    assert "1000 tokens in" in (line := lines["pass llada-tiny"]()) and "a sentence (EV, T = 32) takes about" in line
+    padded = dict(speed.Speed(Subject(**smallest | {"batch_invariant": True})).checks())
+    assert "1000 tokens padded to 1024 in" in padded["pass llada-tiny"]()
     for name in ("llada-tiny", "llama3-tiny"):
         assert "8192 tokens a pass; a step (16 pairs, 1 processes) takes about" in lines[f"training {name}"]()
     assert "products alone: a training step (16 pairs, 1 processes) " in lines["cost llama3-tiny"]()

@@ -17,6 +17,7 @@ from entropy_valley import files
 from entropy_valley.backbone.families import FAMILIES
 from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding import reference, reference_orders
+from entropy_valley.engine import compiling
 from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.engine.queue import Decoded
@@ -324,3 +325,20 @@ def test_padded_passes_have_results_of_their_own(bench):
     assert other["tokens"] + other["padded"] == 1024 * other["passes"]
     bench.decode("ev", how={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
     assert bench.ledgers()[-1]["computed"] == other["computed"]
+
+
+def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
+    """Where passes are padded: else nothing is compiled."""
+    monkeypatch.setattr(compiling, "require_compiler", lambda device: None)
+    graph = torch.compile(compiling._layer, backend="eager", fullgraph=True)
+    monkeypatch.setattr(compiling, "_graph", lambda: graph)
+    computed, decoders, texts = [], [], []
+    for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
+        bench.spec |= settings
+        text, facts = bench.decode("ratio")
+        texts.append(text)
+        decoders.append(json.loads(facts)["signature"]["decoder"])
+        computed.append(bench.ledgers()[-1]["computed"])
+    assert computed[0] == computed[2] > computed[1] == 0
+    assert decoders == [decoders[0], decoders[0], f"{decoders[0]}|compiled layers"]
+    assert texts[1:] == texts[:1] * 2

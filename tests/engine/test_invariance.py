@@ -165,6 +165,20 @@ def test_products_do_not_split_theirs_while_a_pass_runs(narrow, canvases, monkey
     assert seen[0] == (True, True) and seen[-1] == (False, False)
 
 
+@pytest.mark.parametrize(("build", "asked"), [("13.0", ["cublaslt", "before"]), (None, [])])
+def test_cublaslt_is_preferred_where_cuda_is_compiled_in(build, asked, monkeypatch):
+    """Products whose sums are not split end in a RuntimeError under torch's default, cuBLAS."""
+    calls = []
+    monkeypatch.setattr(torch.version, "cuda", build)
+    monkeypatch.setattr(
+        torch.backends.cuda, "preferred_blas_library", lambda name=None: calls.append(name) if name else "before"
+    )
+    with pytest.raises(ZeroDivisionError), whole_sums():
+        assert calls == asked[:1]
+        raise ZeroDivisionError
+    assert calls == asked
+
+
 def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch):
     def fails(*given):
         raise torch.OutOfMemoryError("out of memory")

@@ -142,6 +142,12 @@ def test_how_a_training_runs_is_none_of_its_params():
     assert jobs.training(changed(PAPER, learning_rate=1.0), RUN) != jobs.training(PAPER, RUN)
 
 
+def test_compiled_layers_are_said_where_the_config_asks_for_them():
+    compiled = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update={"compile_layers": True})})
+    assert "compile_layers" not in translation(PAPER, "ev")
+    assert translation(compiled, "ev") == translation(PAPER, "ev") | {"compile_layers": True}
+
+
 def changed(experiment, **training):
     return experiment.model_copy(update={"training": experiment.training.model_copy(update=training)})
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 from functools import partial
 
@@ -94,7 +95,7 @@ def test_a_gpu_keeps_its_scores_apart_and_a_job_without_one_finds_them(
         with open_store(options) as store:
             metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
             metric.prepare(Job("zh", comet_folder, "cuda", store=store, from_store=not listed))
-            assert f"|device:cuda|batch:{batch_size}" in metric.signature
+            assert metric.signature.endswith("|device:cuda|" + {1: "batch:1|rows:64", 5: "batch:5"}[batch_size])
             return metric.segment_scores(*zip(*segments, strict=True))
 
     whole = job(["NVIDIA H100 80GB HBM3"])
@@ -104,60 +105,66 @@ def test_a_gpu_keeps_its_scores_apart_and_a_job_without_one_finds_them(
 
 
 def note_pass(passes, module, arguments, inputs):
-    """The number of sequences that an encoder gets; none is padded."""
+    """The rows and the length of what an encoder gets; nothing is padded."""
     assert inputs["attention_mask"].all()
-    passes.append(len(inputs["input_ids"]))
+    passes.append(tuple(inputs["input_ids"].shape))
 
 
 class TestUnpadded:
-    """With ``batch_size`` 1: batches of sequences of equal length, and the bits that each segment has alone."""
+    """With ``batch_size`` 1."""
 
     @pytest.fixture
     def company(self, segments):
         """Segments of several systems of one test set: equal sources, and hypotheses in all combinations of a few."""
         return [(source, other, reference) for source, _, reference in segments for _, other, _ in segments[:6]]
 
-    @pytest.fixture
-    def kinds(self, comet_folder, other_folders):
-        """Folder and number of texts read, of each class in each use."""
-        both = [(other_folders[kind], texts) for kind in ("unified", "xcomet") for texts in (2, 3)]
-        return [(comet_folder, 3), (other_folders["referenceless"], 2), (other_folders["kiwi"], 2), *both]
+    @pytest.fixture(params=["regression", "referenceless", "kiwi", "unified 2", "unified 3", "xcomet 2", "xcomet 3"])
+    def case(self, request, comet_folder, other_folders, company):
+        """A model of each class in each use, and what it reads of the segments."""
+        kind, _, texts = request.param.partition(" ")
+        texts = int(texts or 2 + (kind == "regression"))
+        model = comet.load({"regression": comet_folder, **other_folders}[kind])
+        return model, list(dict.fromkeys(segment[:texts] for segment in company))
 
-    def test_every_class_gives_the_bits_of_a_segment_alone(self, kinds, company):
-        for folder, texts in kinds:
-            model, passes = comet.load(folder), []
-            model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
-            asked = list(dict.fromkeys(segment[:texts] for segment in company))
-            alone = {segment: comet.batch_scores(model, [segment])[0] for segment in asked}
-            assert len(set(alone.values())) > len(alone) / 2
-            one_by_one = len(passes)
-            assert dict(unpadded.unpadded_scores(model, asked)) == alone, folder
-            assert len(passes) - one_by_one < one_by_one and max(passes) >= 4
+    def test_on_a_cpu_each_score_has_the_bits_of_comet_on_one_segment(self, case):
+        model, asked = case
+        alone = {segment: comet.batch_scores(model, [segment])[0] for segment in asked}
+        assert len(set(alone.values())) > len(alone) / 2
+        assert dict(unpadded.unpadded_scores(model, asked)) == alone
 
-    def test_a_batch_that_gives_other_bits_is_left(self, comet_folder, company, monkeypatch):
-        model, real = comet.load(comet_folder), unpadded._embedding
-        alone = {segment: comet.batch_scores(model, [segment])[0] for segment in company}
+    @pytest.mark.parametrize("tokens", [unpadded.TOKENS, 400])
+    def test_in_the_shapes_of_a_gpu_a_score_does_not_depend_on_company(self, case, tokens, monkeypatch):
+        """Bit by bit; here on a CPU, whose kernels are others."""
+        (model, asked), passes, draws = case, [], random.Random(1)
+        one_row = dict(unpadded.unpadded_scores(model, asked))
+        monkeypatch.setitem(unpadded.ROWS, "cpu", 64)
+        monkeypatch.setattr(unpadded, "TOKENS", tokens)
+        model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
+        whole = dict(unpadded.unpadded_scores(model, asked))
+        assert whole == pytest.approx(one_row, abs=1.5e-6)
+        for size in (1, 1, 2, 7, 65):
+            some = draws.sample(asked, size)
+            assert dict(unpadded.unpadded_scores(model, some)) == {segment: whole[segment] for segment in some}
+        shapes = dict(map(reversed, passes))
+        assert set(passes) == {(rows, length) for length, rows in shapes.items()}  # one for each length
+        assert (set(shapes.values()) == {64}) == (tokens > 10_000)
 
-        def wrong_in_batches(model):
-            def encode(**inputs):
-                (embeddings,) = real(model)(**inputs)
-                return (embeddings + (len(embeddings) > 2) * 1e-3,)
-
-            return encode
-
-        monkeypatch.setattr(unpadded, "_embedding", wrong_in_batches)
-        assert dict(unpadded.unpadded_scores(model, company)) == alone
+    def test_each_distinct_text_is_encoded_once(self, comet_folder, company):
+        model, passes = comet.load(comet_folder), []
+        model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
+        assert len(dict(unpadded.unpadded_scores(model, company))) == len(company)
+        assert len(passes) == len({text for segment in company for text in segment})
 
     def test_a_killed_job_keeps_finished_chunks(self, comet_folder, company, tmp_path, monkeypatch):
         whole = scores(comet_folder, company)
-        monkeypatch.setattr(unpadded, "CHUNK", 40)
+        monkeypatch.setitem(unpadded.CHUNK, "cpu", 40)
         real, chunks = unpadded._score_embedded, []
 
-        def breaking(model, encoder, segments):
+        def breaking(model, segments):
             chunks.append(segments)
             if len(chunks) == 3:
                 raise KeyboardInterrupt
-            return real(model, encoder, segments)
+            return real(model, segments)
 
         monkeypatch.setattr(unpadded, "_score_embedded", breaking)
         with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -36,6 +39,17 @@ def test_on_a_cpu_there_is_no_device_to_name(calls, monkeypatch):
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     processes.join("cpu", 2)
     assert calls == [("gloo", None)]
+
+
+@pytest.mark.slow
+def test_processes_find_each_other_where_the_name_of_the_machine_does_not_resolve(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\nfrom entropy_valley.training import processes\n"
+        "processes.launch(2)\nprint(os.environ['MASTER_ADDR'])\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "127.0.0.1\n" * 2
 
 
 def test_too_few_gpus():

@@ -223,6 +223,23 @@ def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
     assert not (tmp_path / "adapter").exists()
 
 
+def test_the_digests_of_a_checkpoint_are_those_of_its_files(broken_off, tmp_path):
+    broken_off(spec(), tmp_path)
+    last = files.read_json(tmp_path / "work" / "last.json")
+    assert last["digests"] == files.digests((tmp_path / "work" / last["tag"]).iterdir())
+    assert len(last["digests"]) == 2
+
+
+def test_deepspeed_looks_for_no_operators(process_group, load):
+    """It would try a compiler on each."""
+    import deepspeed
+
+    settings, backbone = Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1}), load()
+    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
+    engine.build(engine.Objective(model, backbone.shifted), settings, 8)
+    assert deepspeed.ops.__compatible_ops__ == {}
+
+
 class Hostile:
     """Unpickled, it makes a folder."""
 

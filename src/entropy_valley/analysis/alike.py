@@ -15,7 +15,7 @@ from entropy_valley.files import not_there
 from entropy_valley.provenance import read_record, record_path
 
 Settings = Mapping[str, Any]
-EVERYWHERE = ("revision", "precision", "head_precision", "batch_invariant", "merge_adapter")
+EVERYWHERE = ("revision", "precision", "head_precision", "batch_invariant", "compile_layers", "merge_adapter")
 # Of a set's params: what is compared cell by cell, or differs from run to run.
 APART = ("cells", "methods", "orders", "fits", "made_from")
 

@@ -68,20 +68,61 @@ def packed_attention(
     attention_mask: torch.Tensor | None,
     *,
     scaling: float,
-    segments: Segments,
+    segments: Segments | None = None,
     dropout: float = 0.0,
     causal: bool = False,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention inside each segment of (1, heads, rows, head width) tensors; returns (1, query rows, heads, width).
 
-    Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
+    Each row attends to its whole segment; if ``causal``, to itself and the rows before it. In a compiled layer the
+    segments are those of :func:`attending`.
     """
+    if torch.compiler.is_compiling():
+        return _of_a_graph(query, key, value, scaling, causal), None
+    return _attended(module, segments, query, key, value, scaling, causal, dropout), None
+
+
+def _attended(
+    module: torch.nn.Module,
+    segments: Segments,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    scaling: float,
+    causal: bool,
+    dropout: float = 0.0,
+) -> torch.Tensor:
     attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
     query, *known = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     if segments.source is not None:
         known = segments.source.gather(module.layer_idx, *known)
-    return attend(query, *known, segments, scaling, causal).unsqueeze(0), None
+    return attend(query, *known, segments, scaling, causal).unsqueeze(0)
+
+
+_NOW: list[tuple[torch.nn.Module, Segments]] = []  # the attention of the layer that runs, and its segments
+
+
+@contextlib.contextmanager
+def attending(module: torch.nn.Module, segments: Segments) -> Iterator[None]:
+    """What a compiled layer attends to: the graph must not know it, for it changes from pass to pass."""
+    _NOW.append((module, segments))
+    try:
+        yield
+    finally:
+        _NOW.pop()
+
+
+@torch.library.custom_op("entropy_valley::packed_attention", mutates_args=())
+def _of_a_graph(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, causal: bool
+) -> torch.Tensor:
+    return _attended(*_NOW[-1], query, key, value, scaling, causal).contiguous()
+
+
+@_of_a_graph.register_fake
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, causal: bool) -> torch.Tensor:
+    return query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
 
 
 def has_kernel(query: torch.Tensor) -> bool:
@@ -93,14 +134,18 @@ def has_kernel(query: torch.Tensor) -> bool:
 def _by_kernel(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, scaling: float, causal: bool
 ) -> torch.Tensor:
-    """One kernel for all segments; tensors are (rows, heads, width)."""
+    """One kernel for all segments; tensors are (rows, heads, width).
+
+    The longest segment counts as at least two queries, which is allowed: for one query and grouped heads, the kernel
+    puts the heads of a group in the place of queries, and fails where a segment has none.
+    """
     return varlen_attn(
         query,
         key,
         value,
         segments.bounds(segments.queries, query.device),
         segments.bounds(segments.keys, query.device),
-        max(segments.queries),
+        max(2, *segments.queries),
         max(segments.keys),
         scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),

@@ -48,6 +48,8 @@ class Group:
         return f"{self.processes} processes, {self.precision}, losses {', '.join(losses)}"
 
     def _run(self) -> None:
+        from entropy_valley.training.processes import torchrun
+
         if self.folder.exists():
             return
         self.folder.mkdir(parents=True)
@@ -56,9 +58,9 @@ class Group:
             return
         tiny.write(self.folder / FAMILY, FAMILY, eos=1.5)
         files.write_jsonl(self.folder / "train.jsonl", tiny.ROWS)
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(self.processes)]
+        launcher = ["-m", "torch.distributed.run", *torchrun(self.processes)] if self.processes > 1 else []
         given = ["--device", self.device, "--processes", str(self.processes), "--precision", self.precision]
-        command = [sys.executable, *(launcher if self.processes > 1 else []), "-m", __name__, str(self.folder), *given]
+        command = [sys.executable, *launcher, "-m", __name__, str(self.folder), *given]
         status, said = _bounded(command)
         if status:
             sys.stderr.write(said)

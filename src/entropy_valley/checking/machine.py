@@ -96,11 +96,10 @@ def bfloat16(device: str) -> str:
 
 
 def compiler(device: str) -> str:
-    """``torch.compile`` works: one kernel then reduces the logits. Without it a GPU computes the same, slower."""
-    from entropy_valley.engine.compiling import can_compile
+    """``torch.compile`` works: one kernel then reduces the logits. Without it, nothing is decoded on a GPU."""
+    from entropy_valley.engine.compiling import require_compiler
 
     if device == "cpu":
         raise SkippedError("nothing is compiled on a CPU")
-    if not can_compile(device):
-        raise SkippedError("torch.compile does not work, so decoding is slower: it needs gcc and Python.h; see stderr")
+    require_compiler(device)
     return f"torch.compile works with {os.environ.get('CC') or shutil.which('gcc') or shutil.which('cc')}"

@@ -47,13 +47,13 @@ class Size:
         keys = self.width * self.kv_heads // self.heads
         return rank * self.layers * (4 * self.width + 2 * (self.width + keys) + 3 * (self.width + self.ffn))
 
-    def pass_bytes(self, tokens: int, item: int) -> int:
-        """At most what a decoding pass holds beside the weights: a layer's states, or the logits of some rows.
+    def pass_bytes(self, tokens: int, item: int, rows: int = HEAD_ROWS) -> int:
+        """At most what a decoding pass holds beside the weights: a layer's states, or the logits of so many ``rows``.
 
         Compared with what a pass really holds in tests/engine/test_memory.py.
         """
         layer = tokens * (3 * self.ffn + 6 * self.width) * item
-        head = min(HEAD_ROWS, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item
+        head = min(rows, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item
         return max(layer, head)
 
     def pass_work(self, tokens: float, rows: float) -> float:

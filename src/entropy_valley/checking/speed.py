@@ -24,6 +24,7 @@ from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.training_pass import TrainingPass
 from entropy_valley.decoding import latency
 from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.invariance import HEAD_ROWS
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.training.memory import Demand, Plan, Room, demand, plan
 from entropy_valley.training.settings import Lora
@@ -66,7 +67,9 @@ class Speed:
         """Weights and the largest pass are within the device's memory; a checkpoint that is there is the whole one."""
         size, item, device = _size(backbone), BYTES[self.subject.precision], self.subject.device
         checked = _headers(backbone, self.subject.precision)
-        parts = size.parameters * item, size.pass_bytes(BUDGET[device], item)
+        fill = self.subject.fill
+        rows = (HEAD_ROWS[device],) if fill else ()
+        parts = size.parameters * item, size.pass_bytes(fill or BUDGET[device], item, *rows)
         whole, there = sum(parts), memory(device)
         said = (
             f"{parts[0] / GB:.2f} GB of weights and {parts[1] / GB:.2f} GB for a pass, of {there / GB:.1f} GB{checked}"
@@ -76,11 +79,12 @@ class Speed:
         return said
 
     def decoding(self, backbone: dict[str, Any]) -> str:
-        """A pass with the full token budget, of a model with random weights."""
-        size, device = _size(backbone), self.subject.device
+        """A pass as the jobs run it, with as many canvases as it takes, of a model with random weights."""
+        size, device, fill = _size(backbone), self.subject.device, self.subject.fill
         if find_family(backbone["family"]).causal:
             raise SkippedError("an autoregressive backbone is decoded by transformers")
-        engine = Engine(random_model(backbone, self.subject))
+        model = random_model(backbone, self.subject)
+        engine = Engine(model, fill=fill, compile_layers=self.subject.compile_layers)
         budget, canvases = engine.budget, engine.budget // (PROMPT + MASKS)
         _read(engine, canvases)
         seconds = latency.seconds(lambda: _read(engine, canvases), device)
@@ -91,9 +95,9 @@ class Speed:
         if device == "cuda":
             peak += f", {waits(lambda: _read(engine, canvases))} waits for the GPU"
         share = size.pass_work(tokens, canvases * MASKS) / seconds / (self.rate or 1)
-        sentence = seconds * SENTENCE_TOKENS / tokens
+        sentence, padded = seconds * SENTENCE_TOKENS / tokens, f" padded to {fill}" if fill else ""
         return (
-            f"{tokens} tokens in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
+            f"{tokens} tokens{padded} in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
             f"a sentence (EV, T = 32) takes about {sentence:.3f} s"
         )
 

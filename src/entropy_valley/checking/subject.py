@@ -9,11 +9,14 @@ from typing import Any
 from entropy_valley.backbone.families import find_family
 from entropy_valley.backbone.released import config_arguments
 from entropy_valley.checking.sizes import Size
+from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
 
 _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}
+
+_OF_DECODING = {"precision", "batch_invariant", "compile_layers"}
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,22 @@ class Subject:
 
     ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; None: nothing is
     trained.
-    ``processes``: how many processes, one a GPU, a training has. ``precision`` is that of decoding.
+    ``processes``: how many processes, one a GPU, a training has. ``precision``, ``batch_invariant`` and
+    ``compile_layers`` are those of decoding.
     """
 
     device: str = "cpu"
     processes: int = 1
     precision: str = "float32"
+    batch_invariant: bool | str = "auto"
+    compile_layers: bool = False
     backbones: dict[str, dict[str, Any]] = field(default_factory=dict)
     training: dict[str, Any] | None = None
+
+    @property
+    def fill(self) -> int | None:
+        """Tokens of each pass of its jobs, if they pad passes; None: they pad none."""
+        return padded_tokens({"batch_invariant": self.batch_invariant}, self.device, None)
 
 
 def of(experiment: Experiment) -> dict[str, Any]:
@@ -39,7 +50,7 @@ def of(experiment: Experiment) -> dict[str, Any]:
     return {
         "device": experiment.device,
         "processes": processes(experiment),
-        "precision": experiment.decoding.precision,
+        **experiment.decoding.model_dump(mode="json", include=_OF_DECODING),
         "backbones": {name: backbone(experiment, name) for name in names},
         "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else None,
     }

@@ -1,38 +1,94 @@
-"""Functions that a GPU runs as one compiled kernel; as they are on a CPU, and where nothing can be compiled."""
+"""What a GPU runs as compiled kernels: the reduction of the logits and, if the config says so, each decoder layer."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-# A kernel that is neither chosen by its speed on this machine nor by the number of rows that come first.
-_STABLE = {"deterministic": True, "batch_invariant": True}
+from entropy_valley.backbone.attention import Segments, attending
+from entropy_valley.errors import InputError
+
+# The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
+# 2.13: where the first call has fewer rows than twice the GPU's multiprocessors (256 < 2 · 132 on an H100), sums are
+# split by that number; so nothing is split. The first call still chooses the size of blocks: in padded passes it has
+# HEAD_ROWS rows, as all calls there. Other passes have a kernel of their own, for torch guards what whole_sums sets.
+STABLE = {"deterministic": True, "batch_invariant": True, "split_reductions": False}
 
 
 @functools.cache
 def compiled(function: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """``function``, on a GPU compiled into one graph for all numbers of rows."""
-    if device == "cpu" or not can_compile(device):
+    """``function``, on a GPU compiled into one graph for all numbers of rows.
+
+    Raises InputError as :func:`require_compiler` does.
+    """
+    if device == "cpu":
         return function
-    return torch.compile(function, dynamic=True, options=_STABLE)
+    require_compiler(device)
+    return torch.compile(function, dynamic=True, options=STABLE)
 
 
 @functools.cache
-def can_compile(device: str) -> bool:
-    """Whether ``torch.compile`` works on the device, as a tiny function shows; if not, a warning on stderr says so."""
+def require_compiler(device: str) -> None:
+    """Raise InputError where ``torch.compile`` does not work on the device, as a tiny function shows.
+
+    What is not compiled has other last bits, under the same name in the store.
+    """
     try:
         torch.compile(lambda value: value + 1)(torch.ones(2, device=device))
     except Exception as error:  # what is missing decides who raises: torch, Triton, the compiler or the linker
         reason = (str(error).strip().splitlines() or [""])[0]
-        print(
-            f"warning: torch.compile does not work here ({type(error).__name__}: {reason}). Results are the same up to "
-            "rounding, but slower. It needs Triton, a C compiler (gcc) and Python's headers (Python.h).",
-            file=sys.stderr,
-            flush=True,
-        )
-        return False
-    return True
+        raise InputError(
+            "torch.compile",
+            f"it does not work on this machine ({type(error).__name__}: {reason})",
+            "Install a C compiler (gcc) and Python's headers (Python.h), or load their module.",
+        ) from error
+
+
+@contextlib.contextmanager
+def compiled_layers(model: Any, wanted: bool = True) -> Iterator[None]:
+    """While this runs, and if it is ``wanted``, each layer of a stock ``…ForCausalLM`` runs as one compiled graph.
+
+    All layers share the graph, whose norms, rotations and SwiGLU are fused; attention is one call in it. For passes of
+    one shape that run all layers on all rows. Raises InputError as :func:`require_compiler` does.
+    """
+    if not wanted:
+        yield
+        return
+    require_compiler(model.device.type)
+    layers = model.model.layers
+    stock, last = type(layers[0]), type(layers[-1])
+    layers[-1].__class__ = stock  # it would skip rows, of which there are none here, and have a graph of its own
+    for layer in layers:
+        layer.forward = functools.partial(_forward, layer)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
+        layers[-1].__class__ = last
+
+
+def _forward(
+    layer: Any,
+    states: torch.Tensor,
+    *,
+    segments: Segments,
+    position_embeddings: tuple[torch.Tensor, torch.Tensor],
+    **_: Any,
+) -> torch.Tensor:
+    """A layer's output; what else transformers gives it has no part in attention inside packed sequences."""
+    with attending(layer.self_attn, segments):
+        return _graph()(layer, states, position_embeddings)
+
+
+@functools.cache
+def _graph() -> Callable[..., torch.Tensor]:
+    return torch.compile(_layer, fullgraph=True, dynamic=False, options=STABLE)
+
+
+def _layer(layer: Any, states: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    return type(layer).forward(layer, states, attention_mask=None, position_embeddings=angles)

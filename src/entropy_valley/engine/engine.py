@@ -23,6 +23,7 @@ import torch
 from entropy_valley.backbone.packing import Rows, hidden_states
 from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.batch import Batch, Pass
+from entropy_valley.engine.compiling import compiled_layers
 from entropy_valley.engine.entropy import SlotValues, slot_values
 from entropy_valley.engine.head import Head
 from entropy_valley.engine.invariance import HEAD_ROWS, whole_sums
@@ -47,7 +48,7 @@ class Engine:
     Where a device has no memory for a pass, the budget becomes half of what the pass had asked for, and so do the rows
     of prompts that may be kept. With ``fill`` each pass is padded to that many tokens, which is then the budget, so
     that no result depends on its company on a GPU (see :mod:`.invariance`); then a pass without memory is an
-    InputError.
+    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.compiling`).
 
     ``reveals_masks``: the mask token is in all distributions. A slot that is revealed as a mask is still masked, and
     what is masked after the last step is filled in one step more.
@@ -60,8 +61,10 @@ class Engine:
         budget: int | None = None,
         fill: int | None = None,
         reveals_masks: bool = False,
+        compile_layers: bool = False,
     ) -> None:
         self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
+        self._compiles = compile_layers and fill is not None
         self._never = -1 if reveals_masks else backbone.mask_id  # the token that is in no distribution
         device = backbone.device.type
         self.budget = fill or budget or BUDGET[device]
@@ -157,7 +160,9 @@ class Engine:
         read = layout.at[masked - int(backbone.shifted)]
         columns = (read, np.flatnonzero(paired), np.flatnonzero(~paired))
         packed, (rows, *compared) = layout.packed(self.prompts.pool, columns, backbone.device)
-        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill)
+        tokens = len(layout.ids)
+        with compiled_layers(backbone.model, self._compiles and tokens <= self.fill):  # a longer one has another shape
+            states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill)
         layout.keep()
         head, special = self.head, (self._never, backbone.eos_id)
         if any(wanted):
@@ -165,7 +170,6 @@ class Engine:
             seen = sourced_values(head, states[:own], states[own:], *compared, *special, backward=backward)
         else:
             seen = slot_values(head, states, *special), None
-        tokens = len(layout.ids)
         self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         return Pass(masked[:own], *seen)
 

@@ -31,17 +31,26 @@ def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int 
 
 @contextlib.contextmanager
 def whole_sums(wanted: bool = True) -> Iterator[None]:
-    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs, if that is ``wanted``."""
+    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs, if that is ``wanted``.
+
+    cuBLAS, torch's default, cannot be told so: torch 2.13 then ends each product with a RuntimeError that asks for
+    cuBLASLt, so that is preferred meanwhile. One shape alone would not do: the blocks of a split may add their parts
+    in the order in which they end.
+    """
     if not wanted:
         yield
         return
     import torch
 
-    settings = torch.backends.cuda.matmul
-    name = "allow_bf16_reduced_precision_reduction"
-    before = getattr(settings, name), getattr(settings, f"{name}_split_k")
-    setattr(settings, name, (False, False))  # reduced precision, split-K
+    cuda, name = torch.backends.cuda, "allow_bf16_reduced_precision_reduction"
+    before = getattr(cuda.matmul, name), getattr(cuda.matmul, f"{name}_split_k")
+    library = cuda.preferred_blas_library() if torch.version.cuda else None  # a build for CPUs has neither
     try:
+        if library is not None:
+            cuda.preferred_blas_library("cublaslt")
+        setattr(cuda.matmul, name, (False, False))  # reduced precision, split-K
         yield
     finally:
-        setattr(settings, name, before)
+        setattr(cuda.matmul, name, before)
+        if library is not None:
+            cuda.preferred_blas_library(library)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # In signatures and keys; what is usual goes unsaid.
 UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
-PREFIX_ATTENTION = "prefix attention"
+PREFIX_ATTENTION, COMPILED_LAYERS = "prefix attention", "compiled layers"
 ROW = ("id", "source", "target")  # what a row of a test set has
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
@@ -111,7 +111,8 @@ class Job:
     @property
     def _modes(self) -> list[str]:
         """What is unusual in how canvases are filled."""
-        return [FLOAT32_HEAD] * float32_head(self.spec) + [MASKS] * self.reveals_masks
+        modes = {FLOAT32_HEAD: float32_head(self.spec), MASKS: self.reveals_masks, COMPILED_LAYERS: self.compiles}
+        return [mode for mode, has in modes.items() if has]
 
     @property
     def _engine_modes(self) -> str:
@@ -122,6 +123,11 @@ class Job:
     def reveals_masks(self) -> bool:
         """Whether a slot may be revealed as a mask."""
         return "mask_token" in self.spec
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the layers of its passes are compiled: only padded passes have one shape."""
+        return bool(self.fill) and self.spec.get("compile_layers", False)
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +166,8 @@ class Job:
         """The exact decoder of canvases, on the model."""
         from entropy_valley.engine.engine import Engine
 
-        return Engine(self.backbone, self.ledger, self.how.token_budget, self.fill, self.reveals_masks)
+        modes = self.fill, self.reveals_masks, self.compiles
+        return Engine(self.backbone, self.ledger, self.how.token_budget, *modes)
 
     def runner(self, bar: str) -> Runner:
         """Work on this job's sentences, through its store; ``bar`` names the results in errors and the progress bar."""

@@ -31,6 +31,11 @@ class Decoding(Section):
     batch_invariant: bool | Literal["auto"] = Field(
         "auto", description="pad passes, so that no canvas depends on those beside it; auto: on GPUs. A CPU needs none"
     )
+    compile_layers: bool = Field(
+        False,
+        description="compile the decoder layers of padded passes: fewer kernels, and other last bits. Without padding "
+        "(`batch_invariant`) it changes nothing",
+    )
     schedule: Schedule = Field(
         "llada",
         description="slots revealed at a step: ⌊L/T⌋, and one more in the first L mod T steps; floors: "

@@ -21,7 +21,7 @@ class CometSection(MainComet):
     """The COMET checkpoint of the main metric: a hub name, a local ``.ckpt``, or the toy COMET trained here."""
 
     label: str = LABEL
-    batch_size: PositiveInt = Field(description="sentences per pass; with 1 no score depends on its neighbours")
+    batch_size: PositiveInt = Field(description="sentences of a padded pass; 1: no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
 
     @model_validator(mode="after")

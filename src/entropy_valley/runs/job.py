@@ -18,6 +18,7 @@ from typing import Any
 
 from entropy_valley import errors, files, gpus, launch, locks
 
+ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
 _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it ends
 
 
@@ -73,6 +74,8 @@ def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
     """
     variables, _ = _held.enter_context(gpus.taken(count, os.environ, _say))
     os.environ.update(variables)
+    if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
+        os.environ[ALLOCATOR[0]] = "expandable_segments:True"
     if check and count:
         require_checked(check["folder"], {**check["subject"], "processes": count})
 

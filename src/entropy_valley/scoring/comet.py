@@ -26,7 +26,7 @@ from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_origin
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.job import Job
-from entropy_valley.scoring.unpadded import NAMES, Segment, moved, unpadded_scores
+from entropy_valley.scoring.unpadded import NAMES, ROWS, Segment, moved, unpadded_scores
 from entropy_valley.settings import REPOSITORY, Commit, Name, Section
 
 DECIMALS = 6
@@ -45,7 +45,7 @@ class Comet(Section):
 
     checkpoint: str = Field(description="owner/name on the hub, or a .ckpt file")
     revision: Commit | None = Field(None, description=REVISION)
-    batch_size: PositiveInt = Field(1, description="sentences per pass; with 1 no score depends on its neighbours")
+    batch_size: PositiveInt = Field(1, description="sentences of a padded pass; 1: no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
     _job: Job = PrivateAttr()
     _path: Path = PrivateAttr()
@@ -96,6 +96,8 @@ class Comet(Section):
             f"device:{device}",
             f"batch:{self.batch_size}",
         ]
+        if self.batch_size == 1 and device.startswith("cuda"):
+            parts.append(f"rows:{ROWS['cuda']}")  # other bits than those of a sentence alone
         return "|".join(parts + ["references:no"] * self.reference_free)
 
     def segment_scores(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley import files, folders, limits
+from entropy_valley import files, limits
 from entropy_valley.errors import InputError
 from entropy_valley.training import lora, resumable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
@@ -48,8 +48,9 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     import deepspeed
     from transformers import get_cosine_schedule_with_warmup
 
-    # Else DeepSpeed compiles a C++ extension for CPU messages, and hangs if an earlier build was killed.
-    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    # Else, on a CPU, DeepSpeed tries its operators one by one with a compiler, then compiles one for messages between
+    # processes, and hangs if an earlier build of it was killed. It asks for no other, and on a GPU for none.
+    deepspeed.ops.__compatible_ops__ = {}
     deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
     parameters = lora.trainable(objective)
     optimizer = torch.optim.AdamW(
@@ -154,14 +155,23 @@ class Checkpoints:
 
     def save(self, engine: Any, progress: dict[str, Any]) -> None:
         """Save the engine; the pointer moves when all ranks have written their files."""
-        tag = f"step{progress['step']}"
+        tag, digests = f"step{progress['step']}", {}
+
+        def write(state_dict: Any, path: str) -> None:
+            with resumable.HashedFile(path) as file:
+                torch.save(state_dict, file)
+                file.flush()
+                os.fsync(file.fileno())
+            digests[Path(path).name] = file.digest
+
+        engine.checkpoint_engine.save = write
         with files.saving(self._folder / tag):
             engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
-        folders.flush_to_disk(self._folder / tag)
-        torch.distributed.barrier()
+        ranks = [{} for _ in range(torch.distributed.get_world_size())]
+        torch.distributed.all_gather_object(ranks, digests)
         if self._rank == 0:
-            digests = resumable.digests(self._folder / tag)
-            said = {"key": self._key, "tag": tag, "progress": progress, "digests": digests}
+            whole = {name: digest for rank in ranks for name, digest in rank.items()}
+            said = {"key": self._key, "tag": tag, "progress": progress, "digests": whole}
             files.write_json(self._folder / resumable.POINTER, said)
             for old in self._folder.glob("step*"):
                 if old.name != tag:

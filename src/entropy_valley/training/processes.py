@@ -21,13 +21,18 @@ TIMEOUT = timedelta(hours=2)
 
 
 def launch(processes: int, module: str, *arguments: str) -> None:
-    """Run a module in several processes and wait for them; if one fails, end this process as well.
-
-    Torchrun picks a free port, so several jobs can run on one machine.
-    """
-    options = ["--standalone", "--nproc-per-node", str(processes), "--module"]
-    if run_module("torch.distributed.run", *options, module, *arguments):
+    """Run a module in several processes and wait for them; if one fails, end this process as well."""
+    if run_module("torch.distributed.run", *torchrun(processes), "--module", module, *arguments):
         sys.exit(1)
+
+
+def torchrun(processes: int) -> list[str]:
+    """The options of torchrun that start so many processes on this machine.
+
+    It picks a free port, so several jobs can run on one machine. It would tell the processes the machine's full name;
+    where that does not resolve, they would wait for ever.
+    """
+    return ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes)]
 
 
 def use_threads(count: int) -> None:

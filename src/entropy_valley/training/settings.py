@@ -108,7 +108,7 @@ class Training(Section):
         1, description="keep the adapter of the last step that is a multiple of this; rates fall as if all steps ran"
     )
     precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
-    checkpoint_every: PositiveInt = Field(200, description="steps between checkpoints that a killed run resumes from")
+    checkpoint_every: PositiveInt = Field(1000, description="steps between checkpoints that a killed run resumes from")
     wandb: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None = Field(
         None, description="log to this project of Weights & Biases too; needs its package and an account"
     )

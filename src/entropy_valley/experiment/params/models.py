@@ -57,8 +57,11 @@ def engine_passes(experiment: Experiment, run: Run, revision: int | list[int]) -
     known, settings = passes(experiment, run, revision), experiment.of(run.backbone).decoding
     if settings.head_precision not in ("backbone", settings.precision):
         known["head_precision"] = settings.head_precision
-    readings = {"batch_invariant": (settings.batch_invariant, "auto"), "mask_token": (settings.mask_token, "never")}
-    return known | other(**readings)
+    return known | other(
+        batch_invariant=(settings.batch_invariant, "auto"),
+        compile_layers=(settings.compile_layers, False),
+        mask_token=(settings.mask_token, "never"),
+    )
 
 
 def passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:

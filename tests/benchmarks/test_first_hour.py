@@ -1,0 +1,87 @@
+"""The first hour of a GPU, here on a CPU with a tiny model."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import first_hour
+import pytest
+import torch
+from first_hour import FAILED, MEASURED, OK, Hour
+
+from entropy_valley import files
+from entropy_valley.backbone.loading import empty_model
+from entropy_valley.backbone.released import config_arguments, special_ids
+from entropy_valley.backbone.tokenizer import load_tokenizer
+
+KINDS = ("mask", "eos", "bos")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    return tmp_path_factory.mktemp("hour")
+
+
+def run(work, *options):
+    """Exit status, what was printed, and the cells of the table: step, expected, measured, verdict."""
+    command = [sys.executable, first_hour.__file__, "--shape", "tiny", "--device", "cpu", "--work", work, *options]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=400)
+    head, _, _, _, *rows = (work / "first_hour.md").read_text().splitlines()
+    assert head.startswith("tiny, float32, ") and done.stdout.endswith("\n".join(rows) + "\n"), done.stderr
+    return done.returncode, done.stdout, [row.strip("| ").split(" | ") for row in rows]
+
+
+@pytest.mark.slow
+def test_the_whole_hour_on_a_cpu(work):
+    status, said, rows = run(work)
+    assert {row[-1] for row in rows} == {OK, MEASURED} and status == 0, rows
+    verdicts = {row[0]: row[-1] for row in rows}
+    promised = ["weights", "check", "float32: texts of the reference", "training, killed and resumed", "COMET, company"]
+    assert [verdicts[name] for name in promised] == [OK] * 5
+    assert [verdict for name, verdict in verdicts.items() if name.startswith("company, ")] == [OK] * 6
+    for line in ("company", "memory", "pass", "training", "cost"):  # the check is of this shape
+        assert re.search(rf"^ok +{line} tiny ", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_a_step_that_fails_is_in_the_table_and_the_others_run(work):
+    list(first_hour.write_weights(hour := Hour("cpu", "tiny", work)))
+    (hour.folder / "tokenizer.json").write_text("{}")
+    status, _, rows = run(work, "--only", "company", "comet")
+    assert status == 1
+    assert [(row[0], row[-1]) for row in rows if row[-1] != MEASURED] == [
+        ("weights", OK),
+        ("company", FAILED),
+        ("COMET, company", OK),
+    ]
+    assert "no tokenizer can be made of it" in rows[1][2]
+
+
+def test_a_step_ends_with_the_minutes(tmp_path):
+    (row,) = first_hour.step("weights", Hour("cpu", "tiny", tmp_path), until=0.0)
+    assert (row.measured, row.verdict) == ("stopped: the minutes are over", FAILED)
+
+
+@pytest.mark.parametrize("shape", sorted(first_hour.FAMILIES))
+def test_config_and_tokenizer_are_as_released(shape, tmp_path):
+    hour = Hour("cpu", shape, tmp_path)
+    first_hour._write_config(hour, empty_model(hour.family, hour.arguments, torch.bfloat16))
+    release = hour.family.releases[0]
+    tokenizer = load_tokenizer(hour.folder, hour.family)
+    assert len(tokenizer) == hour.arguments["vocab_size"]
+    assert tokenizer.decode(tokenizer("Anna sees 12 cats.")["input_ids"]) == "Anna sees 12 cats."
+    ids = special_ids(hour.folder, hour.family, tokenizer)
+    if shape != "tiny":
+        config_arguments(hour.folder, hour.family, release.repository)  # raises where a field differs
+        assert [ids[kind] for kind in KINDS] == [release.ids[kind] for kind in KINDS]
+
+
+def test_weights_in_several_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(first_hour, "SHARD", 300_000)
+    hour = Hour("cpu", "tiny", tmp_path)
+    (row,) = first_hour.write_weights(hour)
+    names = set(files.read_json(hour.folder / "model.safetensors.index.json")["weight_map"].values())
+    assert row.verdict == OK and {path.name for path in hour.folder.glob("*.safetensors")} == names
+    assert len(names) > 2 and hour.backbone().model.dtype == torch.float32

@@ -1,0 +1,42 @@
+"""What only a GPU can answer: `pytest -m gpu`. `benchmarks/first_hour.py` asks it on whole models."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from entropy_valley.backbone import attention
+from entropy_valley.checking.group import Group
+from entropy_valley.engine import entropy
+from entropy_valley.engine.invariance import whole_sums
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
+
+
+def test_a_product_in_bfloat16_may_keep_its_sums_whole():
+    one, other = torch.randn(2, 512, 4096, device="cuda").bfloat16()
+    with whole_sums():
+        torch.testing.assert_close((one @ other.T).double(), one.double() @ other.double().T, atol=0.1, rtol=2**-7)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_kernel_attends_as_scaled_dot_products(causal, monkeypatch):
+    states = torch.randn(3, 1, 8, 152, 64, device="cuda").bfloat16()
+    how = {"scaling": 0.125, "segments": attention.Segments((17, 5, 130), (17, 5, 130)), "causal": causal}
+    kernel, _ = attention.packed_attention(None, *states, None, **how)
+    monkeypatch.setattr(attention, "has_kernel", lambda query: False)
+    plain, _ = attention.packed_attention(None, *states, None, **how)
+    torch.testing.assert_close(kernel, plain, atol=0.02, rtol=0.02)
+
+
+def test_the_compiled_reduction_of_logits_is_the_eager_one():
+    logits = torch.randn(300, 126464, device="cuda")
+    compiled = entropy.reduction("cuda")
+    assert compiled is not entropy._part
+    pair = compiled(logits.clone(), 0, 3, 2), entropy._part(logits, 0, 3, 2)
+    torch.testing.assert_close(*pair, rtol=1e-6, atol=1e-6)
+
+
+def test_nccl_connects_one_process_and_trains(tmp_path):
+    group = Group(tmp_path / "group", "cuda", 1, "bfloat16")
+    assert group.exchange().startswith("nccl, 1 processes") and "losses" in group.training()
