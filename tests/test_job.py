@@ -210,6 +210,26 @@ def test_more_gpus_than_there_are_is_an_error(start, machine):
     assert process.returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("count", "given", "seen"),
+    [
+        (0, {}, [None, None]),
+        (1, {}, ["expandable_segments:True", None]),
+        (1, {"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"}, ["max_split_size_mb:64", None]),
+        (1, {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}, [None, "max_split_size_mb:64"]),
+    ],
+)
+def test_memory_of_a_gpu_grows_in_segments_unless_the_user_says_otherwise(
+    start, machine, monkeypatch, count, given, seen
+):
+    for name in jobs.ALLOCATOR:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    said = log_of(start(f"print([os.environ.get(name) for name in {jobs.ALLOCATOR}])", gpu=count), machine)
+    assert said.splitlines()[-1] == f"{seen}"
+
+
 def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_path):
     done = []
 

@@ -8,11 +8,11 @@ import shutil
 import pytest
 from bench import SCRIPTS, killed_at_the_sixth_result, run, run_without_torch
 from cells import DECODES, METHODS, SPEC, Cells, lines, pairs
+from entropy_valley.decoding.asked import Shard
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, gpus
 from entropy_valley.backbone import loading
-from entropy_valley.decoding.asked import Shard
 from entropy_valley.engine import invariance
 from entropy_valley.engine.engine import Engine
 from entropy_valley.store import Store

@@ -337,7 +337,7 @@ def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
         bench.spec |= settings
         text, facts = bench.decode("ratio")
         texts.append(text)
-        decoders.append(json.loads(facts)["signature"]["decoder"])
+        decoders.append(facts["signature"]["decoder"])
         computed.append(bench.ledgers()[-1]["computed"])
     assert computed[0] == computed[2] > computed[1] == 0
     assert decoders == [decoders[0], decoders[0], f"{decoders[0]}|compiled layers"]

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from entropy_valley.experiment.audit import Audit
 
 from entropy_valley import files
 from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 from entropy_valley.experiment.matrix import runs
 from entropy_valley.experiment.params import jobs

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
-from workspace import COMPARED, LAST, METHODS, MIXED, by_rule, on_gpu, sets
-
-from entropy_valley.driver import Machine
+from workspace import LAST, MIXED, by_rule, on_gpu, sets
 
 TABLES = {"main", "crossbb", "crossbb_bleu", "full_significance", "dissociation"}
 FIGURES = {"hero", "crossbb", "dissociation"}
@@ -79,10 +76,13 @@ def test_a_second_run_does_nothing(finished):
     assert not finished.planned()
 
 
+def test_another_device_repeats_only_the_table_of_gpu_hours(finished):
+    assert finished.planned(over={"device": "cuda"}, last=True).keys() <= LAST | {"all"}
+
+
 @pytest.mark.parametrize(
     "over",
     [
-        {"device": "cuda"},
         {"store": False},
         {"models": "elsewhere"},
         {"backbones": {"dream-7b": {"folder": "a/copy"}}},

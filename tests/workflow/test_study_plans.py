@@ -1,4 +1,4 @@
-"""What studies plan: sets of their own cells, tables and figures by layout, and timings where a column asks for them."""
+"""What studies plan: sets of their own cells, tables and figures by layout, timings where a column asks for them."""
 
 from __future__ import annotations
 
