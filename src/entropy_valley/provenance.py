@@ -1,8 +1,8 @@
 """What a result was made from: a record beside it, which its job writes last and the jobs that read it check.
 
-The record of ``train.jsonl`` is ``train.made.json``, that of the rows of a set is their header: the rule and its params,
-the digest of every input, digest and size of every output. Only a header is an output of a rule, too. A result without a
-record is read as it is.
+The record of ``train.jsonl`` is ``train.made.json``, that of the rows of a set is their header: the rule and its
+params, the digest of every input, digest and size of every output. Only a header is an output of a rule itself. A
+result without a record is read as it is.
 """
 
 from __future__ import annotations
