@@ -44,7 +44,7 @@ class Job:
     def name(self) -> str:
         """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
         values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
-        return f"{self.rule}/{'.'.join(values)}"
+        return "/".join(filter(None, [self.rule, ".".join(values)]))
 
 
 class Inventory:
