@@ -61,11 +61,7 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
     assert math.isclose(frame.lead["ratio"], frame.comet["ev"] - frame.comet["ratio"], abs_tol=1e-12)
     assert frame.ci_low["ratio"] < frame.lead["ratio"] < frame.ci_high["ratio"]
     assert math.isnan(frame.lead["ev"])
-    scores = [
-        [row["comet22"] for row in files.read_jsonl(cell.segments)]
-        for cell in params.cells
-        if cell.method in ("ev", "ratio")
-    ]
+    scores = [[row["comet22"] for row in cell.segments()] for cell in params.cells if cell.method in ("ev", "ratio")]
     assert frame.wilcoxon_p["ratio"] == pytest.approx(stats.wilcoxon(*scores, zero_method="pratt").pvalue)
 
 
@@ -241,7 +237,7 @@ def test_a_closure_interval_is_that_of_the_same_resamples_of_three_systems(given
     frame = study(params).query("statistic == 'mean'").set_index("method")
     drawn = {}
     for method in ("oracle", "ratio", "ev"):
-        runs = [files.read_jsonl(cell.segments) for cell in params.cells if cell.method == method]
+        runs = [cell.segments() for cell in params.cells if cell.method == method]
         scores = np.mean([[row["comet22"] for row in rows] for rows in runs], axis=0)
         drawn[method] = bootstrap_means(scores, params.resamples, params.seed)
     closures = (drawn["ev"] - drawn["ratio"]) / (drawn["oracle"] - drawn["ratio"])
@@ -256,8 +252,6 @@ def test_a_closure_interval_is_that_of_the_same_resamples_of_three_systems(given
 def test_a_gap_that_may_be_chance_has_no_closure_interval(given):
     params = given(columns=["closure_interval"])
     oracle, ratio = (next(cell for cell in params.cells if cell.method == name) for name in ("oracle", "ratio"))
-    even = [
-        row | {"comet22": row["comet22"] + (-1) ** n * 0.01} for n, row in enumerate(files.read_jsonl(ratio.segments))
-    ]
-    files.write_jsonl(oracle.segments, even)
+    even = [row | {"comet22": row["comet22"] + (-1) ** n * 0.01} for n, row in enumerate(ratio.segments())]
+    put(oracle, SCORES, even)
     assert {text for (text,) in rows(params)[0].values()} == {"–"}

@@ -5,7 +5,7 @@ import dataclasses
 import re
 
 import pytest
-from fake_sets import put
+from fake_sets import copied, put
 from making import made, one_backbone
 
 from entropy_valley import files
@@ -87,7 +87,7 @@ def test_single_runs_beside_several_are_told_apart(params):
 
 def test_a_fixed_ratio_has_the_number_of_its_direction(params):
     params = one_backbone(params) | {"ratios": params["ratios"] | {"half": {"en-zh": 0.4, "zh-en": 0.6}}}
-    params["cells"] = [cell | {"method": "half"} if cell["method"] == "ev" else cell for cell in params["cells"]]
+    params["cells"] = [copied(cell, method="half") if cell["method"] == "ev" else cell for cell in params["cells"]]
     table, _ = made(Main, params)
     labels = [[row.cells[0].text for row in group.rows] for group in table.sections[0].groups]
     assert [texts[-1] for texts in labels] == ["Fixed 0.4", "Fixed 0.6", "half"]
@@ -100,7 +100,7 @@ def test_main_table_is_one_backbones(params):
 
 
 def test_one_order_and_budget_a_table(params):
-    other = [cell | {"steps": 16} for cell in params["cells"] if cell["seed"] == 1]
+    other = [copied(cell, steps=16) for cell in params["cells"] if cell["seed"] == 1]
     with pytest.raises(InputError, match="med T = 8, med T = 16"):
         made(CrossBackbone, params | {"cells": params["cells"] + other})
 
