@@ -21,7 +21,7 @@ def write_adapters(root):
     ):
         path = root / f"{direction}.{backbone}.json"
         training = {"betas": [0.9, 0.95], "learning_rate": rate, "epochs": None, "lora": {"rank": 8}}
-        spec = {"training": training, "processes": 1, "precision": "float32"} if rate else {}
+        spec = {"training": training, "precision": "float32"} if rate else {}
         files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
         runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})
     return {"adapters": runs, "backbones": [("tiny", "Tiny"), ("given", "Given")]}
