@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import fake_orders
+from fake_sets import name, put
 
 from entropy_valley import files
+from entropy_valley.results import TRANSLATIONS
 
 SOURCES = (
     "Under #PRS_ORG#, tap Sign out.",
@@ -30,18 +32,14 @@ def write(root: Path, scores: Mapping[str, list[float]] = SCORES) -> dict[str, A
     """Files of two runs of each system; return the params of their tables."""
     params = fake_orders.write(root, {(name, "med"): values for name, values in scores.items()}, seeds=(1, 2))
     names = [f"t{number}" for number in range(len(SOURCES))]
-    rows = [{"id": name, "source": text, "target": "词"} for name, text in zip(names, SOURCES, strict=True)]
+    rows = [{"id": one, "source": text, "target": "词"} for one, text in zip(names, SOURCES, strict=True)]
     files.write_jsonl(root / "test.jsonl", rows)
-    tokens = [{"id": name, "source_tokens": x, "target_tokens": y} for name, (x, y) in zip(names, TOKENS, strict=True)]
+    tokens = [{"id": one, "source_tokens": x, "target_tokens": y} for one, (x, y) in zip(names, TOKENS, strict=True)]
     files.write_jsonl(root / "tokens.jsonl", tokens)
     for cell in params["cells"]:
-        _outputs(Path(cell["path"]).parent, names, OUTPUTS[cell["seed"]] if cell["method"] == "ev" else [""] * 5)
-    paths = {cell["path"]: str(root / "tokens.jsonl") for cell in params["cells"]}
+        texts = OUTPUTS[cell["seed"]] if cell["method"] == "ev" else [""] * 5
+        outputs = zip(names, texts, CANDIDATES, strict=True)
+        rows = [{"id": one, "hypothesis": text, "canvas": {"candidates": slots}} for one, text, slots in outputs]
+        put(cell, TRANSLATIONS, rows)
+    paths = {name(cell): str(root / "tokens.jsonl") for cell in params["cells"]}
     return params | {"tokens": paths, "buckets": {"en-zh": [0.6, 0.8]}, "shown": ["comet22"]}
-
-
-def _outputs(folder: Path, names: list[str], outputs: list[str]) -> None:
-    texts = [{"id": name, "hypothesis": text} for name, text in zip(names, outputs, strict=True)]
-    files.write_jsonl(folder / "hypotheses.jsonl", texts)
-    canvases = [{"id": name, "candidates": lengths} for name, lengths in zip(names, CANDIDATES, strict=True)]
-    files.write_jsonl(folder.parent / "canvas.jsonl", canvases)

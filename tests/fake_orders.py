@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fake_results import METRICS
+from fake_sets import diagnose, name, put
 
 from entropy_valley import files
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 ORDERS = {
     "med": {"order": "med", "settings": {}, "source_guided": False},
@@ -27,10 +29,9 @@ def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: 
     rows = [{"id": f"t{n}", "source": source, "target": "词"} for n, source in enumerate(SOURCES)]
     files.write_jsonl(testset, rows)
     cells = [_cell(root, seed, *system, values) for seed in seeds for system, values in scores.items()]
-    sigs = {cell["path"]: str(root / f"seed{cell['seed']}" / "sig.jsonl") for cell in cells}
-    for path in sigs.values():
+    for cell in cells:
         values = zip(rows, CONCENTRATIONS, strict=True)
-        files.write_jsonl(path, [{"id": row["id"], "concentration": value, "mean_sig": 1.0} for row, value in values])
+        diagnose(cell, "sig", [{"id": row["id"], "concentration": value, "mean_sig": 1.0} for row, value in values])
     return {
         "cells": cells,
         "metrics": [dataclasses.asdict(metric) for metric in METRICS],
@@ -39,17 +40,17 @@ def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: 
         "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
         "main": "med",
         "orders": {order: ORDERS[order] for _, order in scores},
-        "testsets": {cell["path"]: str(testset) for cell in cells},
-        "sigs": sigs,
+        "testsets": {name(cell): str(testset) for cell in cells},
     }
 
 
 def _cell(root: Path, seed: int, method: str, order: str, values: Sequence[float]) -> dict[str, Any]:
-    folder, count = root / f"seed{seed}" / method / order, len(values)
-    files.write_jsonl(folder / "scores.jsonl", [{"id": f"t{n}", "comet22": value} for n, value in enumerate(values)])
+    place = {"backbone": "llada-tiny", "direction": "en-zh", "testset": "test", "seed": seed}
+    cell = {**place, "method": method, "order": order, "steps": 8, "path": str(root / f"seed{seed}" / "study")}
+    count = len(values)
     names = {"comet22": "comet|signature", "bleu": "bleu|signature"}
     system = {"comet22": sum(values) / count, "bleu": 30.0, "chrf": 50.0, "sentences": count, "signatures": names}
-    files.write_json(folder / "scores.json", system)
+    put(cell, SCORES, [{"id": f"t{n}", "comet22": value} for n, value in enumerate(values)], **system)
     digests = {"data_digest": "d" * 16, "backbone_digest": "b" * 16, "adapter_digest": "a" * 16}
     signature = {"decoder": f"engine|{order}", "shifted": False, **digests}
     twice = 2 if "sig" in order else 1
@@ -59,6 +60,6 @@ def _cell(root: Path, seed: int, method: str, order: str, values: Sequence[float
         "passes": 6 * twice * count,
         "within_steps": count,
     }
-    files.write_json(folder / "decoding.json", {"signature": signature, "sentences": count, **totals})
-    place = {"backbone": "llada-tiny", "direction": "en-zh", "testset": "test", "seed": seed}
-    return {**place, "method": method, "order": order, "steps": 8, "path": str(folder / "scores.json")}
+    texts = [{"id": f"t{n}", "hypothesis": "词"} for n in range(count)]
+    put(cell, TRANSLATIONS, texts, signature=signature, sentences=count, **totals)
+    return cell

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fake_results import METRICS
+from fake_sets import put
 
 from entropy_valley import files
 from entropy_valley.reporting.pages.sentences import PageParams
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 METHODS = ("oracle", "ratio", "ratio_eos", "ev", "ev_line", "ev_line_4", "adaptive_ev", "cal")
 Output = tuple[str, float]  # a translation and its score
@@ -29,22 +31,18 @@ def write(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Se
         "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
         **{"sentences": str(root / "test.jsonl"), "main": "llada-tiny"},
     }
-    files.write_json(root / "params.json", params)
-    return PageParams.parse(str(root / "params.json"))
+    return PageParams.parse(params)
 
 
 def _cell(
     root: Path, names: Sequence[str], method: str, found: Sequence[Output], backbone: str = "llada-tiny", steps: int = 8
 ) -> dict[str, Any]:
-    folder = root / backbone / method / f"med-T{steps}"
-    given = list(zip(names, found, strict=True))
-    files.write_jsonl(
-        folder / "hypotheses.jsonl",
-        ({"id": name, "hypothesis": text, "length": 6, "tokens": [1], "logprob": -0.1} for name, (text, _) in given),
-    )
-    files.write_jsonl(folder / "scores.jsonl", ({"id": name, "comet22": x, "chrf": 100 * x} for name, (_, x) in given))
-    grid = {"candidates": [6, 5, 8], "scores": [0.25, 0.5, 0.75]} if method.startswith("ev") else {}
-    chosen = {"length": 6, "candidates": [6], "scores": [], **grid}
-    files.write_jsonl(folder.parent / "canvas.jsonl", ({"id": name, **chosen} for name in names))
     place = {"backbone": backbone, "direction": "en-zh", "testset": "test", "seed": 1, "method": method}
-    return {**place, "order": "med" * bool(steps), "steps": steps, "path": str(folder / "scores.json")}
+    cell = {**place, "order": "med" * bool(steps), "steps": steps, "path": str(root / backbone / "seed1" / "matrix")}
+    grid = {"candidates": [6, 5, 8], "scores": [0.25, 0.5, 0.75]} if method.startswith("ev") else {}
+    chosen = {"canvas": {"length": 6, "candidates": [6], "scores": [], **grid}} if steps else {}
+    given = list(zip(names, found, strict=True))
+    rows = ({"id": name, "hypothesis": text, "length": 6, "tokens": [1], **chosen} for name, (text, _) in given)
+    put(cell, TRANSLATIONS, list(rows))
+    put(cell, SCORES, [{"id": name, "comet22": x, "chrf": 100 * x} for name, (_, x) in given])
+    return cell

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_sets import diagnose, put, rows
 
 from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring.metrics import Metric
 
 COMET = {"oracle": 0.861, "ratio": 0.8345, "ev": 0.8517}
@@ -40,7 +43,7 @@ def write(
     comet: Mapping[str, float] = COMET,
     steps: Sequence[int] = (8,),
 ) -> dict[str, Any]:
-    """Write score and decoding files for each backbone's seeds; return the params that a rule would hand over.
+    """Write a set for each backbone, direction and seed; return the params that a rule would hand over.
 
     ``comet`` are the expected scores of the length methods; with fewer than eight steps they are lower.
     """
@@ -81,12 +84,13 @@ def _cell(
     sentences: int,
 ) -> dict[str, Any]:
     denoised = budget > 0
-    folder = root / direction / backbone / f"seed{seed}" / "test" / method / (f"med-T{budget}" if denoised else "")
+    key = {"backbone": backbone, "direction": direction, "seed": seed, "testset": "test", "method": method}
+    key |= {"order": "med", "steps": budget} if denoised else {"order": "", "steps": 0}
+    cell = {**key, "path": str(root / direction / backbone / f"seed{seed}" / "matrix")}
     shift = DIRECTIONS[direction][1]
     expected = comet[method] + shift - 0.2 * max(0, 1 / budget - 1 / 8) if denoised else BEAM_COMET[direction]
     noise = generator.normal(expected, 0.02, sentences) + np.random.default_rng(seed).normal(0, 0.05, sentences)
     segments = [{"id": f"t{i}", "comet22": float(x), "chrf": float(100 * x)} for i, x in enumerate(noise)]
-    files.write_jsonl(folder / "scores.jsonl", segments)
     tokens = "zh" if direction.endswith("zh") else "13a"
     system = {
         "comet22": float(np.mean(noise)),
@@ -100,7 +104,7 @@ def _cell(
         },
         "digests": {"hypotheses": files.digest([direction, seed, method])},
     }
-    files.write_json(folder / "scores.json", system)
+    put(cell, SCORES, segments, **system)
     beam = "transformers 4.57.6|beam4|lp1|float32|max64"
     signature = {
         "decoder": f"engine r1|med|T{budget}|float32|llada" if denoised else beam,
@@ -109,23 +113,14 @@ def _cell(
         "shifted": not backbone.startswith("llada"),
         "data_digest": files.digest(direction),
     }
-    if denoised:
-        signature["canvas_digest"] = files.digest([direction, seed, method])
     probes = {"ev": 5}.get(method, 0)
     passes = probes + min(budget, 6)
     totals = {"calls": (probes + budget) * sentences, "slots": 120 * sentences, "passes": passes * sentences}
     within = min(sentences, sentences * budget // 16)
     counts = {"sentences": sentences, "within_steps": within, "length_mae": 0.0 if method == "oracle" else 1.5}
-    files.write_json(folder / "decoding.json", {"signature": signature, **counts, **totals})
-    key = {"backbone": backbone, "direction": direction, "seed": seed, "testset": "test", "method": method}
-    steps = {"order": "med", "steps": budget} if denoised else {"order": "", "steps": 0}
-    return key | steps | {"path": str(folder / "scores.json")}
-
-
-def change(path: str | Path, **values: Any) -> None:
-    """Overwrite some keys of a JSON file; None removes a key."""
-    merged = files.read_json(path) | values
-    files.write_json(path, {key: value for key, value in merged.items() if value is not None})
+    texts = [{"id": row["id"], "hypothesis": "词"} for row in segments]
+    put(cell, TRANSLATIONS, texts, signature=signature, **counts, **totals)
+    return cell
 
 
 def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40) -> dict[str, Any]:
@@ -157,22 +152,21 @@ def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40
     for cell in params["cells"]:
         lengths = generator.integers(1, 6, sentences) * (generator.random(sentences) < 0.1)
         outputs = [{"id": f"t{i}", "hypothesis": "." * length} for i, length in enumerate(lengths)]
-        files.write_jsonl(Path(cell["path"]).with_name("hypotheses.jsonl"), outputs)
-        change(Path(cell["path"]).with_name("decoding.json"), signature=_instruct_signature(cell, variants))
+        put(cell, TRANSLATIONS, outputs, signature=_instruct_signature(cell, variants))
     return params | {"variants": variants, "testset": str(testset)}
 
 
 def _adapter(folder: Path, generator: np.random.Generator, vocabulary: int, entropy: float) -> None:
     entropies = generator.normal(entropy, 0.8, 2500)
-    rows = [f"{step},{1.2 * value},{value},0.0002,1.0" for step, value in enumerate(entropies, 1)]
+    lines = [f"{step},{1.2 * value},{value},0.0002,1.0" for step, value in enumerate(entropies, 1)]
     files.write_text(
-        folder / "losses.csv", "\n".join(["step,loss,cross_entropy,learning_rate,gradient_norm", *rows]) + "\n"
+        folder / "losses.csv", "\n".join(["step,loss,cross_entropy,learning_rate,gradient_norm", *lines]) + "\n"
     )
     files.write_json(folder / "adapter.json", {"vocabulary": vocabulary})
 
 
 def _instruct_signature(cell: Mapping[str, Any], variants: Mapping[str, Any]) -> dict[str, Any]:
-    signature = files.read_json(Path(cell["path"]).with_name("decoding.json"))["signature"]
+    signature = ScoredCell(**cell).decoding()["signature"]
     variant = variants[cell["backbone"]]
     return signature | {"shifted": variant["shifted"]} | ({} if variant["adapter"] else {"adapter_digest": None})
 
@@ -189,17 +183,20 @@ def write_selector_checks(root: Path, *, seeds: Sequence[int] = (1, 2), sentence
     params = write(root, backbones={"llada-tiny": seeds}, sentences=sentences)
     generator = np.random.default_rng(5)
     for cell in [cell for cell in params["cells"] if cell["method"] == "ev"]:
-        folder = Path(cell["path"]).parents[1]
         lengths = [int(GRID[place % len(GRID)] * 12) + 1 for place in range(sentences)]
-        files.write_jsonl(
-            folder / "canvas.jsonl", [{"id": f"t{place}", "length": length} for place, length in enumerate(lengths)]
-        )
-        write_valley(folder.parent / "valley.json", generator, sentences)
+        add_canvases(cell, [{"length": length} for length in lengths])
+        diagnose(cell, "valley", valley(generator, sentences))
         params["cells"] += [_rival(cell, method, generator) for method in SELECTORS]
     return params | {"grids": dict.fromkeys(DIRECTIONS, GRID)}
 
 
-def write_valley(path: Path, generator: np.random.Generator, sentences: int) -> None:
+def add_canvases(cell: Mapping[str, Any], canvases: Sequence[Mapping[str, Any]]) -> None:
+    """Give each translation of a cell its canvas."""
+    texts = zip(rows(cell, TRANSLATIONS), canvases, strict=True)
+    put(cell, TRANSLATIONS, [{**text, "canvas": canvas} for text, canvas in texts])
+
+
+def valley(generator: np.random.Generator, sentences: int) -> dict[str, Any]:
     """A valley at offset 0 and at ratio 0.75."""
 
     def curve(places: Sequence[float], lowest: float, width: float) -> list[dict[str, float]]:
@@ -211,30 +208,28 @@ def write_valley(path: Path, generator: np.random.Generator, sentences: int) -> 
         ]
 
     offsets = curve(range(-2, 3), 0, 2)
-    files.write_json(
-        path,
-        {
-            "offsets": offsets,
-            "offsets_complete": [point | {"lowest": 0.2} for point in offsets],
-            "ratios": curve([0.4, 0.5, 0.75, 1.0, 1.5], 0.75, 0.5),
-            "source_tokens": {f"t{place}": 12 for place in range(sentences)},
-            "signature": {},
-        },
-    )
+    return {
+        "offsets": offsets,
+        "offsets_complete": [point | {"lowest": 0.2} for point in offsets],
+        "ratios": curve([0.4, 0.5, 0.75, 1.0, 1.5], 0.75, 0.5),
+        "source_tokens": {f"t{place}": 12 for place in range(sentences)},
+        "signature": {},
+    }
 
 
 def _rival(ev: Mapping[str, Any], method: str, generator: np.random.Generator) -> dict[str, Any]:
     """A cell a little below EV's, sentence by sentence."""
-    old = Path(ev["path"]).parent
-    new = old.parents[1] / method / old.name
-    rows = files.read_jsonl(old / "scores.jsonl")
-    files.write_jsonl(
-        new / "scores.jsonl", [row | {"comet22": row["comet22"] - abs(generator.normal(0, 0.02))} for row in rows]
-    )
-    mean = float(np.mean([row["comet22"] for row in files.read_jsonl(new / "scores.jsonl")]))
-    files.write_json(new / "scores.json", files.read_json(ev["path"]) | {"comet22": mean})
-    files.write_json(new / "decoding.json", files.read_json(old / "decoding.json"))
-    return {**ev, "method": method, "path": str(new / "scores.json")}
+    rival, known = {**ev, "method": method}, ScoredCell(**ev)
+    scores = [row | {"comet22": row["comet22"] - abs(generator.normal(0, 0.02))} for row in rows(ev, SCORES)]
+    mean = float(np.mean([row["comet22"] for row in scores]))
+    put(rival, SCORES, scores, **{**_own(known.scores()), "comet22": mean})
+    put(rival, TRANSLATIONS, rows(ev, TRANSLATIONS), **_own(known.decoding()))
+    return rival
+
+
+def _own(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry without its cell."""
+    return {key: value for key, value in entry.items() if key not in System._fields}
 
 
 @pytest.fixture

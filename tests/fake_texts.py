@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import fake_results
+from fake_sets import put, rows
 
 from entropy_valley import files
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 GRID = {"candidates": [6, 8, 9], "scores": [0.9, 0.3, 0.5]}  # of EV, which takes 8
 TRUE = 10  # slots of the reference and its EOS
@@ -20,9 +22,8 @@ def add_canvases(
 ) -> Mapping[str, Any]:
     """Write each cell's canvases, ``length`` of the cell and the number of the sentence; return the params."""
     for cell in params["cells"]:
-        ids = [row["id"] for row in files.read_jsonl(Path(cell["path"]).with_name("scores.jsonl"))]
-        rows = [{"id": name, "length": length(cell, number), **GRID} for number, name in enumerate(ids)]
-        files.write_jsonl(Path(cell["path"]).parents[1] / "canvas.jsonl", rows)
+        count = len(rows(cell, TRANSLATIONS))
+        fake_results.add_canvases(cell, [{"length": length(cell, number), **GRID} for number in range(count)])
     return params
 
 
@@ -46,8 +47,7 @@ def write_cases(root: Path, *sentences: Mapping[str, Any]) -> dict[str, Any]:
     pairs = [{"id": f"t{at}", "source": text["source"], "target": text["reference"]} for at, text in enumerate(texts)]
     files.write_jsonl(root / "testset.jsonl", pairs)
     for cell in params["cells"]:
-        for name, key, place in (("hypotheses.jsonl", "hypothesis", 0), ("scores.jsonl", "comet22", 1)):
+        for file, key, place in ((TRANSLATIONS, "hypothesis", 0), (SCORES, "comet22", 1)):
             values = [text.get(cell["method"], (text["reference"], 0.9))[place] for text in texts]
-            rows = [{"id": f"t{at}", key: value} for at, value in enumerate(values)]
-            files.write_jsonl(Path(cell["path"]).with_name(name), rows)
+            put(cell, file, [row | {key: value} for row, value in zip(rows(cell, file), values, strict=True)])
     return params | {"sentences": str(root / "testset.jsonl")}

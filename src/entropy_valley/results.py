@@ -8,7 +8,6 @@ was made from, see :mod:`entropy_valley.provenance`; its ``cells`` have what the
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +17,7 @@ from entropy_valley.errors import InputError
 
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
 DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
+Version = tuple[int, int, int]
 REMEDY = "Remove the file and run the rule that makes it again."
 
 
@@ -76,12 +76,11 @@ def systems(path: str | Path) -> dict[System, list[dict[str, Any]]]:
 
     Raises InputError for a row without its cell or its sentence's ``id``.
     """
-    about = _about(path)
-    return _systems(str(path), about.st_mtime_ns, about.st_size)
+    return _systems(str(path), _version(path))
 
 
-@functools.lru_cache(maxsize=32)
-def _systems(path: str, time: int, size: int) -> dict[System, list[dict[str, Any]]]:
+@functools.lru_cache(maxsize=8)
+def _systems(path: str, version: Version) -> dict[System, list[dict[str, Any]]]:
     found: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         found.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -107,12 +106,11 @@ def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
 def entries(path: str | Path) -> dict[System, dict[str, Any]]:
     """What the header of a file of rows says of each cell; read once while it stays."""
     place = header_path(path)
-    about = _about(place)
-    return _entries(str(place), about.st_mtime_ns, about.st_size)
+    return _entries(str(place), _version(place))
 
 
 @functools.lru_cache(maxsize=128)
-def _entries(path: str, time: int, size: int) -> dict[System, dict[str, Any]]:
+def _entries(path: str, version: Version) -> dict[System, dict[str, Any]]:
     content = files.read_json(path)
     try:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
@@ -120,8 +118,10 @@ def _entries(path: str, time: int, size: int) -> dict[System, dict[str, Any]]:
         raise InputError(path, "is no header of translations or scores", REMEDY) from None
 
 
-def _about(path: str | Path) -> os.stat_result:
+def _version(path: str | Path) -> Version:
+    """What changes when a file is written anew: time, size and inode."""
     try:
-        return Path(path).stat()
+        about = Path(path).stat()
     except FileNotFoundError:
         raise files.not_there(path) from None
+    return about.st_mtime_ns, about.st_size, about.st_ino

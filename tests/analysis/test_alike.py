@@ -1,105 +1,88 @@
-"""Mixed grids, orders or ranks do not go into one table; older results, which have no records, do."""
+"""Mixed grids, orders or ranks do not go into one table."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from fake_sets import change_params
 
-from entropy_valley import files
 from entropy_valley.analysis.alike import require_alike
 from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import made, record_path
 
-DECODING = {
-    "order": "med",
-    "order_settings": {},
-    "steps": 8,
-    "schedule": "llada",
-    "precision": "float32",
-    "revision": 4,
-}
-GRID = [0.7, 0.8, 0.9]
+GRID = {"ratios": [0.7, 0.8, 0.9]}
+METHODS = {"oracle": {}, "ratio": {}, "ev": GRID}
+MED = {"order": "med", "order_settings": {}}
 
 
 @pytest.fixture
 def cells(params):
-    """Three seeds of two backbones in three directions, each with its records."""
-    found = Params.parse(files.canonical(params)).cells
+    """Three seeds of two backbones in three directions, each with the records of its set and its adapter."""
+    found = Params.parse(params).cells
     for cell in found:
-        of = {"backbone": cell.backbone, "direction": cell.direction}
-        selector = {"ratios": GRID} if cell.method == "ev" else {}
-        write("canvas", cell.canvas, {**of, "method": cell.method, "selector": selector, "revision": 4})
-        write("decode", cell.hypotheses, {**of, **DECODING})
-        write("score", cell.segments, {"direction": cell.direction, "revision": 1})
+        change_params(cell.translations_file, methods=METHODS)
         training = {"lora": {"rank": 64}, "loss": {"weight": cell.backbone}}
-        write("train", cell.adapter, {**of, "seed": cell.seed, "processes": cell.seed, "training": training})
+        with made("train", {"seed": cell.seed, "training": training}, [], [cell.adapter_file]):
+            cell.adapter_file.parent.mkdir(parents=True, exist_ok=True)
+            cell.adapter_file.touch()
     return found
-
-
-def write(rule, path, params):
-    with made(rule, params, [], [path]):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-
-
-def change(path, **settings):
-    place = record_path(path)
-    record = files.read_json(place)
-    record["params"] |= settings
-    files.write_json(place, record)
 
 
 def test_the_settings_of_each_length_method_are_told(cells):
     told = require_alike(cells)
     assert told.keys() == {cell.direction for cell in cells}
-    assert told["en-de"] == {"oracle": [{}], "ratio": [{}], "ev": [{"ratios": GRID}]}
+    assert told["en-de"] == {"oracle": [{}], "ratio": [{}], "ev": [GRID]}
 
 
 CHANGES = {
-    "canvas": ({"selector": {"ratios": [0.6, 0.8]}}, "its selector.ratios is [0.6, 0.8], but that of"),
-    "hypotheses": ({"order_settings": {"p": 0.5}}, "its order_settings.p is 0.5, but that of"),
-    "segments": ({"comet": {"batch_size": 2}}, "its comet is {'batch_size': 2}, but that of"),
-    "adapter": ({"training": {"lora": {"rank": 8}}}, "its lora.rank is 8, but that of"),
+    "translations_file": [
+        ({"methods": METHODS | {"ev": {"ratios": [0.6, 0.8]}}}, "its methods.ev.ratios is [0.6, 0.8], but that of"),
+        ({"orders": {"med": MED | {"order_settings": {"p": 0.5}}}}, "its orders.med.order_settings.p is 0.5, but that"),
+        ({"prompt": "Another"}, "its prompt is Another, but that of"),
+        ({"precision": "bfloat16"}, "its precision is bfloat16, but that of"),
+        ({"methods": {}}, "its methods.ev.ratios is absent, but that of"),
+    ],
+    "scores_file": [({"comet": {"batch_size": 2}}, "its comet is {'batch_size': 2}, but that of")],
+    "adapter_file": [({"training": {"lora": {"rank": 8}}}, "its lora.rank is 8, but that of")],
 }
 
 
-@pytest.mark.parametrize("kind", CHANGES)
-def test_unlike_cells_are_refused_with_both_files(cells, kind):
-    settings, said = CHANGES[kind]
-    cell = next(cell for cell in cells if cell.method == "ev" and cell.seed == 2)
+@pytest.mark.parametrize(("kind", "settings", "said"), [(kind, *one) for kind, more in CHANGES.items() for one in more])
+def test_unlike_cells_are_refused_with_both_files(cells, kind, settings, said):
+    cell = next(cell for cell in cells if cell.seed == 2)
     path, other = getattr(cell, kind), getattr(cells[0], kind)
-    change(path, **settings)
+    change_params(path, **settings)
     with pytest.raises(InputError, match=re.escape(f"{path}: {said}")) as error:
         require_alike(cells)
-    assert other.name in error.value.problem and str(other) != str(path)
-
-
-@pytest.mark.parametrize("key", ["revision", "precision"])
-def test_what_all_cells_share(cells, key):
-    change(cells[-1].hypotheses, **{key: "another"})
-    with pytest.raises(InputError, match=rf"its {key} is another, but that of"):
-        require_alike(cells)
+    assert str(other) in error.value.problem and str(other) != str(path)
 
 
 def test_readings_that_a_backbone_may_have_of_its_own(cells):
     """K_t, the mask token, products and training are of a backbone; within it they are compared."""
     other = [cell for cell in cells if cell.backbone != cells[0].backbone]
+    binary = METHODS | {"ev": GRID | {"exact": False}}
     for cell in other:
-        change(cell.hypotheses, schedule="floors", mask_token="may_be_revealed")
-        binary = {"selector": {"ratios": GRID, "exact": False}} if cell.method == "ev" else {}
-        change(cell.canvas, mask_token="may_be_revealed", **binary)
-        change(cell.adapter, training={"betas": [0.9, 0.999]})
-    assert require_alike(cells)["en-de"]["ev"] == [{"ratios": GRID}, {"ratios": GRID, "exact": False}]
-    change(other[-1].hypotheses, schedule="llada")
-    with pytest.raises(InputError, match="its schedule is llada, but that of"):
+        change_params(cell.translations_file, schedule="floors", mask_token="may_be_revealed", methods=binary)
+        change_params(cell.adapter_file, training={"betas": [0.9, 0.999]})
+    assert require_alike(cells)["en-de"]["ev"] == [GRID, GRID | {"exact": False}]
+
+
+@pytest.mark.parametrize("change", [{"schedule": "floors"}, {"methods": METHODS | {"ev": GRID | {"exact": False}}}])
+def test_runs_of_one_backbone_share_its_readings(cells, change):
+    change_params(next(cell for cell in cells if cell.seed == 3).translations_file, **change)
+    with pytest.raises(InputError, match=r"its (schedule|methods\.ev\.exact) is .*, but that of"):
         require_alike(cells)
 
 
-def test_results_without_records_are_let_pass(cells):
-    for cell in cells[:9]:
-        record_path(cell.canvas).unlink(missing_ok=True)
-    change(cells[0].adapter, processes=1)
-    assert require_alike(cells)
-    assert require_alike(cells[:1]) == {}
+def test_a_variant_has_no_adapter_of_its_own(cells):
+    change_params(cells[0].adapter_file, training={})
+    record_path(cells[0].adapter_file).unlink()
+    assert require_alike(cells[:1])
+
+
+def test_a_set_without_its_header_is_refused(cells):
+    record_path(cells[0].translations_file).unlink()
+    with pytest.raises(InputError, match=r"translations\.json: file not found"):
+        require_alike(cells[:1])

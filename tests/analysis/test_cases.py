@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from fake_sets import put
 from fake_texts import write_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley import files
 from entropy_valley.analysis.cases import BEYOND, COLUMNS, KEPT, RULES, WIN, CaseParams, cases, chosen, curve
 from entropy_valley.analysis.coverage_items import NUMBERS, PLACEHOLDERS
 from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS
 
 ORG = {"source": "#PRS_ORG# calls #DATE#.", "ratio": ("#PRS_打。", 0.5)}
 
 
 def found(root, *sentences, **over):
     params = write_cases(root, *sentences) | over
-    return cases(CaseParams.parse(files.canonical(params)))
+    return cases(CaseParams.parse(params))
 
 
 def test_each_case_has_its_sentence_with_all_that_is_shown_of_it(tmp_path):
@@ -67,7 +66,7 @@ def test_beyond_the_grid_is_below_or_above_all_candidates(tmp_path, true, shown)
 def test_a_metric_that_is_better_low_turns_wins_and_losses_round(tmp_path):
     params = write_cases(tmp_path, {"ev": ("", 0.25)}, {"ev": ("", 0.75), "true": 12})
     params["metrics"][0]["higher_is_better"] = False
-    rows = cases(CaseParams.parse(files.canonical(params)))
+    rows = cases(CaseParams.parse(params))
     assert rows.set_index("case")["id"].to_dict() == {WIN: "t0", BEYOND: "t1"}
 
 
@@ -97,7 +96,11 @@ def test_no_sentence_comes_twice_and_none_that_is_left_is_larger(listed):
 def test_cells_of_other_methods_and_other_sentences_are_refused(tmp_path):
     params = write_cases(tmp_path, {})
     with pytest.raises(InputError, match=r"cells of oracle, ratio.*one of each of ratio, ev, oracle"):
-        CaseParams.parse(files.canonical(params | {"cells": params["cells"][:2]}))
-    files.write_jsonl(Path(params["cells"][0]["path"]).with_name("hypotheses.jsonl"), [{"id": "x", "hypothesis": ""}])
-    with pytest.raises(InputError, match=r"hypotheses\.jsonl: not the sentences of .*testset\.jsonl"):
-        cases(CaseParams.parse(files.canonical(params)))
+        CaseParams.parse(params | {"cells": params["cells"][:2]})
+    put(
+        params["cells"][0],
+        TRANSLATIONS,
+        [{"id": "x", "hypothesis": "", "canvas": {"length": 1, "candidates": [], "scores": []}}],
+    )
+    with pytest.raises(InputError, match=r"translations\.jsonl: test oracle.*: not the sentences of .*testset\.jsonl"):
+        cases(CaseParams.parse(params))

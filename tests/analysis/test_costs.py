@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import fake_results
 import pytest
+from fake_sets import put
 
-from entropy_valley import files
 from entropy_valley.analysis.costs import costs, with_costs
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS
 
 
 @pytest.fixture
@@ -19,16 +19,15 @@ def cells(tmp_path):
     params = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh",), sentences=10, steps=(2, 8)
     )
-    return Params.parse(files.canonical(params)).cells
+    return Params.parse(params).cells
 
 
-def decoding(cells, method, steps, seed):
-    cell = next(cell for cell in cells if (cell.method, cell.steps, cell.seed) == (method, steps, seed))
-    return Path(cell.decoding)
+def of(cells, method, steps, seed):
+    return next(cell for cell in cells if (cell.method, cell.steps, cell.seed) == (method, steps, seed))
 
 
 def test_means_over_sentences_then_over_runs(cells):
-    fake_results.change(decoding(cells, "ratio", 8, 2), passes=100)
+    put(of(cells, "ratio", 8, 2), TRANSLATIONS, passes=100)
     table = costs(cells).set_index(["method", "steps"])
     assert len(table) == 6
     assert table.passes["oracle", 2] == 2
@@ -37,10 +36,10 @@ def test_means_over_sentences_then_over_runs(cells):
     assert table.within_steps.loc["ev"].to_list() == [0.1, 0.5]
 
 
-def test_the_error_of_lengths_is_the_files_own_where_it_has_one(cells):
+def test_the_error_of_lengths_is_the_headers_own_where_it_has_one(cells):
     for seed in (1, 2):
-        fake_results.change(decoding(cells, "ev", 2, seed), length_mae=None)
-    fake_results.change(decoding(cells, "ev", 8, 2), length_mae=2.5)
+        put(of(cells, "ev", 2, seed), TRANSLATIONS, length_mae=None)
+    put(of(cells, "ev", 8, 2), TRANSLATIONS, length_mae=2.5)
     table = costs(cells).set_index(["method", "steps"])
     assert table.length_mae["ev", 8] == 2.0
     assert math.isnan(table.length_mae["ev", 2])
@@ -53,8 +52,7 @@ def test_every_score_gets_its_systems_costs(cells):
     assert joined.passes.notna().all()
 
 
-def test_a_file_without_a_total_is_named(cells):
-    path = decoding(cells, "ev", 8, 1)
-    fake_results.change(path, passes=None)
-    with pytest.raises(InputError, match=r"ev/med-T8/decoding\.json: no passes"):
+def test_a_cell_without_a_total_is_named(cells):
+    put(of(cells, "ev", 8, 1), TRANSLATIONS, passes=None)
+    with pytest.raises(InputError, match=r"translations\.json: test ev med-T8: no passes"):
         costs(cells)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
 
 import fake_coverage
 import pytest
+from fake_sets import put, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley import files
 from entropy_valley.analysis.coverage import CoverageParams, bucket, bucket_names, coverage, papers_count
 from entropy_valley.analysis.coverage_items import EXTRACTORS, capitalised_words, extractors, retention
 from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, UNDER, WITHIN, cause, failure_buckets
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.corpus import build
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 EDGES = [0.6, 0.8]
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
@@ -30,7 +30,7 @@ def params(tmp_path):
 
 
 def parsed(params, **over):
-    return CoverageParams.parse(json.dumps(params | over))
+    return CoverageParams.parse(params | over)
 
 
 def row(numbers, item, method):
@@ -120,11 +120,11 @@ class TestCoverage:
     def test_a_direction_without_edges_has_no_buckets(self, params):
         assert set(coverage(parsed(params, buckets={}))["block"]) == {"retention"}
 
-    @pytest.mark.parametrize("name", ["hypotheses.jsonl", "scores.jsonl"])
+    @pytest.mark.parametrize("name", [TRANSLATIONS, SCORES])
     def test_outputs_of_other_sentences_are_an_error(self, params, name):
-        path = Path(params["cells"][2]["path"]).with_name(name)
-        files.write_jsonl(path, files.read_jsonl(path)[1:])
-        with pytest.raises(InputError, match=rf"{name}: not the sentences of .*1 ids are in one only, such as 't0'"):
+        cell = params["cells"][2]
+        put(cell, name, rows(cell, name)[1:])
+        with pytest.raises(InputError, match=rf"{name}: test ev .*not the sentences of .*1 ids .*, such as 't0'"):
             coverage(parsed(params))
 
     def test_a_cell_needs_its_files(self, params):
@@ -149,9 +149,9 @@ class TestFailureBuckets:
         assert eos["losses"].to_dict() == {SHORT: 0, OVERSHOOT: 0, UNDER: 1, WITHIN: 0, ALL: 1}
 
     def test_means_over_runs(self, params):
-        path = next(Path(c["path"]) for c in params["cells"] if (c["method"], c["seed"]) == ("ratio", 2))
+        cell = next(c for c in params["cells"] if (c["method"], c["seed"]) == ("ratio", 2))
         scores = [{"id": f"t{number}", "comet22": 0.4 + 0.2 * (number == 0)} for number in range(5)]
-        files.write_jsonl(path.with_name("scores.jsonl"), scores)  # one loss, of 0.1, in the second run
+        put(cell, SCORES, scores)  # one loss, of 0.1, in the second run
         numbers = failure_buckets(parsed(params))
         means = numbers[(numbers["rival"] == "ratio") & (numbers["statistic"] == "mean")].set_index("cause")
         assert set(means["runs"]) == {2}

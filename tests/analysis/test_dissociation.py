@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import fake_results
 import numpy as np
 import pytest
+from fake_sets import put, rows
 from fake_texts import LENGTHS, TRUE, add_canvases
 
-from entropy_valley import files
 from entropy_valley.analysis.dissociation import MAE, claims, lengths_and_scores, points
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.significance import bootstrap_means
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
 
-SCORES = {"oracle": 0.9, "ratio": 0.5, "ev": 0.6}  # EV closes a quarter of the gap, and half of that in length
+EXPECTED = {"oracle": 0.9, "ratio": 0.5, "ev": 0.6}  # EV closes a quarter of the gap, and half of that in length
 
 
 @pytest.fixture
 def made(tmp_path):
     """Two runs in two directions, twenty sentences."""
     return fake_results.write(
-        tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh", "en-de"), sentences=20, comet=SCORES
+        tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh", "en-de"), sentences=20, comet=EXPECTED
     )
 
 
 def parsed(params):
-    return Params.parse(files.canonical(params))
+    return Params.parse(params)
 
 
 def set_scores(params, score):
     """``score`` of the cell and the number of the sentence."""
     for cell in params["cells"]:
-        path = Path(cell["path"]).with_name("scores.jsonl")
-        rows = [row | {"comet22": score(cell, number)} for number, row in enumerate(files.read_jsonl(path))]
-        files.write_jsonl(path, rows)
-        fake_results.change(cell["path"], comet22=float(np.mean([row["comet22"] for row in rows])))
+        scores = [row | {"comet22": score(cell, number)} for number, row in enumerate(rows(cell, SCORES))]
+        put(cell, SCORES, scores, comet22=float(np.mean([row["comet22"] for row in scores])))
     return params
 
 
@@ -53,7 +50,7 @@ def test_length_errors_are_distances_from_the_oracles_canvas(made):
 
 @pytest.mark.parametrize(("lower_is_better", "sign"), [(False, 1), (True, -1)])
 def test_a_claim_sets_both_closures_against_each_other_in_each_run(made, lower_is_better, sign):
-    params = set_scores(add_canvases(made), lambda cell, _: sign * SCORES[cell["method"]])
+    params = set_scores(add_canvases(made), lambda cell, _: sign * EXPECTED[cell["method"]])
     params["metrics"][0]["higher_is_better"] = not lower_is_better
     found = claims(parsed(params))
     assert list(found["seed"]) == [1, 2, 1, 2]
@@ -73,11 +70,10 @@ def test_limits_are_those_of_sentences_drawn_together(made):
         ),
     )
     row = claims(parsed(params)).iloc[0]
-    cells = {cell["method"]: Path(cell["path"]) for cell in params["cells"][:3]}
     scores, errors = {}, {}
-    for method, path in cells.items():
-        scores[method] = [row["comet22"] for row in files.read_jsonl(path.with_name("scores.jsonl"))]
-        errors[method] = [abs(row["length"] - TRUE) for row in files.read_jsonl(path.parents[1] / "canvas.jsonl")]
+    for cell in params["cells"][:3]:
+        scores[cell["method"]] = [row["comet22"] for row in rows(cell, SCORES)]
+        errors[cell["method"]] = [abs(row["canvas"]["length"] - TRUE) for row in rows(cell, TRANSLATIONS)]
     score = {name: bootstrap_means(np.array(values), 200, 1) for name, values in scores.items()}
     error = {name: bootstrap_means(np.array(values, dtype=float), 200, 1) for name, values in errors.items()}
     closed = (score["ev"] - score["ratio"]) / (score["oracle"] - score["ratio"])
@@ -102,6 +98,6 @@ def test_points_are_means_over_runs(made):
 
 def test_canvases_of_other_sentences_are_refused(made):
     params = add_canvases(made)
-    files.write_jsonl(Path(params["cells"][1]["path"]).parents[1] / "canvas.jsonl", [{"id": "other", "length": 3}])
-    with pytest.raises(InputError, match=r"ratio/canvas\.jsonl: not the sentences of .*oracle/canvas\.jsonl"):
+    put(params["cells"][1], TRANSLATIONS, [{"id": "other", "canvas": {"length": 3}}])
+    with pytest.raises(InputError, match=r"translations\.jsonl: test ratio med-T8: not the sentences of .*test oracle"):
         points(parsed(params))

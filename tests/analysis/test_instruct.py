@@ -5,10 +5,12 @@ from pathlib import Path
 
 import fake_results
 import pytest
+from fake_sets import put
 
 from entropy_valley import files
 from entropy_valley.analysis.instruct import InstructParams, measure
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 
 @pytest.fixture
@@ -17,7 +19,7 @@ def params(tmp_path):
 
 
 def measured(params):
-    frame = measure(InstructParams.parse(files.canonical(params)))
+    frame = measure(InstructParams.parse(params))
     return frame, frame.set_index(["backbone", "method", "metric"])["value"]
 
 
@@ -40,8 +42,8 @@ def test_numbers_are_those_of_the_files(params):
     header = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
     files.write_text(adapter / "losses.csv", header + "1,9,8,0.1,1\n2,6,5,0.1,1\n3,12,4,0.1,1\n")
     hypotheses = [{"id": f"t{i}", "hypothesis": "ab" if i < 10 else ""} for i in range(40)]
-    files.write_jsonl(Path(cell["path"]).with_name("hypotheses.jsonl"), hypotheses)
-    fake_results.change(cell["path"], comet22=0.25)
+    put(cell, TRANSLATIONS, hypotheses)
+    put(cell, SCORES, comet22=0.25)
     _, values = measured(params)
     assert values[name, "", "cross_entropy_final"] == 4
     assert values[name, "", "cross_entropy_last_mean"] == pytest.approx(17 / 3)
@@ -81,7 +83,7 @@ def test_cells_of_no_variant(params):
 
 
 def test_variants_come_in_the_order_of_the_cells(params):
-    parsed = InstructParams.parse(files.canonical(params))
+    parsed = InstructParams.parse(params)
     assert list(parsed.variants) == list(params["variants"]) != sorted(params["variants"])
 
 

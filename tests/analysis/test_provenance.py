@@ -2,18 +2,19 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import put
 
-from entropy_valley import files
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.signatures import provenance
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 METRICS = fake_results.METRICS[:2]
 
 
 @pytest.fixture
 def cells(params):
-    return Params.parse(files.canonical(params)).cells
+    return Params.parse(params).cells
 
 
 def test_facts(cells):
@@ -37,22 +38,20 @@ def test_facts(cells):
 
 @pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "shifted", "adapter_digest"])
 def test_cells_decoded_differently_do_not_share_a_table(cells, key):
-    signature = files.read_json(cells[1].decoding)["signature"] | {key: "other"}
-    fake_results.change(cells[1].decoding, signature=signature)
+    put(cells[1], TRANSLATIONS, signature=cells[1].decoding()["signature"] | {key: "other"})
     with pytest.raises(InputError, match=rf"signature\.{key} is other, but that of"):
         provenance(cells, METRICS)
 
 
 @pytest.mark.parametrize("metric", ["comet22", "bleu"])
 def test_cells_scored_differently_do_not_share_a_table(cells, metric):
-    signatures = files.read_json(cells[1].path)["signatures"] | {metric: "other"}
-    fake_results.change(cells[1].path, signatures=signatures)
+    put(cells[1], SCORES, signatures=cells[1].scores()["signatures"] | {metric: "other"})
     with pytest.raises(InputError, match=next(one.label for one in METRICS if one.name == metric)):
         provenance(cells, METRICS)
 
 
 def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
-    facts = provenance(Params.parse(files.canonical(matched)).cells, METRICS)
+    facts = provenance(Params.parse(matched).cells, METRICS)
     assert [fact.signature for fact in facts if fact.subject == "decoder"] == [
         "engine r1|med|T8|float32|llada",
         "transformers 4.57.6|beam4|lp1|float32|max64",
@@ -63,12 +62,11 @@ def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
 
 def test_a_backbone_as_it_is_has_no_adapter_to_count(cells):
     for cell in cells[:3]:
-        signature = files.read_json(cell.decoding)["signature"] | {"adapter_digest": None}
-        fake_results.change(cell.decoding, signature=signature)
+        put(cell, TRANSLATIONS, signature=cell.decoding()["signature"] | {"adapter_digest": None})
     assert provenance(cells, METRICS)[-1].signature.startswith("11|")
 
 
 def test_a_missing_signature_is_an_error(cells):
-    fake_results.change(cells[0].path, signatures=None)
+    put(cells[0], SCORES, signatures=None)
     with pytest.raises(InputError, match=r"no signatures\.comet22"):
         provenance(cells, METRICS)

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 
 import fake_results
 import pytest
 from fake_results import METRICS
+from fake_sets import put, rows
 
-from entropy_valley import files
 from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES
 
 TEST = {"metric": METRICS[0], "how": Statistics(50, 3)}
 
@@ -24,7 +24,7 @@ def summary_of(params):
 
 
 def parsed(params):
-    return Params.parse(files.canonical(params))
+    return Params.parse(params)
 
 
 def test_collect_is_tidy(params):
@@ -36,8 +36,7 @@ def test_collect_is_tidy(params):
 
 @pytest.mark.parametrize("value", [math.nan, "0.8", None, True])
 def test_a_score_must_be_a_number(params, value):
-    path = params["cells"][0]["path"]
-    files.write_json(path, files.read_json(path) | {"bleu": value})
+    put(params["cells"][0], SCORES, bleu=value)
     with pytest.raises(InputError, match="bleu is"):
         collect(parsed(params).cells, METRICS)
 
@@ -54,9 +53,9 @@ def test_summary_keeps_runs_apart(params):
     )
     three, one = rows.loc[("llada-tiny", "ev")], rows.loc[("dream-tiny", "ev")]
     values = [
-        files.read_json(cell["path"])["comet22"]
-        for cell in params["cells"]
-        if (cell["backbone"], cell["direction"], cell["method"]) == ("llada-tiny", "en-zh", "ev")
+        cell.scores()["comet22"]
+        for cell in parsed(params).cells
+        if (cell.backbone, cell.direction, cell.method) == ("llada-tiny", "en-zh", "ev")
     ]
     assert three["mean"] == pytest.approx(sum(values) / 3)
     assert (three["runs"], one["runs"]) == (3, 1)
@@ -70,7 +69,7 @@ def test_lower_scores_close_the_gap_where_lower_is_better(params):
     metrics = [dict(metric) | {"higher_is_better": metric["name"] != "chrf"} for metric in params["metrics"]]
     for cell in params["cells"]:
         chrf = {"oracle": 10.0, "ev": 25.0, "ratio": 30.0}[cell["method"]]
-        files.write_json(cell["path"], files.read_json(cell["path"]) | {"chrf": chrf})
+        put(cell, SCORES, chrf=chrf)
     rows = summary_of(parsed(params | {"metrics": metrics})).query("metric == 'chrf'")
     assert set(rows.loc[rows.method == "ev", "gap_closure_mean"]) == {0.25}
     assert set(rows.loc[rows.method == "ev", "delta_ratio"]) == {-5.0}
@@ -108,13 +107,13 @@ def test_compare_tests_each_run_by_itself(params):
 def test_compare_pairs_sentences_by_id(params):
     before = compare(parsed(params).cells, **TEST)
     ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
-    files.write_jsonl(ratio.segments, reversed(files.read_jsonl(ratio.segments)))
+    put(ratio, SCORES, rows(ratio, SCORES)[::-1])
     assert compare(parsed(params).cells, **TEST).equals(before)
 
 
 def test_compare_refuses_other_sentences(params):
     ratio = next(cell for cell in parsed(params).cells if cell.method == "ratio")
-    files.write_jsonl(ratio.segments, files.read_jsonl(ratio.segments)[1:])
+    put(ratio, SCORES, rows(ratio, SCORES)[1:])
     with pytest.raises(InputError, match=r"1 ids are in one only, such as 't0'"):
         compare(parsed(params).cells, **TEST)
 
@@ -166,35 +165,29 @@ def test_summary_of_an_autoregressive_system_has_no_gap(matched):
 
 def test_an_id_must_not_come_twice(params):
     cell = parsed(params).cells[0]
-    rows = files.read_jsonl(cell.segments)
-    files.write_jsonl(cell.segments, [*rows, rows[0]])
+    scores = rows(cell, SCORES)
+    put(cell, SCORES, [*scores, scores[0]])
     with pytest.raises(InputError, match="twice"):
         sentences(cell, METRICS[0])
 
 
-def test_spec_from_a_file(params, tmp_path):
-    (tmp_path / "params.json").write_text(json.dumps(params))
-    assert Params.parse(str(tmp_path / "params.json")) == parsed(params)
-
-
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("value", "problem"),
     [
-        ("{", "not JSON"),
-        ("[]", "no cells"),
-        ('{"cells": []}', "no cells"),
-        ('{"cells": [{"seed": 1}]}', "no metrics"),
-        ('{"cells": [{"seed": 1}], "metrics": [{}]}', "without backbone"),
+        ({}, "no cells"),
+        ({"cells": []}, "no cells"),
+        ({"cells": [{"seed": 1}]}, "no metrics"),
+        ({"cells": [{"seed": 1}], "metrics": [{}]}, "without backbone"),
     ],
 )
-def test_broken_specs(text, problem):
+def test_broken_specs(value, problem):
     with pytest.raises(InputError, match=problem):
-        Params.parse(text)
+        Params.parse(value)
 
 
 def test_a_required_key(params):
     with pytest.raises(InputError, match="no order_of_merit"):
-        Params.parse(files.canonical(params), ("order_of_merit",))
+        Params.parse(params, ("order_of_merit",))
 
 
 def test_place_names_the_test_set_only_where_needed(params):

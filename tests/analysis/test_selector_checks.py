@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import fake_results
 import pandas as pd
 import pytest
+from fake_sets import diagnose, put
 
 from entropy_valley import files
 from entropy_valley.analysis.scores import sentences
@@ -15,11 +15,12 @@ from entropy_valley.analysis.selector_checks import SelectorParams, groups, meas
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.analysis.valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS
 
 
 @pytest.fixture
 def params(tmp_path):
-    return SelectorParams.parse(json.dumps(fake_results.write_selector_checks(tmp_path)))
+    return SelectorParams.parse(fake_results.write_selector_checks(tmp_path))
 
 
 def value(numbers, check, item, metric, direction="en-zh", seed=None):
@@ -52,9 +53,7 @@ def test_a_reassignment_is_the_sentence_wise_mean_of_its_permutations(params):
 
 def test_the_sweeps_minimum_and_ends_are_means_over_runs(params):
     numbers = measure(params)
-    valleys = [
-        files.read_json(cell.valley) for cell in params.cells if (cell.method, cell.direction) == ("ev", "en-zh")
-    ]
+    valleys = [cell.diagnostics("valley") for cell in params.cells if (cell.method, cell.direction) == ("ev", "en-zh")]
     assert [value(numbers, "sweep", item, "ratio") for item in ("first", "lowest", "last")] == [0.4, 0.75, 1.5]
     expected = sum(valley["ratios"][2]["mean"] for valley in valleys) / 2
     assert value(numbers, "sweep", "lowest", "entropy") == pytest.approx(expected)
@@ -69,14 +68,14 @@ def test_ratios_that_ev_takes(params):
 
 def test_of_ratios_with_one_canvas_the_smallest_counts(params):
     ev = next(cell for cell in params.cells if cell.method == "ev")
-    files.write_jsonl(ev.canvas, [{"id": "t0", "length": 7}, {"id": "t1", "length": 13}])
+    put(ev, TRANSLATIONS, [{"id": f"t{n}", "hypothesis": "", "canvas": {"length": n}} for n in (7, 13)])
     assert nominal_ratios(ev, [0.5, 0.55, 1.0]) == {0.5: 1, 1.0: 1}  # 6 and 6.6 tokens are both 6
 
 
 def test_a_canvas_of_another_grid_is_an_error(params):
     ev = next(cell for cell in params.cells if cell.method == "ev")
-    files.write_jsonl(ev.canvas, [{"id": "t0", "length": 9}])
-    with pytest.raises(InputError, match=r"canvas\.jsonl: sentence 't0': 9 slots are no canvas of EV's grid"):
+    put(ev, TRANSLATIONS, [{"id": "t0", "hypothesis": "", "canvas": {"length": 9}}])
+    with pytest.raises(InputError, match=r"translations\.jsonl: test ev .*: sentence 't0': 9 slots are no canvas"):
         measure(params)
 
 
@@ -103,8 +102,11 @@ def test_the_single_sentence_of_a_place_has_no_band(params):
 
 def test_another_file_is_no_valley(params):
     ev = next(cell for cell in params.cells if cell.method == "ev")
-    files.write_json(ev.valley, {"offsets": []})
-    with pytest.raises(InputError, match=r"valley\.json: lacks one of offsets"):
+    diagnose(ev, "valley", {"offsets": []})
+    with pytest.raises(InputError, match=r"diagnostics\.json: test ev .*: lacks one of offsets"):
+        curves([ev])
+    files.write_json(ev.diagnostics_file, {"sig": {}})
+    with pytest.raises(InputError, match=r"diagnostics\.json: has no valley of test"):
         curves([ev])
 
 

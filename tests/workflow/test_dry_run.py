@@ -1,95 +1,101 @@
-"""What Snakemake prints: the plan of a dry run, a page at most, and no pages of files."""
+"""What the logger plugin prints: a dry run in a screenful, a run job by job."""
 
 from __future__ import annotations
 
+import json
 import re
 
-from entropy_valley.driver import Machine
+from workspace import by_rule
 
-RULE = re.compile(r"^(\w+) +(\d+)  (?=\S| )", re.MULTILINE)
+from entropy_valley.analysis.job_costs import finished_seconds
+from entropy_valley.experiment import base_files, load_files
+from entropy_valley.reporting import reports
+from entropy_valley.runs.inventory import Inventory
+
+ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)
+FAILING = """
+if snakemake.wildcards.direction == "en-de":
+    open(snakemake.log[0], "w").write("begun\\nerror: no luck\\n")
+    raise SystemExit(1)
+"""
+EV = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}}
 
 
-def lines(text):
+def rows(text):
     """Rules with their numbers of jobs."""
-    return {rule: int(count) for rule, count in RULE.findall(text)}
+    return {rule: int(count) for rule, count in ROW.findall(text)}
 
 
-def test_the_papers_plan_is_a_page(paper):
+def test_the_papers_dry_run_is_a_screenful(paper):
     text = paper.dry_run()
-    page = text.splitlines()
-    assert len(page) <= 60
-    assert max(map(len, page)) <= 160
-    said = lines(text)
+    assert len(text.splitlines()) <= 40 and max(map(len, text.splitlines())) <= 160
     planned = paper.planned(last=True)
-    counts = {rule: sum(1 for job in planned if job.split()[0] == rule) for rule in said}
-    assert said == counts
-    assert {job.split()[0] for job in planned} == said.keys()
-    assert f"{sum(said.values())} jobs:" in text
-    assert "results/" not in text
-    assert ("warning: device: cuda: " in text) == (Machine.here().problem() is not None)
-    assert re.search(r"^Config:   config/studies.yaml, config.yaml$", text, re.MULTILINE)
-    assert "Models:   llada-8b, dream-7b, diffullama-7b; pairs of wmt19-zh-en, wmt19-de-en; on cuda\n" in text
-    cost = re.search(r"^Cost:     about (\d+) GPU-hours; (\d+)\.\d GB to download", text, re.MULTILINE)
-    assert 400 < int(cost[1]) < 440 and int(cost[2]) == 88
+    counts = by_rule(planned)
+    assert rows(text) == {rule: count for rule, count in counts.items() if rule != "all"}
+    assert "Models:    llada-8b, dream-7b, diffullama-7b; pairs of wmt19-zh-en, wmt19-de-en; on cuda\n" in text
+    jobs, hours = re.search(r"^All: +(\d+) jobs, .*?(\d+) GPU-hours .*the longest:", text, re.MULTILINE).groups()
+    assert int(jobs) == sum(rows(text).values()) and 400 < int(hours) < 440
+    assert "Downloads: 88.2 GB: " in text and "--config confirm=yes" in " ".join(text.split())
+    assert "results/" not in text.replace("Results:   results;", "")
 
 
-def test_a_changed_grid_is_named_by_its_key(finished):
-    text = finished.dry_run(over={"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}})
-    assert re.search(r"^canvas +3  .* ratios of en-zh: 0\.55 .*", text, re.MULTILINE)
-    assert re.search(r"^decode +3  .*  input from canvas, inference$", text, re.MULTILINE)
-    assert re.search(r"^Config:   config/studies.yaml, config.yaml(, \w[\w./-]*)+$", text, re.MULTILINE)
+def test_a_changed_param_is_named_with_its_values(finished):
+    files = [*base_files(finished.folder), *(finished.folder / name for name in finished.config_files())]
+    config = load_files(files, reports.problems)
+    job = Inventory(config).at("results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl")
+    header = finished.folder / job.outputs[1]
+    record = {"rule": job.rule, "params": json.loads(job.spec), "inputs": {}, "outputs": {}, "facts": {"cells": []}}
+    before = header.read_bytes()
+    try:
+        header.write_text(json.dumps(record))
+        text = finished.dry_run(over=EV)
+    finally:
+        header.write_bytes(before)
+    assert "methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8,1.0] (1)" in " ".join(text.split())
+    assert re.search(r"^score +3 .* input made by other jobs$", text, re.MULTILINE)
 
 
-def test_a_pretraining_that_is_asked_for_alone_has_its_cost(finished):
-    text = finished.dry_run("results/demo/backbones/llada-tiny/checkpoint.json", "--forcerun", "pretrain")
-    assert lines(text) == {"pretrain": 1}
-    assert re.search(r"^Cost:     about (?!0 s)[\d.]+ (s|min|h) on 1 core", text, re.MULTILINE)
+def test_files_on_request_and_nothing_to_do(finished):
+    target = "results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl"
+    assert "Nothing to be done" in finished.dry_run(target)
+    brief = finished.dry_run(target, "--forcerun", "score")
+    assert rows(brief) == {"score": 1} and re.search(r"^score .* forced$", brief, re.MULTILINE)
+    assert f"output: {target}" in finished.dry_run(target, "-p", "--forcerun", "score")
 
 
-def test_files_and_commands_on_request(finished):
-    target = "results/demo/en-zh/llada-tiny/seed1/grammar/ev/med-T32/scores.json"
-    brief = finished.dry_run("--forceall", target)
-    assert target not in brief
-    assert "forced" in brief
-    whole = finished.dry_run("--forceall", "-p", target)
-    assert f"output: {target}" in whole
-    assert "python workflow/scripts/score.py" in whole
+def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
+    said = paper.run("--cores", "1", "results/tables/man.tex", fails=True)
+    assert "Did you mean results/tables/main.tex" in said
 
 
-def test_nothing_to_do_is_said(finished):
-    assert "Nothing to be done" in finished.dry_run()
-
-
-def test_a_run_asks_before_it_downloads_much(paper):
-    target = "results/backbones/llada-8b.json"
-    said = paper.run("--cores", "1", target, over={"confirm": False}, fails=True)
-    assert "would download 16.0 GB that is not here: GSAI-ML/LLaDA-8B-Base (16.0 GB)" in said
-    assert "--config confirm=yes" in said and not (paper.folder / target).exists()
-
-
-def test_a_run_lists_few_files_and_its_log_file_all(paper):
+def test_a_run_says_what_is_done_and_leaves_its_time(paper):
     said = paper.run("--cores", "2", "results/corpus/en-de/corpus.json")
-    (log,) = (paper.folder / ".snakemake" / "log").iterdir()
-    assert lines(said) == {"corpus": 1}
-    assert re.search(r"output: .*… \(3 files\)$", said, re.MULTILINE) and "(update)" not in said
-    assert re.search(r"output: .*train\.jsonl.*dev\.jsonl", log.read_text())
+    assert rows(said) == {"corpus": 1, "all": 1}
+    assert re.search(r"^\[[\d:]+\] done: corpus en-de \(\d+ s\)$", said, re.MULTILINE)
+    assert re.search(r"^\[[\d:]+\] 1 of 1 jobs done$", said, re.MULTILINE)
+    assert "output:" not in said
+    assert finished_seconds(paper.folder / "results/benchmarks").keys() == {"corpus/en-de"}
 
 
-def test_drawing_pairs_takes_one_pass_for_both_directions_and_may_be_a_job_of_a_cluster(paper):
+def test_a_failed_job_is_named_with_its_log(paper):
+    script = paper.folder / "workflow/scripts/corpus.py"
+    script.write_text(FAILING + script.read_text())
+    corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "en-de")]
+    said = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
+    assert re.search(
+        r"failed: corpus en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: no luck$", said, re.MULTILINE
+    )
+    assert re.search(r"^\[[\d:]+\] done: corpus en-zh ", said, re.MULTILINE)
+    assert said.rstrip().endswith("Failed: corpus en-de")
+
+
+def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
-        snakefile.write("\n\nprint('on the login node:', *workflow._localrules)\n")
-    corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "zh-en", "en-de")]
-    said = paper.dry_run("-p", *corpora)
-    assert re.search(r"^on the login node:.* corpus\b", said, re.MULTILINE)
-    commands = re.findall(r"corpus.py .* --report results/corpus/([\w-]+)/corpus.json --both-ways", said)
-    assert sorted(commands) == ["en-zh", "zh-en"]
-    said = paper.dry_run(corpora[0], over={"corpus": {"on_cluster": True}})
-    assert re.search(r"^on the login node:(?!.* corpus\b).* testset\b", said, re.MULTILINE)
+        snakefile.write("\n\nsnapshot.experiment = lambda: 'no config'\n")
+    text = paper.dry_run("results/corpus/en-de/corpus.json")
+    assert "No hours and cells: AttributeError" in text and rows(text) == {"corpus": 1, "all": 1}
 
 
-def test_an_error_is_said_whole(paper):
-    (paper.folder / "bin" / "python").write_text("#!/bin/bash\necho no luck >&2; exit 1\n")
-    said = paper.run("--cores", "1", "results/corpus/en-de/corpus.json", fails=True)
-    assert "Error in rule corpus" in said
-    assert re.search(r"output: .*train\.jsonl, .*dev\.jsonl … \(3 files\)$", said, re.MULTILINE)
-    assert "no luck" in said
+def test_snakemake_prints_its_own_text_on_request(paper):
+    text = paper.dry_run("--verbose", "results/corpus/en-de/corpus.json")
+    assert "Job stats:" in text and "rule corpus:" in text

@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from entropy_valley.cli import configs
+from entropy_valley.runs import slurm
 from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.inventory import Inventory
 from entropy_valley.runs.plan import left
@@ -23,6 +24,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--installation", nargs="?", const="", metavar="BUILD", help="look at torch, its build and the driver alone"
     )
+    parser.add_argument(
+        "--profile", metavar="NAME", help="ask SLURM whether it grants what the jobs of the config request"
+    )
     parser.set_defaults(command=_check)
 
 
@@ -31,6 +35,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
     if arguments.installation is not None:
         checks.report(checks.installation(arguments.installation))
+        return
+    if arguments.profile is not None:
+        checks.report(line.run(slurm.checks(configs.experiment(arguments.configfile), arguments.profile)))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
     experiment = configs.experiment(arguments.configfile)

@@ -1,0 +1,201 @@
+"""`entropy-valley check --profile slurm`, with commands that answer as SLURM does."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import cli
+from entropy_valley.runs import slurm
+
+ROOT = Path(__file__).parents[2]
+PARTITION = "PartitionName={name} MaxTime={time} PriorityTier={tier} PreemptMode={preempt} State={state}"
+USUAL = {"time": "1-00:00:00", "tier": 1, "preempt": "REQUEUE", "state": "UP"}
+TAKES = 'case "$*" in *--test-only*--wrap=true) echo "$*" >> asked;; *) touch submitted;; esac'
+NO_NODE = 'echo "allocation failure: Requested node configuration is not available" >&2; exit 1'
+
+
+class Site:
+    """A folder with the profiles of the repository, and a SLURM that says what a test gives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT / "profiles", folder / "profiles")
+        for name in ("config", "config.yaml"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / "bin").mkdir()
+        self.says()
+
+    def says(
+        self, sbatch: str = TAKES, age: int = 300, accounts: str = "nlp", sacct: str = "true", **gpu: object
+    ) -> None:
+        """What its commands do; ``gpu`` is what its partition with GPUs is like."""
+        lines = [PARTITION.format(name=name, **USUAL | own) for name, own in (("cpu", {"tier": 2}), ("gpu", gpu))]
+        config = f"MinJobAge = {age} sec\nPreemptType = preempt/partition_prio"
+        qos = "normal||\nshort|02:00:00|gres/gpu=4,mem=100G"
+        answers = {
+            "sbatch": sbatch,
+            "scontrol": "case \"$*\" in *partition) echo '{}';; *) echo '{}';; esac".format("\n".join(lines), config),
+            "sacctmgr": "case \"$*\" in *qos*) echo '{}';; *) {};; esac".format(
+                qos, f"echo '{accounts}'" if accounts else "false"
+            ),
+            "sacct": sacct,
+            "sinfo": "echo '2: 64 CPU, 512000 MB, gpu:a100:4, (null), drained'",
+        }
+        for name, answer in answers.items():
+            path = self.folder / "bin" / name
+            path.write_text(f"#!/bin/sh\n{answer}\n")
+            path.chmod(0o755)
+
+    def change(self, *changes: tuple[str, str], file: str = "config.yaml") -> None:
+        path = self.folder / "profiles/slurm" / file
+        text = path.read_text()
+        for before, after in changes:
+            assert before in text
+            text = text.replace(before, after)
+        path.write_text(text)
+
+    def asked(self) -> list[str]:
+        return (self.folder / "asked").read_text().splitlines()
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    return Site(tmp_path)
+
+
+@pytest.fixture
+def check(site, monkeypatch, capsys):
+    """Lines of the command by their names, and whether it says that all is well."""
+
+    def run(*options):
+        try:
+            monkeypatch.setattr("sys.argv", ["entropy-valley", "check", "--profile", "slurm", *options])
+            cli.main()
+            ended = True
+        except SystemExit as end:
+            ended = not end.code
+        said = capsys.readouterr()
+        assert not (site.folder / "submitted").exists()
+        return ended, said.out + said.err
+
+    return run
+
+
+def line(text: str, name: str) -> str:
+    return next(one for one in text.splitlines() if one[8:].startswith(name))
+
+
+def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
+    site.change(("# slurm_account: mine", "  slurm_account: nlp"), ("# gpu_model: h100 ", "  gpu_model: a100 "))
+    well, text = check()
+    assert well, text
+    names = [one[8:34].strip() for one in text.splitlines()]
+    assert names == ["watching jobs", "train", "translate", "score", "latency, diagnose", "all other rules"]
+    assert {one[:8].strip() for one in text.splitlines()} == {"ok"}
+    first, then = (
+        "8 GPU a100, 16 CPU, 200000 MB, 240 minutes",
+        "attempt 2: gpu: 8 GPU a100, 16 CPU, 400000 MB, 240 minutes",
+    )
+    assert f"gpu: {first}; {then}" in line(text, "train")
+    assert "cpu: 1 CPU, 8000 MB, 60 minutes; attempt 2: cpu: 1 CPU, 16000 MB" in line(text, "all other")
+    asked = site.asked()
+    assert len(asked) == 10  # two attempts each
+    given = "--partition=gpu --time=240 --mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8"
+    assert asked[0] == f"--test-only {given} --wrap=true"
+    assert "--ntasks=1" in asked[-1]
+
+
+def test_the_config_says_which_rules_there_are_and_their_gpus(site, check):
+    over = site.folder / "over.yaml"
+    over.write_text("{adapters: released, decoding: {shards: 4}, corpus: {on_cluster: true}}")
+    _, text = check("--configfile", "config/released.yaml", "over.yaml")
+    assert "cpu: 4 CPU, 48000 MB" in line(text, "translate")  # it puts the shards together
+    assert "gpu: 1 GPU, 4 CPU, 48000 MB" in line(text, "shard")
+    assert "train" not in text.split()
+    over.write_text("{device: cpu, corpus: {on_cluster: true}}")
+    _, text = check("--configfile", "over.yaml")
+    assert "GPU" not in text
+    assert "cpu: 1 CPU, 8000 MB, 720 minutes" in line(text, "corpus")
+
+
+ACCOUNT = ("# slurm_account: mine", "  slurm_account: mine")
+FAST, SHORT = ("# qos: gpu ", "  qos: fast "), ("# qos: gpu ", "  qos: short ")
+HOURS = ("runtime: 60 ", "runtime: 4h ")
+BY_ZERO = ("min(16000 * attempt, 32000)", "16000 / (attempt - 1)")
+BY_SACCT = ("slurm-status-command: squeue ", "slurm-status-command: sacct ")
+
+
+@pytest.mark.parametrize(
+    ("says", "change", "rule", "named"),
+    [
+        (
+            {"accounts": "nlp\nphysics"},
+            ACCOUNT,
+            "all other",
+            "no account mine, but nlp, physics: correct slurm_account",
+        ),
+        ({"accounts": ""}, ACCOUNT, "train", "sacctmgr does not answer"),
+        ({}, FAST, "score", "there is no QOS fast, but normal, short: correct qos"),
+        ({}, SHORT, "translate", "QOS short grants 120 minutes: lower runtime"),
+        ({}, SHORT, "train", "QOS short grants gres/gpu=4: lower gpu"),
+        ({}, SHORT, "train", "QOS short grants mem=100G: lower mem_mb"),
+        ({"time": "02:00:00"}, None, "train", "partition gpu grants 120 minutes: lower runtime"),
+        ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
+        ({"preempt": "CANCEL"}, None, "train", "ask for PreemptMode=REQUEUE"),
+        ({}, HOURS, "", "all other rules: runtime: 4h is no number"),
+        ({}, BY_ZERO, "", "score: mem_mb: 16000 / (attempt - 1): division by zero"),
+        ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
+        ({"sbatch": NO_NODE}, None, "train", "2: 64 CPU, 512000 MB, gpu:a100:4, (null), drained"),
+        ({"age": 100}, None, "watching", "after 100 sec (MinJobAge): set `slurm-status-command: sacct`"),
+        ({"age": 100, "sacct": "false"}, None, "watching", "ask your site for 180 s"),
+        ({"sacct": "false"}, BY_SACCT, "watching", "set `slurm-status-command: squeue`"),
+    ],
+)
+def test_what_the_cluster_does_not_grant_is_said_with_the_key_to_change(site, check, says, change, rule, named):
+    site.says(**says)
+    if change:
+        site.change(change)
+    well, text = check()
+    assert not well
+    assert named in (line(text, rule) if rule else text), text
+
+
+def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
+    site.says(sbatch='case "$*" in *--mem=400000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
+    _, text = check()
+    assert line(text, "train").startswith("failed")
+    assert "attempt 2: gpu: 8 GPU, 16 CPU, 400000 MB" in line(text, "train")
+    assert line(text, "translate").startswith("ok")
+
+
+def test_the_partition_is_the_one_whose_limits_a_request_fills_most(site, check):
+    large = "  gpu:\n    max_gpu: 4\n    max_runtime: 60\n  large:\n    max_gpu: 8\n    max_runtime: 1-00:00:00\n"
+    site.change(("  gpu:\n    max_gpu: 8", large), file="partitions.yaml")
+    _, text = check()
+    assert "there is no partition large, but cpu, gpu: correct profiles/slurm/partitions.yaml" in line(text, "train")
+    site.change(("max_gpu: 8", "max_gpu: 2"), file="partitions.yaml")
+    _, text = check()
+    assert "no partition of profiles/slurm/partitions.yaml takes it" in line(text, "train")
+
+
+def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeypatch):
+    assert "profiles/default/config.yaml: does not submit to SLURM" in check("--profile", "default")[1]
+    assert "none/of/these: is no profile" in check("--profile", "none/of/these")[1]
+    site.change(("profiles/slurm/partitions.yaml", "elsewhere.yaml"))
+    assert "slurm-partition-config: [Errno 2] No such file" in check()[1]
+    site.change(("elsewhere.yaml", "profiles/slurm/partitions.yaml"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "Run this on a login node of the cluster" in check()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1-00:00:00", 1440), ("04:30:00", 270), ("90:00", 90), ("500G", 512000), (8, 8)]
+)
+def test_limits_are_read_as_slurm_writes_them(text, expected):
+    assert slurm.limit(text) == expected
+    assert slurm.limit("UNLIMITED") == slurm.limit("") == float("inf")

@@ -1,0 +1,292 @@
+"""How the job of a script begins and ends: its params, its log, its signals, and the GPUs that it takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import gpus, launch
+from entropy_valley.errors import InputError
+from entropy_valley.runs import job as jobs
+
+EIGHT = "".join(f"GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i}{i}{i}{i}-beef)\n" for i in range(8))
+SCRIPT = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from run_rule import snakemake_object
+from entropy_valley.runs.job import job_of
+
+terminal, given = os.dup(1), json.loads(sys.argv[1])
+with job_of(snakemake_object("rule", **given)) as job:
+{}
+"""
+# Says which GPUs it sees, waits until a file is there, and says that it has ended.
+ON_GPU = """
+os.write(terminal, f"{os.environ.get('CUDA_VISIBLE_DEVICES')}\\n".encode())
+while not Path(job.how["go"]).exists(): time.sleep(0.01)
+"""
+STARTING = """
+child = subprocess.Popen([sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"])
+while not (children := Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()): time.sleep(0.01)
+os.write(terminal, f"{child.pid} {children[0]}\\n".encode())
+child.wait()
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine with eight GPUs, as its nvidia-smi says."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text(f"#!/bin/sh\ncat <<END\n{EIGHT}END\n")
+    (folder / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv(gpus.LOCKS, str(tmp_path / "locks"))
+    for name in (gpus.VISIBLE, *gpus.SCHEDULERS):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Start a script whose block is ``code``, its log at ``x y.log``; what still runs at the end is killed."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    started = []
+
+    def run(code, *, spec=None, log=tmp_path / "logs/x y.log", **given):
+        asked = json.dumps({"spec": spec or {}, "log": str(log), **given}, default=str)
+        command = [sys.executable, "-c", SCRIPT.format(textwrap.indent(code.strip(), "    ")), asked]
+        started.append(
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        )
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def log_of(process, folder):
+    """What it has said at its end: in its log, and nowhere else."""
+    assert process.communicate() == ("", "")
+    return (folder / "logs/x y.log").read_text()
+
+
+def test_all_that_a_script_and_its_children_say_is_in_the_log(start, tmp_path):
+    code = "print('out'); subprocess.run('echo child; echo error >&2', shell=True); print(sys.stdin.read(), 'in')"
+    process = start(code)
+    assert log_of(process, tmp_path) == "out\nchild\nerror\n in\n"
+    assert process.returncode == 0
+
+
+def test_computations_see_no_ancestry(start, tmp_path):
+    process = start("print(job.params, job.spec, job.how)", spec={"a": 1, "made_from": {"b": "c"}}, how={"d": [2]})
+    assert log_of(process, tmp_path) == "{'a': 1, 'made_from': {'b': 'c'}} {'a': 1} {'d': [2]}\n"
+
+
+def test_bad_input_is_one_line(start, tmp_path):
+    process = start("from entropy_valley.errors import InputError; raise InputError('here', 'wrong', 'Do it.')")
+    assert log_of(process, tmp_path) == "error: here: wrong. Do it.\n"
+    assert process.returncode == 2
+
+
+def test_any_other_error_has_its_traceback_in_the_log(start, tmp_path):
+    process = start("1 / 0")
+    assert log_of(process, tmp_path).endswith("ZeroDivisionError: division by zero\n")
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize(("how", "offline"), [({}, "1"), ({"confirm": False}, "None")])
+def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, how, offline):
+    assert log_of(start("print(os.environ.get('HF_HUB_OFFLINE'))", how=how), tmp_path) == f"{offline}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_cancelled_job_leaves_nothing(start, tmp_path, number):
+    process = start(STARTING)
+    children = list(map(int, process.stdout.readline().split()))
+    process.send_signal(number)
+    assert process.wait() == -number
+    for child in children:
+        ended(child)
+
+
+def test_a_job_ends_with_the_process_that_started_it(start, tmp_path):
+    log = tmp_path / "parent.log"
+    command = start("print('begun'); time.sleep(600)", log=log).args[1:]
+    waits_for("begun", log)
+    log.unlink()
+    code = f"import subprocess, sys; subprocess.run([sys.executable, *{command!r}])"
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    child = one_child(parent.pid)
+    waits_for("begun", log)
+    parent.kill()
+    parent.wait()
+    ended(child)
+
+
+def one_child(pid):
+    """A process that this one has started; waits for it."""
+    while not (children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        time.sleep(0.01)
+    return int(children[0])
+
+
+def waits_for(text, log):
+    """Wait until a log has a text."""
+    while not log.exists() or text not in log.read_text():
+        time.sleep(0.01)
+
+
+def ended(pid):
+    """Wait until a process is gone; a test that hangs has found one that is not."""
+    while (status := Path(f"/proc/{pid}/stat")).exists() and status.read_text().split()[2] != "Z":
+        time.sleep(0.01)
+
+
+def test_a_module_finds_what_this_process_finds_and_ends_with_it(start, tmp_path, monkeypatch):
+    (tmp_path / "ours.py").write_text("import sys, time; time.sleep(float(sys.argv[1])); sys.exit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert launch.run_module("ours", "0") == 3
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    parent = start("from entropy_valley import launch; print('begun'); launch.run_module('ours', '600')")
+    waits_for("begun", tmp_path / "logs/x y.log")
+    child = one_child(parent.pid)
+    time.sleep(0.1)
+    parent.kill()
+    ended(child)
+
+
+def test_concurrent_jobs_take_distinct_gpus_and_the_ninth_waits(start, machine):
+    go, jobs = machine / "go", []
+    for number, count in enumerate([1, 1, 2, 1, 3]):
+        jobs.append(start(ON_GPU, how={"go": go}, gpu=count, log=machine / f"{number}.log"))
+    seen = [job.stdout.readline().strip().split(",") for job in jobs]
+    assert [len(one) for one in seen] == [1, 1, 2, 1, 3]
+    assert len({gpu for one in seen for gpu in one}) == 8
+    late = start(ON_GPU, how={"go": go}, gpu=1, log=machine / "late.log")
+    waits_for("waiting: ", machine / "late.log")
+    jobs[0].kill()
+    assert late.stdout.readline().strip().split(",") == seen[0]
+    go.touch()
+    assert late.wait() == 0
+    assert "on NVIDIA H100 80GB HBM3 (GPU-" in (machine / "late.log").read_text()
+
+
+def test_a_job_that_wants_all_gpus_gets_them_before_later_jobs(start, machine):
+    first, second = machine / "first", machine / "second"
+    one = start(ON_GPU, how={"go": first}, gpu=1, log=machine / "one.log")
+    one.stdout.readline()
+    every = start(ON_GPU, how={"go": second}, gpu=8, log=machine / "every.log")
+    waits_for("waiting: ", machine / "every.log")
+    later = start(ON_GPU, how={"go": second}, gpu=1, log=machine / "later.log")
+    waits_for("waiting: ", machine / "later.log")
+    first.touch()
+    assert len(every.stdout.readline().split(",")) == 8
+    second.touch()
+    assert [job.wait() for job in (one, every, later)] == [0, 0, 0]
+
+
+def test_a_waiting_job_can_be_cancelled(start, machine):
+    start(ON_GPU, how={"go": "never"}, gpu=8, log=machine / "one.log").stdout.readline()
+    waiting = start(ON_GPU, how={"go": "never"}, gpu=1, log=machine / "two.log")
+    waits_for("waiting: ", machine / "two.log")
+    waiting.terminate()
+    assert waiting.wait() == -signal.SIGTERM
+
+
+def test_more_gpus_than_there_are_is_an_error(start, machine):
+    process = start("print('begun')", gpu=9)
+    assert log_of(process, machine).startswith("error: GPUs: 9 wanted, 8 on this machine. ")
+    assert process.returncode == 2
+
+
+def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_path):
+    done = []
+
+    def check(module, subject, out):
+        done.append((module, json.loads(subject)))
+        Path(out).write_text("ok")
+        return 0
+
+    monkeypatch.setattr(launch, "run_module", check)
+    monkeypatch.setattr(gpus, "device_name", lambda device: "cuda NVIDIA H100")
+    subject = {"device": "cuda", "processes": 1}
+    for _ in range(2):
+        jobs.require_checked(str(tmp_path / "checks"), subject)
+    assert done == [("entropy_valley.checking", subject)]
+    monkeypatch.setattr(gpus, "device_name", lambda device: "cuda NVIDIA A100")
+    monkeypatch.setattr(launch, "run_module", lambda *_: 1)
+    for _ in range(2):
+        with pytest.raises(InputError, match="check: this machine does not run the jobs of this config"):
+            jobs.require_checked(str(tmp_path / "checks"), subject)
+
+
+def given(count, **variables):
+    """What CUDA_VISIBLE_DEVICES becomes for a job with these environment variables."""
+    with gpus.taken(count, variables, lambda text: None) as (found, _):
+        return found.get(gpus.VISIBLE, "as it was")
+
+
+def test_a_scheduler_that_assigns_gpus_is_left_alone(machine):
+    assert given(1, SLURM_JOB_ID="7", CUDA_VISIBLE_DEVICES="5") == "as it was"
+    assert given(8, SLURM_JOB_ID="7") == "as it was"
+
+
+def test_an_allocation_of_several_gpus_is_shared_out(machine):
+    with gpus.taken(1, {"SLURM_JOB_ID": "7", gpus.VISIBLE: "2,5"}, print) as (first, _):
+        assert first == {gpus.VISIBLE: "2"}
+        assert given(1, SLURM_JOB_ID="7", CUDA_VISIBLE_DEVICES="2,5") == "5"
+
+
+def test_a_job_without_gpus_or_on_a_machine_without_any_is_left_alone(machine, monkeypatch):
+    assert given(0) == "as it was"
+    assert given(1, CUDA_VISIBLE_DEVICES="") == "as it was"
+    monkeypatch.setattr(gpus, "nvidia_smi", lambda: "")
+    monkeypatch.setattr(gpus, "loaded", lambda: [])
+    assert given(2) == "as it was"
+
+
+def test_gpus_are_named_by_uuid_or_as_the_user_names_them(machine):
+    assert given(1) == "GPU-0000-beef"
+    assert given(2, CUDA_VISIBLE_DEVICES="3,1") == "3,1"
+    with gpus.taken(1, {gpus.VISIBLE: "GPU-3333"}, print) as (one, _):
+        assert one == {gpus.VISIBLE: "GPU-3333"}
+        assert given(1, CUDA_VISIBLE_DEVICES="3,1") == "1"  # one lock for two names
+
+
+def test_the_parts_of_a_divided_gpu_are_gpus():
+    text = (
+        "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-a)\n  MIG 3g.20gb     Device  0: (UUID: MIG-b)\n"
+        "  MIG 3g.20gb     Device  1: (UUID: MIG-c)\nGPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-d)\n"
+    )
+    assert gpus.listed(text) == [
+        ("MIG-b", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"),
+        ("MIG-c", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"),
+        ("GPU-d", "NVIDIA A100-SXM4-40GB"),
+    ]
+
+
+def test_without_nvidia_smi_the_driver_names_the_gpus_of_a_container(tmp_path):
+    uuids = ["GPU-a", "GPU-b", "GPU-????????"]
+    for minor, uuid in enumerate(uuids):
+        folder = tmp_path / f"proc/driver/nvidia/gpus/0000:0{minor}:00.0"
+        folder.mkdir(parents=True)
+        lines = (
+            f"Model: \t\t NVIDIA H200\nGPU UUID: \t {uuid}\nBus Location: \t 0000:00:00.0\nDevice Minor: \t {minor}\n"
+        )
+        (folder / "information").write_text(lines)
+    (tmp_path / "dev").mkdir()
+    for minor in (1, 2):  # the first one is not the container's
+        (tmp_path / f"dev/nvidia{minor}").touch()
+    assert gpus.loaded(f"{tmp_path}/") == [("GPU-b", "NVIDIA H200"), ("1", "NVIDIA H200")]
+    assert gpus.loaded(f"{tmp_path}/nowhere/") == []
