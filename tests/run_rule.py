@@ -19,28 +19,31 @@ from entropy_valley.runs import job
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 
 
-def run_rule(
-    name, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None, rule=None, fails=False
-):
-    """Run workflow/scripts/NAME.py; the text of its log.
+def start_rule(name, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
+    """Start workflow/scripts/NAME.py; the process.
 
-    ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists. With
-    ``fails`` its exit status must not be 0.
+    ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
     """
+    given = {"rule": rule or name, "spec": spec, "input": input, "output": output, "how": how, "threads": threads}
+    text = json.dumps({**given, "gpu": gpu, "log": log, "wildcards": wildcards}, default=_plain)
+    return subprocess.Popen(
+        [sys.executable, __file__, name, text],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run_rule(name, spec, *arguments, log=None, fails=False, **options):
+    """Run what :func:`start_rule` starts; the text of its log. With ``fails`` its exit status must not be 0."""
     with tempfile.TemporaryDirectory() as folder:
-        log = log or f"{folder}/{name}.log"
-        given = dict(
-            rule=rule or name, spec=spec, input=input, output=output, how=how, threads=threads, gpu=gpu, log=log
-        )
-        ended = subprocess.run(
-            [sys.executable, __file__, name, json.dumps({**given, "wildcards": wildcards}, default=_plain)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        said = Path(log).read_text(encoding="utf-8") if Path(log).exists() else ""
-    assert (ended.returncode != 0) == fails, f"exit status {ended.returncode}\n{ended.stdout}{ended.stderr}{said}"
+        log = Path(log or f"{folder}/{name}.log")
+        process = start_rule(name, spec, *arguments, log=log, **options)
+        said, _ = process.communicate()
+        said += log.read_text(encoding="utf-8") if log.exists() else ""
+    assert (process.returncode != 0) == fails, f"exit status {process.returncode}\n{said}"
     return said
 
 

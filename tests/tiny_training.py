@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -27,7 +23,6 @@ TEMPLATE = "De: {src}\n"
 SETTINGS = {
     "max_steps": 8,
     "global_batch": 8,
-    "micro_tokens": 40,
     "learning_rate": 0.01,
     "warmup": 0.1,
     "weight_decay": 0.01,
@@ -36,6 +31,7 @@ SETTINGS = {
     "max_tokens": 96,
     "lora": {"rank": 2, "alpha": 4, "dropout": 0.0},
 }
+RUN = {"processes": 1, "micro_tokens": 40}  # how it runs
 
 
 def pairs_of(backbone, max_tokens=96):
@@ -57,8 +53,8 @@ def batches_of(backbone, **options):
     return (continuations_of if backbone.family.causal else canvases_of)(backbone, **options)
 
 
-def spec(family="llada", *, processes=1, dropout=0.0, **training):
-    """The SPEC of ``train.py``."""
+def spec(family="llada", *, dropout=0.0, **training):
+    """The params of the rule ``train``."""
     return {
         "backbone": "tiny",
         "family": family,
@@ -68,32 +64,14 @@ def spec(family="llada", *, processes=1, dropout=0.0, **training):
         "bos": False,
         "shifted": FAMILIES[family].shifted,
         "precision": "float32",
-        "processes": processes,
         "training": SETTINGS | {"lora": SETTINGS["lora"] | {"dropout": dropout}} | training,
     }
-
-
-def start(script, spec, *arguments, **paths):
-    """Start a workflow script on one thread; its spec as JSON, its paths as flags."""
-    flags = [text for name, path in paths.items() for text in (f"--{name.replace('_', '-')}", str(path))]
-    return subprocess.Popen(
-        [sys.executable, f"workflow/scripts/{script}.py", json.dumps(spec), *flags, *arguments],
-        cwd=REPOSITORY,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process):
-    _, error = process.communicate(timeout=280)
-    assert process.returncode == 0, error
 
 
 def kill_after(process, path):
     """SIGKILL as soon as a checkpoint is there."""
     while not path.exists():
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, process.stdout.read()
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate()

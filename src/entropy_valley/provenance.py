@@ -1,7 +1,8 @@
 """What a result was made from: a record beside it, which its job writes last and the jobs that read it check.
 
-The record of ``canvas.jsonl`` is ``canvas.made.json``: the rule and its params, the digest of every input, digest and
-size of every output. It is no output of a rule. A result without one, from before there were records, is read as it is.
+The record of ``train.jsonl`` is ``train.made.json``, that of the rows of a set is their header: the rule and its
+params, the digest of every input, digest and size of every output. Only a header is an output of a rule itself. A
+result without a record is read as it is.
 """
 
 from __future__ import annotations

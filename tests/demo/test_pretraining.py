@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_training import ROWS, TEMPLATE, kill_after, start
+from run_rule import start_rule
+from tiny_training import ROWS, TEMPLATE, kill_after
 
 from entropy_valley import files
 from entropy_valley.backbone.families import find_family
@@ -69,9 +70,9 @@ def one_thread():
 
 
 def killed(corpora, root):
-    named = [f"{direction}={path}" for direction, path in corpora.items()]
-    paths = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
-    process = start("pretrain", SPEC, "--corpus", *named, "--dev", *named, **paths, checkpoint_every=5)
+    how = {"directions": [*corpora], "work": root / "work", "logs": root / "logs", "checkpoint_every": 5}
+    read = {split: [*corpora.values()] for split in ("train", "dev")}
+    process = start_rule("pretrain", SPEC, read, root / "out" / "checkpoint.json", how)
     kill_after(process, root / "work" / "state.pt")
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from entropy_valley.corpus import sampling, shuffling
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.chain import Chain
 from entropy_valley.experiment.params import corpora, jobs
+from entropy_valley.experiment.sets import CellSet, sets_of
+from entropy_valley.runs.inventory import Inventory
 
 PAPER = load_files(base_files(Path(__file__).parents[2]))
 POOLED = matrix.Run("de-fr", "llada-8b", 1, "50k")
@@ -74,13 +75,11 @@ def test_a_pool_has_files_and_stores_of_its_own_and_shares_the_corpus():
     assert POOLED.folder("results") == "results/de-fr/llada-8b/seed1-50k"
     assert (cell.key()["seed"], cell.key()["pool"]) == (1, "50k")
     assert "pool" not in matrix.cells(PAPER)[0].key()  # so that tables that are there stay valid
-    chain = Chain(PAPER)
-    scores = chain.scores(cell)
-    assert chain.at(cell.scores("results")) is scores
-    assert scores.wildcards["seed"] == "1-50k" and ".seed1-50k." in scores.log
-    other = matrix.Run("de-fr", "llada-8b", 1, "200k")
-    assert chain.adapter(POOLED) is not chain.adapter(other)
-    assert chain.adapter(POOLED).needs[0] is chain.adapter(other).needs[0]
+    inventory = Inventory(PAPER)
+    scores = inventory.at(sets_of(PAPER).home[cell].scores("results"))
+    assert scores.wildcards["seed"] == "1-50k" and ".seed1-50k." in scores.name
+    adapters = [inventory.at(f"results/de-fr/llada-8b/seed1-{pool}/adapter/adapter.json") for pool in ("50k", "200k")]
+    assert adapters[0].spec != adapters[1].spec and adapters[0].inputs == adapters[1].inputs
 
 
 @given(st.integers(1, 10**6), st.from_regex(r"[a-z0-9]*", fullmatch=True))
@@ -90,9 +89,10 @@ def test_a_run_is_known_by_its_name(seed, pool):
 
 
 def test_methods_that_are_fitted_see_the_pool_alone():
-    for of in (jobs.length_statistics, jobs.length_head):
-        assert json.loads(of(PAPER, POOLED))["limit"] == 50_000
-        assert "limit" not in json.loads(of(PAPER, matrix.Run("en-zh", "llada-8b", 1)))
+    for run, limit in ((POOLED, 50_000), (matrix.Run("en-zh", "llada-8b", 1), None)):
+        cells = (matrix.Cell(run, "wmt22", method, "med", 32) for method in ("ev_line", "length_head"))
+        fits = json.loads(jobs.translation(PAPER, CellSet(run, "mine", tuple(cells))))["fits"]
+        assert [fits[name].get("limit") for name in ("length_statistics", "length_head")] == [limit, limit]
 
 
 @given(st.sets(st.tuples(st.text(max_size=3), st.text(max_size=3)), min_size=6), st.data())

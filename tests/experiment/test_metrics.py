@@ -5,8 +5,10 @@ import json
 import pytest
 
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.matrix import Cell, Run
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.scoring import Scoring, metrics_of, scoring_params
+from entropy_valley.experiment.sets import CellSet
 from entropy_valley.scoring.metrics import Metric, from_params
 
 RELEASED = {"label": "COMET-22", "checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1}
@@ -60,9 +62,12 @@ def test_params_leave_out_what_is_the_default():
 
 
 def test_languages_whose_tokenizer_changed_are_scored_anew(load):
-    revision = {
-        direction: json.loads(jobs.scoring(load({}), direction))["revision"] for direction in ("en-zh", "en-ja")
-    }
+    known, revision = load({}), {}
+    experiment = known.model_copy(update={"directions": known.directions | {"en-ja": known.directions["en-zh"]}})
+    for direction in ("en-zh", "en-ja"):
+        run = Run(direction, "llada-8b", 1)
+        one = CellSet(run, "mine", (Cell(run, "wmt22", "ratio", "med", 32),))
+        revision[direction] = json.loads(jobs.scores(experiment, one))["revision"]
     assert revision == {"en-zh": 1, "en-ja": 2}
 
 

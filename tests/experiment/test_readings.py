@@ -9,6 +9,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import matrix, paths
 from entropy_valley.experiment.params import corpora, jobs
+from entropy_valley.experiment.sets import CellSet
 from entropy_valley.reporting.report import shared_params
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.significance import Significance
@@ -19,6 +20,24 @@ GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t
 
 def params(text):
     return json.loads(text)
+
+
+def translation(experiment, run, *methods):
+    """The params of a set with these methods' cells."""
+    cells = (matrix.Cell(run, "wmt22", method, "med", 32) for method in methods or ("ev", "ratio"))
+    return params(jobs.translation(experiment, CellSet(run, "mine", tuple(cells))))
+
+
+def latency(experiment, run):
+    return params(jobs.latency(experiment, matrix.Cell(run, "wmt22", "ev", "med", 32)))
+
+
+def diagnostics(experiment, run):
+    return params(jobs.diagnostics(experiment, run))
+
+
+def without_ancestry(spec):
+    return {key: value for key, value in spec.items() if key != "made_from"}
 
 
 @pytest.mark.parametrize(
@@ -38,8 +57,8 @@ def test_which_sentences_a_test_set_takes(load, over, name, expected):
 
 
 def test_the_valley_has_the_sentences_of_a_subset(load):
-    assert params(jobs.valley(load({}), RUN))["subset"] == "first"
-    assert "subset" not in params(jobs.valley(load({"corpus": {"subset": "keyed_hash"}}), RUN))
+    assert diagnostics(load({}), RUN)["valley"]["subset"] == "first"
+    assert "subset" not in diagnostics(load({"corpus": {"subset": "keyed_hash"}}), RUN)["valley"]
 
 
 def test_how_training_pairs_are_drawn(load):
@@ -116,14 +135,8 @@ def test_a_backbone_decodes_by_readings_of_its_own(load):
     """As under the same keys of the whole config, with another backbone's adapter; others are left as they are."""
     own = load({"backbones": {"mine": {**FLOORS, "decoding": OWN}}})
     whole, mine, plain = load({"decoding": OWN}), matrix.Run("en-zh", "mine", 1), load({})
-    for made in (
-        lambda experiment, run: jobs.canvas(experiment, run, "ratio"),
-        lambda experiment, run: jobs.decoding(experiment, run, "med", 32),
-        lambda experiment, run: jobs.latency(experiment, run, "ev", "med", 32),
-        jobs.inference,
-        jobs.sig_concentration,
-    ):
-        assert params(made(own, mine)) == params(made(whole, RUN)) | {"backbone": "mine"}
+    for made in (translation, latency):
+        assert made(own, mine) == made(whole, RUN) | {"backbone": "mine"}
         assert made(own, RUN) == made(plain, RUN) != made(whole, RUN)
     assert paths.adapter_run(own, mine) == RUN == paths.adapter_run(own, RUN)
 
@@ -152,14 +165,11 @@ def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
     variant = {"variant_of": "llada-8b", "label": "mine", "attention": "prefix"}
     given = {name: {"en-zh": {1: {"folder": "given"}}} for name in ("mine", "llada-8b")}
     experiment, mine = load({"backbones": {"mine": variant}, "released": given}), matrix.Run("en-zh", "mine", 1)
-    for made in (
-        lambda run: jobs.canvas(experiment, run, "ratio"),
-        lambda run: jobs.latency(experiment, run, "ev", "med", 32),
-        lambda run: jobs.training(experiment, run),
-        lambda run: jobs.length_head(experiment, run),
-        lambda run: jobs.adapter(experiment, run),
-    ):
-        assert params(made(mine)) == params(made(RUN)) | {"backbone": "mine", "attention": "prefix"}
+    fits = (translation(experiment, run, "length_head")["fits"]["length_head"] for run in (mine, RUN))
+    specs = [fits, *((made(experiment, run) for run in (mine, RUN)) for made in (translation, latency))]
+    specs += [map(params, (made(experiment, run) for run in (mine, RUN))) for made in (jobs.training, jobs.adapter)]
+    for ours, usual in (map(without_ancestry, pair) for pair in specs):
+        assert ours == usual | {"backbone": "mine", "attention": "prefix"}
 
 
 def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load):
@@ -168,22 +178,19 @@ def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load
     blocks = {name: FLOORS | {"decoding": {"prompt_cache": {"refresh": refresh}}} for name, refresh in own.items()}
     experiment = load({"backbones": blocks, "decoding": {"prompt_cache": {"refresh": 2}}})
     plain, runs = load({}), {name: matrix.Run("en-zh", name, 1) for name in own}
-    for made in (
-        lambda experiment, run: jobs.canvas(experiment, run, "ev"),
-        lambda experiment, run: jobs.decoding(experiment, run, "med", 32),
-        lambda experiment, run: jobs.latency(experiment, run, "ev", "med", 32),
-        jobs.inference,
-    ):
-        usual = params(made(plain, RUN))
-        assert params(made(experiment, RUN)) == usual | {"prompt_cache": 2}
-        assert params(made(experiment, runs["mine"])) == usual | {"backbone": "mine", "prompt_cache": 4}
-        assert params(made(experiment, runs["rare"])) == usual | {"backbone": "rare", "prompt_cache": "never"}
-        assert params(made(experiment, runs["exact"])) == usual | {"backbone": "exact"}
+    for made in (translation, latency):
+        usual = made(plain, RUN)
+        assert made(experiment, RUN) == usual | {"prompt_cache": 2}
+        assert made(experiment, runs["mine"]) == usual | {"backbone": "mine", "prompt_cache": 4}
+        assert made(experiment, runs["rare"]) == usual | {"backbone": "rare", "prompt_cache": "never"}
+        assert made(experiment, runs["exact"]) == usual | {"backbone": "exact"}
     prefix = experiment.backbones["llada-8b"].model_copy(update={"attention": "prefix"})
     known = experiment.model_copy(update={"backbones": {**experiment.backbones, "llada-8b": prefix}})
-    assert "prompt_cache" not in params(jobs.inference(known, RUN))  # exact
-    for made in (jobs.valley, jobs.length_statistics, jobs.length_head, jobs.sig_concentration, jobs.training):
-        assert made(experiment, RUN) == made(plain, RUN)
+    assert "prompt_cache" not in translation(known, RUN)  # exact
+    fitted = [translation(one, RUN, "length_head", "ev_line")["fits"] for one in (experiment, plain)]
+    assert fitted[0] == fitted[1] and len(fitted[0]) == 2
+    assert diagnostics(experiment, RUN) == diagnostics(plain, RUN)
+    assert jobs.training(experiment, RUN) == jobs.training(plain, RUN)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import fake_pages
 import pytest
 import yaml
 
+from entropy_valley.cli import audit
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.human_evaluation import forms, page
 from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.reporting import audit, pages, reports
+from entropy_valley.reporting import pages, reports
 from entropy_valley.reporting.pages import sentences
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -232,7 +232,7 @@ def test_two_thousand_sentences_of_eight_systems_open_in_two_seconds(browser, tm
 
 @pytest.fixture
 def audited(tmp_path, monkeypatch):
-    """The audit's page of the demo's main backbone; one result is damaged, and one failed."""
+    """The audit's page of the demo's main backbone; one set was scored by other settings, and one failed."""
     monkeypatch.chdir(tmp_path)
     mine = {
         "matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "en-de"], "methods": ["oracle", "ratio", "ev"]}
@@ -241,17 +241,14 @@ def audited(tmp_path, monkeypatch):
     root = Path(__file__).parents[2]
     experiment = load_files([*base_files(root), root / "config/demo.yaml", "mine.yaml"], reports.problems)
     fake_chain.write(experiment)
-    damaged, failed = [cell for cell in all_cells(experiment) if cell.method == "ev"][:2]
-    Path(damaged.scores("results/demo")).write_text("")
-    for name in ("hypotheses.jsonl", "decoding.json", "scores.jsonl", "scores.json"):
-        Path(failed.folder("results/demo"), name).unlink()
-    log = "decode/en-zh.llada-tiny.seed2.grammar.ev.med-T32"
-    Path(f"results/demo/logs/{log}.log").write_text("error: <b>no space</b>\n")
-    table = Path(f"results/demo/benchmarks/{log}.tsv")
-    table.parent.mkdir(parents=True)
-    lines = ["started\ts\tcpu_s\tmax_rss_mb\tgpus\tgpu\tgpu_peak_mb\tstatus\thost", "t\t90\t1\t1\t1\tH100\t\t1\th"]
-    table.write_text("\n".join(lines) + "\n")
-    audit.report(experiment, page="results/demo/audit/matrix.html")
+    Path("results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl").write_text("")
+    Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl").unlink()
+    Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log").write_text("error: <b>no space</b>\n")
+    for rule in ("translate", "score"):
+        table = Path(f"results/demo/benchmarks/{rule}/en-zh.llada-tiny.seed2.matrix.tsv")
+        table.parent.mkdir(parents=True)
+        table.write_text("s\th:m:s\n45.0\t0:00:45\n")
+    audit.report(experiment, only={})
     return tmp_path / "results/demo/audit/matrix.html"
 
 
@@ -261,38 +258,29 @@ def signs(tab):
 
 def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audited):
     with opening(browser, audited) as tab:
-        assert tab.locator("#states li").all_text_contents() == [
-            "✓18done",
-            "↻0stale",
-            "!1damaged",
-            "✗1failed",
-            "·0missing",
-        ]
-        assert sorted(signs(tab)) == sorted("✓" * 18 + "!✗")
-        tab.click("#grid td.failed")
+        assert tab.locator("#states li").all_text_contents() == ["✓14done", "↻3stale", "✗3failed", "·0missing"]
+        assert sorted(signs(tab)) == sorted("✓" * 14 + "↻" * 3 + "✗" * 3)
+        tab.locator("#grid td.failed").last.click()
         said = tab.text_content("#details")
         assert "failed: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
-        assert "error: <b>no space</b>" in said and "decode✗ failed90.0 s90.0 s1 (1 failed)1" in said
-        assert (
-            tab.locator("#details li a").get_attribute("href")
-            == "../logs/decode/en-zh.llada-tiny.seed2.grammar.ev.med-T32.log"
-        )
+        assert "error: <b>no space</b>" in said and "score✗ failed45.0 s3" in said
+        assert tab.locator("#details li a").get_attribute("href") == "../logs/score/en-zh.llada-tiny.seed2.matrix.log"
         address = tab.url
         tab.keyboard.press("ArrowUp")
         tab.keyboard.press("Enter")
-        assert "done: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
+        assert "failed: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
         tab.goto(address)
         assert tab.text_content("#details") == said
 
-        tab.click("#states [data-state=damaged]")
-        assert signs(tab) == "!" and tab.text_content("#count") == "1 of 20 cells, 0.0 s of work"
+        tab.click("#states [data-state=stale]")
+        assert signs(tab) == "↻" * 3 and tab.text_content("#count") == "3 of 20 cells, 0.0 s of work"
         tab.click("#clear")
         tab.select_option("[data-name=method]", "ev")
         tab.fill("#words", "space")
-        assert signs(tab) == "✗"
+        assert signs(tab) == "✗" and tab.text_content("#count") == "1 of 20 cells, 30.0 s of work"
         tab.click("#clear")
         tab.select_option("#sort", "open")
-        assert tab.locator("#grid tbody th").first.text_content() == "EV MED T=32"
+        assert tab.locator("#grid tbody th").first.text_content() == "Oracle MED T=32"
         assert cut_off(tab, 1280, 768, 360) == []
 
 
@@ -306,9 +294,9 @@ def test_the_matrix_works_with_ten_thousand_cells(browser, audited):
     ]
     pages.write(audited, "matrix", "Ten thousand", data)
     with opening(browser, audited) as tab:
-        assert tab.text_content("#states b") == "9,000"
+        assert tab.text_content("#states b") == "7,000"
         assert tab.locator("#grid td[data-cell]").count() == 10_000
         opened = spent(tab)
         tab.click("#states [data-state=failed]")
-        assert tab.locator("#grid td[data-cell]").count() == 500
+        assert tab.locator("#grid td[data-cell]").count() == 1_500
         assert 0 < opened < 3 and spent(tab) - opened < 1

@@ -4,7 +4,7 @@ import os
 
 import pytest
 import torch
-from tiny_training import ROWS
+from tiny_training import ROWS, RUN
 
 from entropy_valley import files
 from entropy_valley.backbone.checkpoint import write_checkpoint
@@ -60,7 +60,8 @@ def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
     def run(job, root=None, **options):
         root = root or tmp_path / files.digest(job)
         folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
-        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, checkpoint_every=2, **options))
+        how = {"checkpoint_every": 2} | RUN | options
+        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, **how))
         return root / "adapter"
 
     return run
@@ -76,9 +77,9 @@ def broken_off(finetune, monkeypatch):
             raise KeyboardInterrupt
         return step(trainer, number)
 
-    def run(job, root):
+    def run(job, root, **options):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(sft._Trainer, "step", ending)
-            finetune(job, root)
+            finetune(job, root, **options)
 
     return run

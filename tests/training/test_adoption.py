@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
+from run_rule import run_rule
 from safetensors.torch import load_file, save_file
-from tiny_training import REPOSITORY
 
 from entropy_valley import files, hub
 from entropy_valley.backbone import checkpoint
@@ -247,21 +245,16 @@ class TestRefused:
         self.check(checkpoints, tmp_path, match)
 
 
-def arguments(adopting):
-    return [
-        json.dumps(adopting.spec),
-        *("--backbone", str(adopting.backbone), "--folder", str(adopting.folder)),
-        *("--work", str(adopting.work), "--out", str(adopting.out)),
-    ]
-
-
-def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_path):
+def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_path, monkeypatch):
     backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
     shard(backbone)
     given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "given")
-    adopting = job(tmp_path, tmp_path / "backbones", "llada", tmp_path / "given")
-    program = "import runpy, sys; sys.modules.update(deepspeed=None, peft=None); del sys.argv[0]"
-    program += "; runpy.run_path(sys.argv[0], run_name='__main__')"
-    script = REPOSITORY / "workflow" / "scripts" / "adopt_adapter.py"
-    subprocess.run([sys.executable, "-c", program, str(script), *arguments(adopting)], check=True)
-    assert read_adapter(adopting.out, FAMILIES["llada"]).digest == given.digest
+    for package in ("deepspeed", "peft"):
+        (tmp_path / "without" / f"{package}.py").parent.mkdir(exist_ok=True)
+        (tmp_path / "without" / f"{package}.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path / "without")
+    out, spec = tmp_path / "adapter" / "adapter.json", job(tmp_path, checkpoints, "llada").spec
+    how = {"backbone": backbone, "folder": tmp_path / "given", "work": tmp_path / "work", "confirm": False}
+    run_rule("adopt_adapter", spec | {"made_from": {"backbone": "digest"}}, (), out, how)
+    assert read_adapter(out.parent, FAMILIES["llada"]).digest == given.digest
+    assert files.read_json(out)["spec"] == spec

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from pydantic import ValidationError
-from tiny_training import ROWS, SETTINGS, canvases_of, continuations_of, pairs_of, spec
+from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
 from entropy_valley.backbone.adapters import read_adapter
@@ -18,7 +18,7 @@ from entropy_valley.backbone.loading import empty_model
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.params import jobs
+from entropy_valley.experiment.params import jobs, models
 from entropy_valley.training import data, lora, masking
 from entropy_valley.training.loss import cross_entropies
 from entropy_valley.training.passes import Passes
@@ -118,7 +118,7 @@ def test_a_sequence_may_have_no_mask():
 def test_a_batch_without_masks_trains(finetune):
     """Its loss is 0, as theirs; no mean is divided by zero."""
     loss = THEIRS | {"eps": 1e-6}
-    folder = finetune(spec(loss=loss, global_batch=1, micro_tokens=9, max_steps=12))
+    folder = finetune(spec(loss=loss, global_batch=1, max_steps=12), micro_tokens=9)
     rows = [line.split(",") for line in (folder / "losses.csv").read_text().splitlines()[1:]]
     losses = [float(row[1]) for row in rows]
     assert all(math.isfinite(value) for value in losses) and min(losses) >= 0 < max(losses)
@@ -196,7 +196,7 @@ def test_the_adapter_of_the_last_multiple_is_kept(finetune):
     assert rows[1] == rows[0][: 1 + 6] and len(rows[0]) == 1 + 8
     assert files.read_json(kept / "adapter.json")["steps"] == 6
     assert read_adapter(whole, FAMILIES["llada"]).digest != read_adapter(kept, FAMILIES["llada"]).digest
-    settings = Training.model_validate(SETTINGS | {"precision": "bfloat16", "processes": 8, "keep_every": 500})
+    settings = Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16", "keep_every": 500})
     assert settings.kept(4689) == settings.kept(4686) == 4500
     with pytest.raises(InputError, match="499 steps"):
         settings.kept(499)
@@ -228,17 +228,10 @@ def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
     for direction, prompt in ((name, section.prompt) for name, section in AUTHORS.directions.items()):
         for backbone in ("llada-8b", "dream-7b", "diffullama-7b"):
             run = matrix.Run(direction, backbone, 42)
-            trained, chosen, decoded = (
-                json.loads(text)["prompt"]
-                for text in (
-                    jobs.training(AUTHORS, run),
-                    jobs.canvas(AUTHORS, run, "ev"),
-                    jobs.decoding(AUTHORS, run, "med", 32),
-                )
-            )
+            trained = json.loads(jobs.training(AUTHORS, run))["prompt"]
             other = prompt if backbone == "llada-8b" else AUTHORS.directions["en-zh"].prompt
-            assert (trained, chosen, decoded) == (prompt, other, other)
-            assert json.loads(jobs.decoding(PAPER, run, "med", 32))["prompt"] == prompt
+            assert (trained, models.filling(AUTHORS, run)["prompt"]) == (prompt, other)
+            assert models.filling(PAPER, run)["prompt"] == prompt
 
 
 def test_what_is_usual_is_no_part_of_the_params():

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 import torch
-from tiny_training import REPOSITORY, SETTINGS, batches_of, spec
+from tiny_training import REPOSITORY, RUN, SETTINGS, batches_of, spec
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -103,7 +103,7 @@ def test_a_pass_holds_what_is_said(monkeypatch, name, checkpointing, prefix):
 
 def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
     """Counted over the backward pass of the second step."""
-    backbone, wide = load(), Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1, "lora": WIDE})
+    backbone, wide = load(), Training.model_validate(SETTINGS | RUN | {"precision": "float32", "lora": WIDE})
     said = memory.demand(backbone.model, backbone.family, wide.lora, 1).fixed
     model = lora.attach(backbone.model, backbone.family, wide.lora, seed=1)
     frozen = sum(4 * weight.numel() for weight in model.parameters() if not weight.requires_grad)
@@ -175,27 +175,23 @@ def small_gpu(load, monkeypatch):
 def test_passes_that_the_loss_depends_on_are_the_same_on_every_gpu(load, corpus, tmp_path):
     backbone, room = load(), memory.Room(10_000, memory.Demand(fixed=0, kept=2, spared=1))
     for loss, tokens in (({}, 4096), ({"time": "minibatch"}, memory.MOST), ({"eos_padding": "batch"}, memory.MOST)):
-        job = sft.Job(spec(micro_tokens="auto", loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2)
+        job = sft.Job(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
         assert sft._plan(job, backbone, sft._pairs(job, backbone), room, {}).micro_tokens == tokens
 
 
 def test_a_training_that_goes_on_keeps_its_passes(finetune, broken_off, small_gpu, tmp_path):
     """On a smaller GPU it computes layers again instead: the passes decide what dropout draws."""
-    job = spec(dropout=0.3, micro_tokens="auto")
+    job = spec(dropout=0.3)
     small_gpu(32)
-    whole = finetune(job)
-    broken_off(job, tmp_path / "begun")
+    whole = finetune(job, micro_tokens="auto")
+    broken_off(job, tmp_path / "begun", micro_tokens="auto")
     small_gpu(48, spared=True)
-    resumed = finetune(job, tmp_path / "begun")
+    resumed = finetune(job, tmp_path / "begun", micro_tokens="auto")
     for name in ("adapter_model.safetensors", "adapter.json"):
         assert (whole / name).read_bytes() == (resumed / name).read_bytes()
     assert files.read_json(whole / "adapter.json")["micro_tokens"] == 32
     runs = [files.read_json(folder.parent / "logs" / "run.json") for folder in (whole, resumed)]
     assert [(run["micro_tokens"], run["activation_checkpointing"]) for run in runs] == [(32, False), (32, True)]
-
-
-def test_what_is_set_is_not_said_twice(finetune):
-    assert "micro_tokens" not in files.read_json(finetune(spec()) / "adapter.json")
 
 
 def test_a_gpu_that_holds_no_weights_is_refused_before_they_are_loaded(finetune, monkeypatch):

@@ -6,13 +6,14 @@ import os
 
 import pytest
 import torch
+from run_rule import run_rule, start_rule
 from safetensors.torch import load_file
-from tiny_training import SETTINGS, batches_of, canvases_of, finish, kill_after, spec, start
+from tiny_training import RUN, SETTINGS, batches_of, canvases_of, kill_after, spec
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
-from entropy_valley import files, limits
+from entropy_valley import files, limits, provenance
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora, sft
 from entropy_valley.training import deepspeed_engine as engine
@@ -49,7 +50,7 @@ def plain(backbone, settings, steps):
 @pytest.mark.parametrize("family", ["llada", "llama3"])
 def test_the_engine_follows_plain_torch(process_group, load, family):
     """Accumulation over more micro-batches in one step than in another, some of them empty, changes nothing."""
-    settings = Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1})
+    settings = Training.model_validate(SETTINGS | RUN | {"precision": "float32"})
     expected, weights = plain(load(family), settings, steps := 8)
     backbone = load(family)
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
@@ -70,7 +71,7 @@ def test_the_history_is_that_of_plain_torch(finetune, load, family, more):
     columns, steps = history(folder), SETTINGS["max_steps"]
     assert list(columns) == ["step", "loss", "cross_entropy", "learning_rate", "gradient_norm"]
     assert columns["step"] == tuple(range(1, steps + 1))
-    settings = Training.model_validate(job["training"] | {"precision": "float32", "processes": 1})
+    settings = Training.model_validate(job["training"] | RUN | {"precision": "float32"})
     expected, _ = plain(load(family, **more), settings, steps)
     assert columns["loss"] == pytest.approx(expected, rel=1e-4)
     assert (columns["cross_entropy"] == columns["loss"]) == (family == "llama3")
@@ -120,23 +121,15 @@ def test_an_override_of_the_shift_changes_the_rows_read(finetune, load, shifted)
 
 
 def test_zero2_config_has_no_key_that_casts_adapters():
-    config = engine.zero2(Training.model_validate(SETTINGS | {"precision": "bfloat16", "processes": 2}))
+    config = engine.zero2(Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"}))
     assert config["zero_optimization"]["stage"] == 2
     assert not {"bf16", "fp16", "amp", "torch_autocast"} & config.keys()
 
 
-def train(checkpoints, corpus, root, job, *arguments):
-    return start(
-        "train",
-        job,
-        *arguments,
-        corpus=corpus,
-        backbone=checkpoints / job["family"],
-        out=root / "adapter",
-        work=root / "work",
-        logs=root / "logs",
-        checkpoint_every=2,
-    )
+def how(checkpoints, root, job, **more):
+    """How the rule ``train`` runs this job."""
+    folders = {"backbone": checkpoints / job["family"], "work": root / "work", "logs": root / "logs"}
+    return {**folders, "tested": [], "manifest": None, "check": None, "checkpoint_every": 2, **RUN, **more}
 
 
 def assert_it_goes_on(finetune, job, begun):
@@ -156,7 +149,9 @@ def assert_it_goes_on(finetune, job, begun):
 @pytest.mark.slow
 def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, finetune, tmp_path):
     job, killed = spec(dropout=0.3, max_steps=40), tmp_path / "killed"
-    kill_after(train(checkpoints, corpus, killed, job), killed / "work" / "last.json")
+    read, out = {"corpus": corpus}, killed / "adapter" / "adapter.json"
+    process = start_rule("train", job, read, out, how(checkpoints, killed, job))
+    kill_after(process, killed / "work" / "last.json")
     assert_it_goes_on(finetune, job, killed)
 
 
@@ -168,16 +163,20 @@ def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
-    """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded.
-
-    The processes are said in ``adapter.json``; the params name those of an adapter that was there before.
-    """
-    more = ("--processes", "2", "--activation-checkpointing", "true")
-    job, two = ({**spec(processes=count, micro_tokens=1, max_steps=3), "precision": "bfloat16"} for count in (1, 2))
-    finish(train(checkpoints, corpus, tmp_path, job | {"processes": 8}, *more))
-    assert files.read_json(tmp_path / "adapter" / "adapter.json")["spec"] == two
+    """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded."""
+    job, out = {**spec(max_steps=3), "precision": "bfloat16"}, tmp_path / "adapter" / "adapter.json"
+    two = how(checkpoints, tmp_path, job, micro_tokens=1, processes=2, activation_checkpointing=True)
+    run_rule("train", job | {"made_from": {"corpus": "digest"}}, {"corpus": corpus}, out, two)
+    facts = files.read_json(out)
+    assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
+    # Of another number of processes it is as good; Snakemake has removed its output, and nothing is trained.
+    written = out.read_bytes()
+    out.unlink()
+    log = run_rule("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)
+    assert out.read_bytes() == written and "fine-tuning" not in log
+    assert provenance.record_of(out).params["made_from"] == {"corpus": "another"}
     with Reduced() as reduced:
-        alone = finetune(job)
+        alone = finetune(job, micro_tokens=1)
     assert reduced.dtypes == {torch.float32}
     one, other = (load_file(folder / "adapter_model.safetensors") for folder in (alone, tmp_path / "adapter"))
     assert one.keys() == other.keys()
@@ -206,7 +205,7 @@ def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, mo
     """By the key in its config that is usual for bfloat16."""
     backbone, settings = (
         load(dtype="bfloat16"),
-        Training.model_validate(SETTINGS | {"precision": "bfloat16", "processes": 1}),
+        Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"}),
     )
     config = engine.zero2(settings) | {"bf16": {"enabled": True}}
     monkeypatch.setattr(engine, "zero2", lambda settings: config)

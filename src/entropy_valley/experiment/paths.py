@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
-from typing import Self
 
-from entropy_valley import files
 from entropy_valley.corpus import dataset
 from entropy_valley.corpus.sources.json_lines import JsonLines
 from entropy_valley.experiment.backbones import Adapter
@@ -15,46 +11,6 @@ from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import checkpoints
 from entropy_valley.scoring.comet_origin import folder_name
-
-
-class Unrecorded:
-    """A param that changes how a job runs and no number: a folder, a device, how often to save.
-
-    It is no builtin type, so Snakemake does not compare it: a checkpoint that has only moved must not cost hundreds
-    of GPU-hours. The same text within ``shell:`` would be compared, as code.
-    """
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class ParamsFile(str):
-    """A rule's params as JSON text: what Snakemake compares and records. In a command it is the path of a file.
-
-    The file in ``folder`` is named by the text's digest and written when a command is. The system takes no argument
-    beyond 128 KiB. Where ``dry`` says so, nothing is written.
-    """
-
-    def __new__(cls, text: str, folder: str, dry: Callable[[], bool]) -> Self:
-        made = super().__new__(cls, text)
-        made.path, made.dry = Path(folder) / f"{files.text_digest(text)}.json", dry
-        return made
-
-    @property
-    def text(self) -> str:
-        """The params as plain JSON text."""
-        return str.__str__(self)
-
-    def __str__(self) -> str:
-        if not self.dry() and not (self.path.is_file() and self.path.read_text(encoding="utf-8") == self.text):
-            files.write_text(self.path, self.text)
-        return str(self.path)
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
 
 
 def checkpoint_of(experiment: Experiment, backbone: str) -> str:
