@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
-import time
 
 import pytest
 import yaml
@@ -43,7 +43,7 @@ for path in snakemake.output:
         for text in snakemake.params.spec, path:
             file.write(text)
             file.flush()
-            time.sleep(0.05)
+            time.sleep(0.1)
 """
 FAILS = f"{STUB}\nif {FAILED!r} in snakemake.output[0]:\n    raise SystemExit(1)\n"
 
@@ -81,7 +81,7 @@ def test_until_a_rule_plans_it_and_what_it_needs(fresh):
 
 def test_omitting_a_rule_omits_what_follows_and_nothing_else(fresh):
     everything, planned = fresh.planned(last=True).keys(), fresh.planned("--omit-from", "score", last=True).keys()
-    assert planned < everything and TRANSLATIONS <= planned
+    assert planned < everything and planned >= TRANSLATIONS
     assert {name for name in everything - planned if name.startswith("score")} == SCORES
     assert not TABLE & planned and "all" not in planned
 
@@ -90,8 +90,7 @@ def test_a_batch_of_all_plans_a_part_of_its_inputs(fresh):
     """The last batch takes only what the others have made."""
     first, second = (fresh.planned("--batch", f"all={number}/3", last=True).keys() for number in (1, 2))
     assert "all" not in first | second and first | second < fresh.planned(last=True).keys()
-    shown = [{name for name in batch if name.startswith(("table", "figure"))} for batch in (first, second)]
-    assert all(shown) and not set.intersection(*shown)
+    assert first - second and second - first
 
 
 def test_forcing_a_rule_repeats_it_and_what_follows(finished_main):
@@ -117,7 +116,7 @@ def test_by_code_an_edit_of_a_script_repeats_its_rule(done):
 
 def test_touch_takes_results_as_they_are(done):
     (done.folder / "results/corpus/en-zh/test/grammar.jsonl").write_text("{}")
-    assert TABLE <= done.planned(MAIN).keys()
+    assert done.planned(MAIN).keys() >= TABLE
     done.run("--touch", "--cores", "1", MAIN)
     assert not done.planned(MAIN)
 
@@ -214,28 +213,44 @@ def test_a_failed_set_blocks_itself_alone(done):
         assert not done.planned(MAIN, over=over)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
-def test_a_run_that_is_stopped_at_random_moments_goes_on_to_the_same_files(tmp_path, end):
-    """Stopped also while it replaces finished results by others. Stubs write what their jobs depend on."""
-    workspace, chance = Workspace(tmp_path, "config/demo.yaml", CONFIG), random.Random(int(end))
-    write_scripts(workspace, SLOW)
-    for over in (None, None, OTHERWISE):
-        stop(workspace.start("--cores", "2", MAIN, over=over), end, chance.randint(2, 12))
-        workspace.run("--unlock", MAIN)
-        for path in (tmp_path / "results").rglob("*.jsonl"):
-            if path
-    workspace.run("--cores", "2", MAIN)
-    assert not workspace.planned(MAIN)
-    assert 
+def test_a_run_that_is_stopped_at_random_moments_goes_on_with_what_is_missing(tmp_path, end):
+    """Also one that replaces finished results. In the end each is as a run makes it that nobody stops."""
+    chance, one_seed = random.Random(int(end)), {"matrix": CONFIG["matrix"] | {"seeds": [1]}}
+    stopped = Workspace(tmp_path, "config/demo.yaml", CONFIG, one_seed)
+    write_scripts(stopped, SLOW)
+    undisturbed = stopped.copied(tmp_path / "undisturbed")
+    undisturbed.run("--cores", "2", MAIN)
+    for over in (None, OTHERWISE):
+        before = stopped.planned(MAIN, over=over).keys()
+        done = stop(stopped.start("--cores", "2", MAIN, over=over), end, chance.randint(1, len(before) - 2))
+        stopped.run("--unlock", MAIN)
+        planned = stopped.planned(MAIN, over=over).keys()
+        assert planned <= before - done
+        assert len(before - done - planned) <= 2  # those that ended in the moment of the signal
+    stopped.run("--cores", "2", MAIN)
+    assert contents(stopped) == contents(undisturbed)
+    assert not stopped.planned(MAIN)
 
 
 def stop(process, end, jobs):
-    """Send a signal to Snakemake and its jobs when so many of these have ended, or a moment later."""
-    for line in process.stdout:
-        jobs -= " done: " in line
-        if not jobs:
-            break
+    """Send a signal to Snakemake and its jobs when so many of these have ended; their names."""
+    done = set()
+    while len(done) < jobs and (line := process.stdout.readline()):
+        done |= finished(line)
     os.killpg(process.pid, end)
-    process.communicate()
+    return done | finished(process.communicate()[0])
 
 
+def finished(said):
+    """The jobs that have ended by what a run says, as a plan names them."""
+    return {name.replace(".seed", ".") for name in re.findall(r" done: (.*) \(", said)}
+
+
+def contents(workspace):
+    """The text of each result."""
+    root = workspace.folder / "results"
+    of_runs = ("logs", "benchmarks", "work")
+    files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
+    return {name: path.read_text() for name, path in files.items() if name.parts[0] not in of_runs}
