@@ -101,9 +101,7 @@ class Bench:
 
     def process(self, spec, out):
         """The job in a process of its own."""
-        how = {key: value for key, value in dataclasses.asdict(self.how).items() if value is not None}
-        given = json.dumps([spec, how, [self.testset], self.root / out / results.TRANSLATIONS], default=str)
-        return subprocess.Popen([sys.executable, "-c", WITHOUT_TORCH, given], stderr=subprocess.DEVNULL)
+        return started(spec, self.how, [self.testset], self.root / out / results.TRANSLATIONS)
 
     def diagnose(self, kind, **settings):
         """What a diagnostic of the test set reads."""
@@ -122,6 +120,13 @@ class Bench:
     def ledgers(self):
         logs = sorted((self.root / "store" / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
         return [files.read_json(path) for path in logs]
+
+
+def started(spec, how, testsets, out):
+    """The job of a set in a process of its own; its exit status is 1 if torch or transformers was imported."""
+    how = {key: value for key, value in dataclasses.asdict(how).items() if value is not None}
+    given = json.dumps([spec, how, testsets, out], default=str)
+    return subprocess.Popen([sys.executable, "-c", WITHOUT_TORCH, given], stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager

@@ -19,19 +19,23 @@ Output = tuple[str, float]  # a translation and its score
 
 
 def write(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> PageParams:
-    """Files of these systems, by method, and a beam search whose outputs are the references."""
+    """As :func:`params`, parsed."""
+    return PageParams.parse(params(root, pairs, outputs))
+
+
+def params(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> dict[str, Any]:
+    """Sets of these systems, by method, and of a beam search whose outputs are the references; the page's params."""
     names = [f"test-{number}" for number in range(len(pairs))]
     rows = [{"id": name, "source": x, "target": y} for name, (x, y) in zip(names, pairs, strict=True)]
     files.write_jsonl(root / "test.jsonl", rows)
     cells = [_cell(root, names, method, found) for method, found in outputs.items()]
     cells.append(_cell(root, names, "beam4", [(y, 0.5) for _, y in pairs], backbone="llama3-tiny", steps=0))
-    params = {
+    return {
         "cells": cells,
         "metrics": [dataclasses.asdict(metric) for metric in METRICS],
         "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
         **{"sentences": str(root / "test.jsonl"), "main": "llada-tiny"},
     }
-    return PageParams.parse(params)
 
 
 def _cell(

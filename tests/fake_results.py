@@ -13,7 +13,7 @@ from fake_sets import diagnose, put, rows
 
 from entropy_valley import files
 from entropy_valley.analysis.params import ScoredCell
-from entropy_valley.results import SCORES, TRANSLATIONS, System
+from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 
 COMET = {"oracle": 0.861, "ratio": 0.8345, "ev": 0.8517}
@@ -222,14 +222,9 @@ def _rival(ev: Mapping[str, Any], method: str, generator: np.random.Generator) -
     rival, known = {**ev, "method": method}, ScoredCell(**ev)
     scores = [row | {"comet22": row["comet22"] - abs(generator.normal(0, 0.02))} for row in rows(ev, SCORES)]
     mean = float(np.mean([row["comet22"] for row in scores]))
-    put(rival, SCORES, scores, **{**_own(known.scores()), "comet22": mean})
-    put(rival, TRANSLATIONS, rows(ev, TRANSLATIONS), **_own(known.decoding()))
+    put(rival, SCORES, scores, **known.scores() | {"comet22": mean})
+    put(rival, TRANSLATIONS, rows(ev, TRANSLATIONS), **known.decoding())
     return rival
-
-
-def _own(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry without its cell."""
-    return {key: value for key, value in entry.items() if key not in System._fields}
 
 
 @pytest.fixture

@@ -34,11 +34,19 @@ def put(cell: Cell, file: str, rows: Sequence[Row] | None = None, **entry: Any) 
     path, system = Path(cell.path, file), system_of(cell)
     systems = _read(path) if path.is_file() else {}
     before, known = systems.get(system, ([], {}))
-    changed = {key: value for key, value in (known | entry).items() if value is not None}
+    changed = {key: value for key, value in (known | entry).items() if value is not None and key not in System._fields}
     systems[system] = (before if rows is None else list(rows), changed)
     with provenance.made(RULES[file], _params(cell, file, list(systems)), [], [path]) as record:
         files.write_jsonl(path, tidy({system: rows for system, (rows, _) in systems.items()}))
         record.facts["cells"] = [{**system._asdict(), **one} for system, (_, one) in systems.items()]
+
+
+def copied(cell: Mapping[str, Any], **other: Any) -> dict[str, Any]:
+    """Give another cell of the same set the same rows and numbers; the other cell."""
+    new, known = {**cell, **other}, _cell(cell)
+    put(new, SCORES, known.segments(), **known.scores())
+    put(new, TRANSLATIONS, known.translations(), **known.decoding())
+    return new
 
 
 def diagnose(cell: Cell, kind: str, content: Any) -> None:

@@ -53,18 +53,9 @@ def stages(checkpoints, tmp_path_factory):  # noqa: F811
     return golden.Stages(tmp_path_factory.mktemp("golden"), checkpoints)
 
 
-@pytest.fixture
-def no_other_group(process_group, monkeypatch):
-    """The process is in a group already."""
-    from entropy_valley.training import processes
-
-    monkeypatch.setattr(processes, "join", lambda device, count: 0)
-    monkeypatch.setattr(processes, "leave", lambda: None)
-
-
 @pytest.mark.parametrize("stage", STAGES)
-def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, run_script, no_other_group, request):
-    found = golden.summary(getattr(stages, stage)(run_script))
+def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, request):
+    found = golden.summary(getattr(stages, stage)())
     now = {name: getattr(revisions, name) for name in STAGES[stage]}
     everything = files.read_json(FILE) if FILE.exists() else {}
     known = everything.get(stage)

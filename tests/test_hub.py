@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections import namedtuple
-from pathlib import Path
+from unittest import mock
 
 import pytest
 from fake_hub import serve
+from run_rule import start_rule
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import digest_cache, files, hub, locks
@@ -25,7 +23,6 @@ from entropy_valley.backbone.loading import new_model
 from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.errors import InputError
 
-SCRIPT = Path(__file__).parents[1] / "workflow" / "scripts" / "fetch_backbone.py"
 OLD, NEW = "a" * 40, "b" * 40
 KEY = "`backbones.mine.folder`"
 SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
@@ -49,7 +46,8 @@ def released(tmp_path_factory):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def command(server, tmp_path, revision=None, **changes):
+def start(server, folder, revision=None, log="fetch.log", confirm=True, **changes):
+    """Start the script of the rule ``fetch_backbone``."""
     spec = {
         "backbone": "mine",
         "family": "llada",
@@ -59,21 +57,18 @@ def command(server, tmp_path, revision=None, **changes):
         "gated": False,
         **changes,
     }
-    return [sys.executable, SCRIPT, json.dumps(spec), "--folder", tmp_path / "mine", "--out", tmp_path / "mine.json"]
-
-
-def environment(server, tmp_path):
+    how = {"folder": folder / "mine", "own": False, "confirm": confirm}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TQDM_"))}
-    return clean | {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
+    hub = {"HF_ENDPOINT": server.url, "HF_HOME": str(folder / "home"), "NO_PROXY": "127.0.0.1"}
+    with mock.patch.dict(os.environ, clean | hub, clear=True):
+        return start_rule("fetch_backbone", spec, (), folder / "mine.json", how, log=folder / log)
 
 
-def fetch(server, tmp_path, revision=None, **changes):
-    return subprocess.run(
-        command(server, tmp_path, revision, **changes),
-        env=environment(server, tmp_path),
-        text=True,
-        capture_output=True,
-    )
+def fetch(server, folder, *arguments, **options):
+    """Exit status and log of a download."""
+    process = start(server, folder, *arguments, **options)
+    assert process.communicate() == ("", None)
+    return process.returncode, (folder / "fetch.log").read_text()
 
 
 def sizes(contents):
@@ -84,8 +79,8 @@ class TestTheScript:
     def test_a_whole_download(self, released, tmp_path):
         others = {"weights.bin": b"a pickle", "original/params.json": b"{}", "fp16/model.safetensors": b"again"}
         with serve({OLD: {}, NEW: released | others}) as server:
-            done = fetch(server, tmp_path)
-            assert done.returncode == 0, done.stderr
+            status, log = fetch(server, tmp_path)
+            assert status == 0, log
             assert server.served == sizes(released)  # each once, no pickle, and no other model in a folder
         kept = {path.name for path in (tmp_path / "mine").iterdir() if path.suffix != digest_cache.ENDING}
         assert kept == {*released, checkpoint.MANIFEST}
@@ -97,35 +92,36 @@ class TestTheScript:
         assert re.match(
             rf"someone/model at {NEW}\n  licence Licence X \(not gated\)\n"
             rf"  {len(released)} files, 0\.03 GB, 0\.00 GB of it already on disk\n  [\d.]+ GB free in \S+mine\.part\n",
-            done.stderr,
+            log,
         )
-        assert "download: 100%" in done.stderr
-        assert len(done.stderr.splitlines()) < 12  # a log, not a flood
+        assert "download: 100%" in log
+        assert len(log.splitlines()) < 12  # a log, not a flood
         # The hub is gone by now, and what is there is looked at.
         for changes, problem in (
             ({"revision": OLD}, f"revision {NEW}, not {OLD}"),
             ({"repository": "someone/else"}, "repository someone/model, not someone/else"),
         ):
-            other = fetch(server, tmp_path, **changes)
-            assert other.returncode == 2
-            assert f"mine: holds {problem}. Name it in the config, or move the folder." in other.stderr
+            status, log = fetch(server, tmp_path, **changes)
+            assert status == 2
+            assert f"mine: holds {problem}. Name it in the config, or move the folder." in log
 
     def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
         with serve({NEW: released}) as server:
-            options = {"env": environment(server, tmp_path), "text": True, "stderr": subprocess.PIPE}
+            logs = [tmp_path / f"{number}.log" for number in range(2)]
             with locks.locked(tmp_path / "mine"):  # neither begins before both are there
-                jobs = [subprocess.Popen(command(server, tmp_path, licence=None), **options) for _ in range(2)]
-                first_lines = [job.stderr.readline() for job in jobs]
-            said = [job.communicate()[1] for job in jobs]
-            assert [job.returncode for job in jobs] == [0, 0], said
+                jobs = [start(server, tmp_path, log=log.name, licence=None) for log in logs]
+                while not all(log.exists() and "\n" in log.read_text() for log in logs):
+                    time.sleep(0.05)
+            assert [job.wait() for job in jobs] == [0, 0]
+            said = [log.read_text() for log in logs]
             assert server.served == sizes(released)
-        assert all(line.endswith("mine: another job is using it; waiting\n") for line in first_lines)
+        assert all(text.splitlines()[0].endswith("mine: another job is using it; waiting") for text in said)
         assert sorted("licence mit" in text for text in said) == [False, True]  # the hub's own answer
 
     def test_a_killed_download_goes_on(self, released, tmp_path):
         last = SHARDS[1]
         with serve({NEW: released}, cut={last: 12_000_000}, hold=threading.Event()) as server:
-            job = subprocess.Popen(command(server, tmp_path), env=environment(server, tmp_path))
+            job = start(server, tmp_path)
             part = tmp_path / ".mine.part"
             deadline = time.monotonic() + 60
             while not (
@@ -139,8 +135,8 @@ class TestTheScript:
             first = server.served.copy()
             server.served.clear()
             server.cut.clear()
-            done = fetch(server, tmp_path)
-            assert done.returncode == 0, done.stderr
+            status, log = fetch(server, tmp_path)
+            assert status == 0, log
             assert first[SHARDS[0]] == len(released[SHARDS[0]])
             assert 0 < server.served[last] <= len(released[last]) - 10**7
             assert set(server.served) == {last}
@@ -148,23 +144,34 @@ class TestTheScript:
 
     def test_a_gated_repository(self, released, tmp_path):
         with serve({NEW: released}, gated=True) as server:
-            done = fetch(server, tmp_path)
-        assert done.returncode == 2
+            status, log = fetch(server, tmp_path)
+        assert status == 2
         page = f"{server.url}/someone/model"
-        assert f"gated: accept it at {page}" in done.stderr
-        error = done.stderr.splitlines()[-1]
+        assert f"gated: accept it at {page}" in log
+        error = log.splitlines()[-1]
         assert error.startswith(f"error: someone/model: is gated. Accept its licence at {page}, run `hf auth login`")
 
     def test_pickles_are_refused_before_anything_is_fetched(self, released, tmp_path):
         pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
         with serve({NEW: pickled}) as server:
-            done = fetch(server, tmp_path)
+            status, log = fetch(server, tmp_path)
             assert not server.served
-        assert done.returncode == 2
-        assert "someone/model: pickled weights only (pytorch_model*.bin)" in done.stderr
-        assert f"`hf download someone/model --revision {NEW} --local-dir model`, point {KEY}" in done.stderr
-        assert "torch.load" in done.stderr
+        assert status == 2
+        assert "someone/model: pickled weights only (pytorch_model*.bin)" in log
+        assert f"`hf download someone/model --revision {NEW} --local-dir model`, point {KEY}" in log
+        assert "torch.load" in log
         assert not (tmp_path / "mine").exists() and not (tmp_path / ".mine.part").exists()
+
+
+@pytest.mark.parametrize(("sizes", "problem"), [((10**9, 1), "download 1.0 GB"), ((0,), "size that is not known")])
+def test_a_large_download_needs_agreement(sizes, problem):
+    def source(*sizes):
+        return hub.Listing("a/b", NEW, "mit", False, tuple(hub.File(f"{n}.json", n, None) for n in sizes))
+
+    hub.require_agreement(source(*sizes), ["*.json"], agreed=True)
+    hub.require_agreement(source(999_999_999), ["*.json"], agreed=False)
+    with pytest.raises(InputError, match=f"a/b: this job .*{problem}.* --config confirm=yes"):
+        hub.require_agreement(source(*sizes), ["*.json"], agreed=False)
 
 
 def contents(folder):

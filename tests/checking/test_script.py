@@ -1,4 +1,4 @@
-"""The whole check as the rule runs it, on a CPU: two processes train, and every line is there."""
+"""The whole check as a job runs it, on a CPU: two processes train, and every line is there."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import pytest
 from entropy_valley.checking import subject
 from entropy_valley.experiment import load_files
 from entropy_valley.reporting import reports
+from entropy_valley.runs import job
 
 CONFIG = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
 
 
 @pytest.mark.cluster  # half a minute of CPU time: two processes start
-def test_all_checks_pass_with_two_processes(run_script, tmp_path, capsys):
-    spec = subject.of(load_files(CONFIG, reports.problems)) | {"processes": 2}
-    run_script("check", spec, "--out", tmp_path / "report")
-    report = (tmp_path / "report").read_text()
-    assert capsys.readouterr().err.endswith(report)
+def test_all_checks_pass_with_two_processes(tmp_path, capfd):
+    asked = subject.of(load_files(CONFIG, reports.problems)) | {"processes": 2}
+    job.require_checked(str(tmp_path), asked)
+    (report,) = (path.read_text() for path in tmp_path.glob("*.txt"))
+    assert capfd.readouterr().err.endswith(report)
     states = {line[8:34].strip(): line.split()[0] for line in report.splitlines()}
     apart = {"driver", "compiler", "pass llama3-tiny"}  # of a CPU, and of an autoregressive backbone
     assert {name for name, state in states.items() if state == "skipped"} <= apart

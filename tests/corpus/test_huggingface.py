@@ -9,15 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_hub import serve
+from run_rule import run_here
 
 from entropy_valley import files, provenance, remote
-from entropy_valley.corpus import build, sources
+from entropy_valley.corpus import build, dataset, sources
 from entropy_valley.errors import InputError
 
 OLD, NEW = "a" * 40, "b" * 40
 SOURCE = {"name": "huggingface", "dataset": "someone/model", "subset": "zh-en"}
 SHARDS = [f"zh-en/train-0000{number}-of-00003.parquet" for number in range(3)]
 SPEC = {"direction": "en-zh", "seed": 1, "source": SOURCE, "train": 40, "dev": 5}
+READ = {"own": [], "dataset": []}
+HOW = {"folder": None, "rows": None, "commits": None, "confirm": False}
 
 
 def shard(number: int, rows: int = 700) -> bytes:
@@ -72,31 +75,38 @@ def test_a_connection_that_stays_lost_says_which_files_to_put_where(hub):
         pairs()
 
 
-def test_the_record_names_the_commit_and_every_file(hub, run_script, tmp_path):
-    made = [part for name in ("train", "dev") for part in (f"--{name}", tmp_path / f"{name}.jsonl")]
-    run_script("corpus", SPEC, *made, "--report", tmp_path / "corpus.json", "--rows", 2100)
+def test_the_record_names_the_commit_and_every_file(hub, tmp_path):
+    out = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
+    run_here("corpus", SPEC, READ, out, HOW | {"rows": 2100, "both_ways": False})
     origin = provenance.record_of(tmp_path / "train.jsonl").facts["origin"]
     digests = {file["rfilename"]: file["lfs"]["sha256"] for file in hub.listing(NEW)["siblings"] if "lfs" in file}
     assert origin == {"dataset": "someone/model", "revision": NEW, "files": {name: digests[name] for name in SHARDS}}
     test = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
-    run_script("testset", test, "--rows", 15, "--out", tmp_path / "test.jsonl")
+    run_here("testset", test, READ, tmp_path / "test.jsonl", HOW | {"rows": 15})
     assert len(files.read_jsonl(tmp_path / "test.jsonl")) == 15
     assert list(provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["files"]) == [next(iter(OTHERS))]
 
 
-def test_what_is_published_meanwhile_is_not_read(hub, run_script, tmp_path):
+def test_what_is_published_meanwhile_is_not_read(hub, tmp_path):
     """The first job keeps the newest commit; a later one reads the same, unless the config names another."""
     asked = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
-    options = ["--commits", tmp_path / "datasets", "--out", tmp_path / "test.jsonl"]
 
     def origin(spec):
-        run_script("testset", spec, *options)
+        run_here("testset", spec, READ, tmp_path / "test.jsonl", HOW | {"commits": tmp_path / "datasets"})
         return provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["revision"]
 
     assert origin(asked) == NEW
     hub.commits["c" * 40] = hub.commits[NEW]
     assert origin(asked) == NEW
     assert origin({**asked, "source": {**asked["source"], "revision": "c" * 40}}) == "c" * 40
+
+
+def test_a_large_stream_needs_the_configs_agreement(hub, monkeypatch):
+    monkeypatch.setattr("entropy_valley.hub.SMALL", 1000)
+    with dataset.reading(None, agreed=False), pytest.raises(InputError, match=r"would download 0.0 MB.*confirm=yes"):
+        pairs()
+    with dataset.reading(None, agreed=True):
+        assert pairs() == EXPECTED
 
 
 def test_a_local_copy_gives_the_same_pairs_and_digests_of_its_files(hub, local):

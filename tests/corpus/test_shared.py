@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from pathlib import Path
 
-import bench
 import pytest
+from run_rule import run_here
 
 from entropy_valley.corpus import shared
 from entropy_valley.corpus.sources import SOURCES
 from entropy_valley.corpus.sources.huggingface import HuggingFace
 
-SCRIPT = Path(__file__).parents[2] / "workflow" / "scripts" / "corpus.py"
-OUTPUTS = {"--train": "train.jsonl", "--dev": "dev.jsonl", "--report": "corpus.json"}
+OUTPUTS = {"train": "train.jsonl", "dev": "dev.jsonl", "report": "corpus.json"}
 SPEC = {
     "revision": 1,
     "seed": 1,
@@ -41,18 +39,18 @@ def passes(monkeypatch):
     return begun
 
 
-def draw(root, direction, *options, **over):
+def draw(root, direction, both_ways=False, **over):
     """The bytes of the files that the job of a direction writes."""
-    outputs = {option: root / direction / name for option, name in OUTPUTS.items()}
-    given = [part for pair in outputs.items() for part in pair]
-    bench.run([SCRIPT, json.dumps(SPEC | {"direction": direction} | over), *given, *options])
-    return [path.read_bytes() for path in outputs.values()]
+    out = {option: root / direction / name for option, name in OUTPUTS.items()}
+    how = {"folder": None, "rows": None, "commits": None, "confirm": False, "both_ways": both_ways}
+    run_here("corpus", SPEC | {"direction": direction} | over, {"own": [], "dataset": []}, out, how)
+    return [path.read_bytes() for path in out.values()]
 
 
 def test_one_pass_serves_both_directions_with_the_bytes_of_two(tmp_path, passes):
     apart = [draw(tmp_path / "apart", direction) for direction in ("en-zh", "zh-en")]
     assert len(passes) == 2
-    shared = [draw(tmp_path, "en-zh", "--both-ways"), draw(tmp_path, "zh-en", "--both-ways")]
+    shared = [draw(tmp_path, "en-zh", both_ways=True), draw(tmp_path, "zh-en", both_ways=True)]
     assert len(passes) == 3
     assert shared == apart
     report = json.loads(shared[1][2])
@@ -62,18 +60,17 @@ def test_one_pass_serves_both_directions_with_the_bytes_of_two(tmp_path, passes)
 
 def test_a_finished_direction_gets_no_other_draw(tmp_path, passes):
     for _ in range(2):
-        draw(tmp_path, "en-zh", "--both-ways")
-        draw(tmp_path, "zh-en", "--both-ways")
+        draw(tmp_path, "en-zh", both_ways=True)
+        draw(tmp_path, "zh-en", both_ways=True)
     assert not list(tmp_path.glob("*/drawn.jsonl"))
 
 
 def test_a_draw_by_other_params_is_not_taken(tmp_path, passes):
-    draw(tmp_path, "en-zh", "--both-ways", seed=2)
-    assert draw(tmp_path, "zh-en", "--both-ways") == draw(tmp_path / "apart", "zh-en")
+    draw(tmp_path, "en-zh", both_ways=True, seed=2)
+    assert draw(tmp_path, "zh-en", both_ways=True) == draw(tmp_path / "apart", "zh-en")
 
 
 def test_jobs_that_start_together_read_once(tmp_path, passes):
-    """Threads share sys.argv, so they call what the script calls."""
     found, together = {}, threading.Barrier(2)
 
     def job(direction):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from entropy_valley import files
 from entropy_valley.reporting import style
 
 
 def made(kind, params):
     """The table and the numbers of a report."""
     report = kind()
-    return report.made(report.parsed.parse(files.canonical(params)))
+    return report.made(report.parsed.parse(params))
 
 
 def drawn(kind, params):
     """The figure and the numbers of a report."""
     report = kind()
-    parsed = report.parsed.parse(files.canonical(params))
+    parsed = report.parsed.parse(params)
     numbers = report.numbers(parsed)
     panels, height = report.panels(parsed, numbers), report.panel_height(numbers)
     return style.draw(*panels, width=report.width, height=height), numbers

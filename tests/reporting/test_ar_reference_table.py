@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import put
 from making import made
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.ar_reference import ArReference
+from entropy_valley.results import SCORES
 
 
 def built(params):
@@ -17,8 +18,8 @@ def score(params, method, direction, *values):
     """Give the runs of a method in a direction, by seed, these COMET scores, of the system and of each sentence."""
     runs = [c for c in params["cells"] if (c["method"], c["direction"]) == (method, direction)]
     for cell, value in zip(runs, values, strict=True):
-        fake_results.change(cell["path"], comet22=value)
-        files.write_jsonl(cell["path"] + "l", [{"id": f"t{i}", "comet22": value + 0.001 * (i % 2)} for i in range(60)])
+        put(cell, SCORES, comet22=value)
+        put(cell, SCORES, [{"id": f"t{i}", "comet22": value + 0.001 * (i % 2)} for i in range(60)])
 
 
 @pytest.fixture

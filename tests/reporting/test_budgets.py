@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import copied, put
 from making import drawn, made
 
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
+from entropy_valley.results import SCORES
 
 STEPS = (2, 4, 8, 16, 128)
-SCORES = {  # of En→Zh: EV above Oracle, no gap, part of it, below Ratio, all of it
+EXPECTED = {  # of En→Zh: EV above Oracle, no gap, part of it, below Ratio, all of it
     2: (0.70, 0.75, 0.60),
     4: (0.70, 0.75, 0.70),
     8: (0.80, 0.775, 0.70),
@@ -25,8 +27,8 @@ def params(tmp_path):
     params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("en-zh", "en-de"), steps=STEPS)
     for cell in params["cells"]:
         if cell["direction"] == "en-zh":
-            values = dict(zip(("oracle", "ev", "ratio"), SCORES[cell["steps"]], strict=True))
-            fake_results.change(cell["path"], comet22=values[cell["method"]])
+            values = dict(zip(("oracle", "ev", "ratio"), EXPECTED[cell["steps"]], strict=True))
+            put(cell, SCORES, comet22=values[cell["method"]])
     return params
 
 
@@ -61,12 +63,12 @@ def test_the_figure_has_a_panel_for_each_direction_and_a_line_for_each_method(pa
     lines = {container.get_label(): container.lines[0] for container in first.containers}
     assert list(lines) == ["Ratio", "EV", "Oracle"]
     assert lines["EV"].get_xdata().tolist() == list(STEPS)
-    assert lines["EV"].get_ydata().tolist() == [SCORES[steps][1] for steps in STEPS]
+    assert lines["EV"].get_ydata().tolist() == [EXPECTED[steps][1] for steps in STEPS]
     assert lines["EV"].get_color() == style.METHOD_COLOURS["ev"]
     assert [label.get_text() for label in first.get_xticklabels()] == list(map(str, STEPS))
 
 
 def test_one_order_and_one_backbone(params):
-    params["cells"] = [cell | {"order": "random"} if cell["steps"] == 2 else cell for cell in params["cells"]]
+    params["cells"] = [copied(cell, order="random") if cell["steps"] == 2 else cell for cell in params["cells"]]
     with pytest.raises(InputError, match="several orders: med, random"):
         made(Budgets, params)

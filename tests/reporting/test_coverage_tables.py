@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import fake_coverage
 import pytest
 from making import made
@@ -89,7 +87,7 @@ def test_latex_compiles(kind, params, pdflatex):
 
 def papers_numbers(**over):
     found = experiment(**over)
-    return json.loads(reports.configured(found)["tables/coverage"].params(found))["paper"]
+    return reports.configured(found)["tables/coverage"].params(found)["paper"]
 
 
 def test_the_papers_numbers_are_asked_of_its_own_test_set_and_tokenizer():

@@ -48,7 +48,7 @@ def test_what_it_reads_are_files_of_the_reports():
     configured = reports.configured(config)
     read = {f"{config.results}/{name}" for name in document.read(configured)}
     assert {"results/tables/main.float.tex", "results/figures/hero.pdf"} < read
-    assert read < set(reports.targets(config, configured))
+    assert read < {f"{config.results}/{path}.{end}" for path, one in configured.items() for end in one.endings}
     assert len(read) == len(document.items(config, configured))
 
 

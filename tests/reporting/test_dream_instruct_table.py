@@ -3,12 +3,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from fake_results import change
+from fake_sets import put
 from making import made
 
 from entropy_valley import files
 from entropy_valley.reporting import tables, terminal
 from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 HEADER = "step,loss,cross_entropy,learning_rate,gradient_norm\n"
 NO_LOSSES = "–: no losses here: not trained, or a given adapter."
@@ -77,11 +78,8 @@ def test_where_all_is_trained_no_dash_is_explained(instruct):
 
 def test_outputs(worked):
     cell = next(c for c in worked["cells"] if (c["backbone"], c["method"]) == ("sft-plain-unshifted", "ev"))
-    files.write_jsonl(
-        cell["path"].replace("scores.json", "hypotheses.jsonl"),
-        [{"id": f"t{i}", "hypothesis": "ab" if i < 10 else ""} for i in range(40)],
-    )
-    change(cell["path"], comet22=0.25)
+    put(cell, TRANSLATIONS, [{"id": f"t{i}", "hypothesis": "ab" if i < 10 else ""} for i in range(40)])
+    put(cell, SCORES, comet22=0.25)
     (_, _, texts), *_ = rows_of(built(worked))
     assert texts[7:10] == ["75.0%", "0.50", "0.2500"]
 

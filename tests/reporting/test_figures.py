@@ -4,18 +4,18 @@ import fake_orders
 import fake_results
 import numpy as np
 import pytest
-from fake_results import change
+from fake_sets import put, rows
 from making import drawn, made, one_backbone
 from matplotlib.colors import to_rgb
 from test_order_tables import SWEEP
 
-from entropy_valley import files
 from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.crossbb import CrossBackboneFigure
 from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.method import Method
 from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, faint
+from entropy_valley.results import SCORES
 
 
 def points(axes):
@@ -45,7 +45,7 @@ def test_reference_panel_sets_ev_against_autoregressive_systems(matched):
     """Over the seeds 1 and 2, that both have: the third of EV counts in panel A alone."""
     for cell in matched["cells"]:
         if cell["direction"] == "en-de" and cell["method"] in ("ev", "beam4"):
-            change(cell["path"], comet22={"ev": 0.5 if cell["seed"] < 3 else 0.9, "beam4": 0.625}[cell["method"]])
+            put(cell, SCORES, comet22={"ev": 0.5 if cell["seed"] < 3 else 0.9, "beam4": 0.625}[cell["method"]])
     figure, numbers = drawn(Hero, matched)
     _, axes = figure.axes
     pale = [faint(METHOD_COLOURS[name]) for name in ("ratio", "oracle")]
@@ -59,8 +59,8 @@ def test_reference_panel_sets_ev_against_autoregressive_systems(matched):
 
 def test_hero_and_the_table_give_the_same_differences(matched):
     for cell in matched["cells"]:  # as a scorer writes it: a system's score is the mean of its sentences'
-        rows = files.read_jsonl(cell["path"] + "l")
-        change(cell["path"], comet22=sum(row["comet22"] for row in rows) / len(rows))
+        scores = rows(cell, SCORES)
+        put(cell, SCORES, comet22=sum(row["comet22"] for row in scores) / len(scores))
     shown = texts(drawn(Hero, matched)[0].axes[1])
     table, _ = made(ArReference, matched)
     assert [cell.text for cell in table.sections[2].groups[0].rows[0].cells] == shown
@@ -109,7 +109,7 @@ def test_faint_is_between_the_colour_and_white():
 def test_crossbb_says_where_there_is_no_gap(params):
     for cell in params["cells"]:
         if (cell["backbone"], cell["direction"], cell["method"]) == ("dream-tiny", "en-de", "oracle"):
-            change(cell["path"], comet22=0.1)
+            put(cell, SCORES, comet22=0.1)
     (axes,) = drawn(CrossBackboneFigure, params)[0].axes
     assert texts(axes).count("n/a") == 1
     assert len(texts(axes)) == 6

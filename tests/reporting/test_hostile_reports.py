@@ -144,12 +144,9 @@ def test_odd_sentences_are_counted():
     assert overlap(test, train) == overlap(test) | {"training": training}
 
 
-def test_test_sentences_in_training_reach_the_footnote(params, tmp_path, run_script):
+def test_test_sentences_in_training_reach_the_footnote(params, tmp_path):
     pairs = rows(("a", "A"), ("b", "B"), ("b", "\u200b"))
-    for name, found in (("test", pairs), ("train", pairs[:2])):
-        files.write_jsonl(tmp_path / f"{name}.jsonl", found)
-    given = {"--testset": tmp_path / "test.jsonl", "--train": tmp_path / "train.jsonl", "--out": tmp_path / "o.json"}
-    run_script("overlap", {"revision": 1}, *(part for item in given.items() for part in item))
+    files.write_json(tmp_path / "o.json", overlap(pairs, pairs[:2]))
     places = {"en-zh": {"test": str(tmp_path / "o.json")}}
     table, _ = made(Main, one_backbone(params) | {"overlaps": places})
     said = [note.text for note in table.notes]
@@ -160,13 +157,12 @@ def test_test_sentences_in_training_reach_the_footnote(params, tmp_path, run_scr
 
 def outputs(tmp_path, ids, hypothesis):
     files.write_jsonl(tmp_path / "t.jsonl", [{"id": name, "source": "a", "target": "b"} for name in ids])
-    files.write_jsonl(tmp_path / "h.jsonl", [{"id": name, "hypothesis": hypothesis} for name in ids])
-    return read_outputs(tmp_path / "t.jsonl", tmp_path / "h.jsonl")
+    return read_outputs(tmp_path / "t.jsonl", [{"id": name, "hypothesis": hypothesis} for name in ids], "h.jsonl")
 
 
 @pytest.mark.parametrize("value", [None, 1, ["a"]])
 def test_a_hypothesis_is_a_text(tmp_path, value):
-    with pytest.raises(InputError, match=r"h\.jsonl:1: hypothesis is .*, not a text"):
+    with pytest.raises(InputError, match=r"h\.jsonl: hypothesis of .1. is .*, not a text"):
         outputs(tmp_path, ["1"], value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import copied
 from making import made
 
 from entropy_valley.reporting.reports.matrix import Matrix
@@ -21,7 +22,7 @@ def params(tmp_path):
     params = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1, 2), "dream-tiny": (1,)}, directions=("en-zh", "en-de"), steps=(8, 4)
     )
-    other = [cell | {"order": "hybrid_25"} for cell in params["cells"] if cell["steps"] == 8]
+    other = [copied(cell, order="hybrid_25") for cell in params["cells"] if cell["steps"] == 8]
     return params | {"cells": params["cells"] + other, "orders": ORDERS, "main": "med"}
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from fake_sets import put
 
 from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import cells
+from entropy_valley.experiment.sets import sets_of
 from entropy_valley.reporting import mt_metrics_eval
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +31,9 @@ def experiment(paper, tmp_path):
     for number, cell in enumerate(pair):
         chrf = {} if number else {"chrf": 50.0}
         scored = [{"id": row["id"], "comet22": 0.5 + number, **chrf} for row in rows]
-        folder = root / cell.folder("")[1:]
-        files.write_jsonl(
-            folder / "hypotheses.jsonl", [{"id": row["id"], "hypothesis": f"文 {number}"} for row in rows]
-        )
-        files.write_jsonl(folder / "scores.jsonl", scored)
-        files.write_json(folder / "scores.json", {"comet22": 0.5 + number, "bleu": 30.0, **chrf})
+        one = ScoredCell(**cell.key(), path=sets_of(found).folder(cell))
+        put(one, TRANSLATIONS, [{"id": row["id"], "hypothesis": f"文 {number}"} for row in rows])
+        put(one, SCORES, scored, comet22=0.5 + number, bleu=30.0, **chrf)
     return found, pair
 
 

@@ -5,13 +5,14 @@ import math
 import statistics
 
 import pytest
-from fake_results import change, write
+from fake_results import write
+from fake_sets import put, rows
 
 from entropy_valley import files
 from entropy_valley.analysis.comparisons import doubtful_gaps
 from entropy_valley.analysis.params import Params
-from entropy_valley.provenance import record_path
 from entropy_valley.reporting import notes
+from entropy_valley.results import SCORES
 
 MEASURED = {
     "single": {"seconds_per_sentence": 0.5, "repeats": [0.5, 0.4, 0.6]},
@@ -27,9 +28,9 @@ MEASURED = {
 
 @pytest.fixture
 def params(tmp_path):
-    params = Params.parse(files.canonical(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)})))
+    params = Params.parse(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)}))
     for cell in params.cells:
-        files.write_json(cell.latency, MEASURED)
+        files.write_json(cell.latency_file, MEASURED)
     return params
 
 
@@ -37,7 +38,7 @@ def params(tmp_path):
 def test_a_share_of_a_lead_that_may_be_chance_says_little(tmp_path, ahead):
     comet = {"oracle": 0.85 + ahead, "ratio": 0.85, "ev": 0.85}
     given = write(tmp_path, directions=("en-zh", "en-de"), backbones={"llada-tiny": (1, 2)}, comet=comet)
-    found = [note.text for note in notes.doubtful_gaps(Params.parse(files.canonical(given)))]
+    found = [note.text for note in notes.doubtful_gaps(Params.parse(given))]
     said = (
         "Gap closure says little, in any metric, where Oracle's lead in toy COMET may be chance (at most 1.96 standard "
         "errors over sentences): LLaDA-tiny En→Zh (2 of 2 runs), LLaDA-tiny En→De (2 of 2 runs)."
@@ -45,29 +46,18 @@ def test_a_share_of_a_lead_that_may_be_chance_says_little(tmp_path, ahead):
     assert found == ([] if ahead == 0.05 else [said])
 
 
-def test_systems_without_a_record_are_counted(params):
-    (note,) = notes.unrecorded(params)
-    assert note.text == "Translations of 3 of 3 systems have no record of the settings they were made with."
-    for cell in params.cells:
-        record_path(cell.hypotheses).touch()
-    assert notes.unrecorded(params) == ()
-
-
 def test_a_lead_is_compared_with_its_standard_error_in_the_metrics_direction(params):
     oracle, ratio = (cell for cell in params.cells if cell.method in ("oracle", "ratio"))
-    differences = [row["comet22"] - other["comet22"] for row, other in zip(*map(_scored, (oracle, ratio)), strict=True)]
+    both = zip(rows(oracle, SCORES), rows(ratio, SCORES), strict=True)
+    differences = [row["comet22"] - other["comet22"] for row, other in both]
     error = statistics.stdev(differences) / math.sqrt(len(differences))
     for lead, doubtful in ((1.9, True), (2.0, False), (-2.0, True)):
         shift = lead * error - statistics.fmean(differences)
-        files.write_jsonl(oracle.segments, [row | {"comet22": row["comet22"] + shift} for row in _scored(oracle)])
+        put(oracle, SCORES, [row | {"comet22": row["comet22"] + shift} for row in rows(oracle, SCORES)])
         assert doubtful_gaps(params.cells, "ratio", params.metric) == {oracle: doubtful}
         differences = [value + shift for value in differences]
     lower = dataclasses.replace(params.metric, higher_is_better=False)
     assert doubtful_gaps(params.cells, "ratio", lower) == {oracle: False}
-
-
-def _scored(cell):
-    return files.read_jsonl(cell.segments, ("id",))
 
 
 def test_where_and_when_latencies_were_measured(params):
@@ -79,16 +69,16 @@ def test_where_and_when_latencies_were_measured(params):
 
 
 def test_another_day_is_another_line(params):
-    files.write_json(params.cells[0].latency, MEASURED | {"date": "2026-11-22"})
+    files.write_json(params.cells[0].latency_file, MEASURED | {"date": "2026-11-22"})
     assert [note.text[-11:] for note in notes.timing(params)] == ["2026-11-22.", "2026-11-21."]
 
 
 def test_the_number_of_sentences_of_each_test_set(tmp_path):
-    params = Params.parse(files.canonical(write(tmp_path, backbones={"llada-tiny": (1, 2)}, sentences=2037)))
+    params = Params.parse(write(tmp_path, backbones={"llada-tiny": (1, 2)}, sentences=2037))
     assert notes.sentences(params).text == "N = 2,037 sentences."
     for cell in params.cells:
         if cell.direction == "en-de":
-            change(cell.path, sentences=500)
+            put(cell, SCORES, sentences=500)
     assert notes.sentences(params).text == "Sentences (N): En→Zh, Zh→En: 2,037; En→De: 500."
 
 

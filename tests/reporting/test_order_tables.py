@@ -6,9 +6,11 @@ import math
 
 import fake_orders
 import pytest
+from fake_sets import diagnose
 from making import made
 
 from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.categories import Categories
 from entropy_valley.reporting.reports.orders import Orders
@@ -164,11 +166,16 @@ class TestChallenge:
         assert math.isnan(numbers[numbers.metric == "spearman_rho"]["value"].item())
         assert any("MED: n/a (LLaDA-tiny" in note.text for note in table.notes)
 
-    @pytest.mark.parametrize("which", ["testsets", "sigs"])
+    @pytest.mark.parametrize("which", ["testset", "sig"])
     def test_files_of_other_sentences_are_refused(self, challenge, which):
-        path = next(iter(challenge[which].values()))
-        rows = files.read_jsonl(path, ("id",))
-        files.write_jsonl(path, [*rows[:-1], rows[-1] | {"id": "t9"}])
+        if which == "sig":
+            first = ScoredCell(**challenge["cells"][0])
+            *rows, last = first.diagnostics("sig")
+            diagnose(first, "sig", [*rows, last | {"id": "t9"}])
+        else:
+            path = next(iter(challenge["testsets"].values()))
+            *rows, last = files.read_jsonl(path)
+            files.write_jsonl(path, [*rows, last | {"id": "t9"}])
         with pytest.raises(InputError, match=r"not the sentences of .*2 ids are in one only, such as 't4'|'t9'"):
             challenged(challenge)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from html.parser import HTMLParser
 
 import pytest
 from test_reporting_scripts import NOTHING_RUN
 
-from entropy_valley import files
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.reporting import html, reports
 from entropy_valley.reporting.reports.paper_comparison import PaperComparison
@@ -29,7 +27,7 @@ def report(*names):
 
 def params_of(*names):
     paths = [*base_files(), *(f"config/{name}.yaml" for name in names)]
-    return json.loads(report(*names).params(load_files(paths)))
+    return report(*names).params(load_files(paths))
 
 
 def test_it_waits_for_the_tables_of_the_config_alone():
@@ -47,7 +45,7 @@ def made(tmp_path):
     def make(**changed):
         given = {**NOTHING_RUN, "tables": {"main": str(tmp_path / "main.csv")}, **changed}
         kind, paths = PaperComparison(), {end: tmp_path / f"out.{end}" for end in PaperComparison.endings}
-        kind.write(kind.parsed.parse(files.canonical(given)), **paths)
+        kind.write(kind.parsed.parse(given), **paths)
         return paths
 
     return make

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import put, rows
 from making import made
 from test_registry import experiment
 
-from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.readings import Readings
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 NAMES = {"llada-tiny": (1, 2), "same": (1, 2), "other": (1, 2)}
 ORIGINS = {"llada-tiny": "llada-tiny", "same": "llada-tiny", "other": "llada-tiny"}
@@ -21,17 +23,15 @@ def params(tmp_path):
     params = fake_results.write(tmp_path, backbones=NAMES, directions=("en-de",))
     for cell in params["cells"]:
         if cell["backbone"] != "llada-tiny":
-            origin = files.read_json(cell["path"].replace(cell["backbone"], "llada-tiny"))
-            rows = files.read_jsonl(cell["path"].replace(cell["backbone"], "llada-tiny").replace(".json", ".jsonl"))
+            origin = cell | {"path": cell["path"].replace(cell["backbone"], "llada-tiny")}
+            scores = rows(origin, SCORES)
             changed = 3 * cell["seed"] if (cell["backbone"], cell["method"]) == ("other", "ev") else 0
-            for row in rows[:changed]:
+            for row in scores[:changed]:
                 row["comet22"] += 0.01
-            files.write_jsonl(cell["path"].replace(".json", ".jsonl"), rows)
-            files.write_json(cell["path"], origin)
+            put(cell, SCORES, scores, **ScoredCell(**origin).scores())
         if cell["backbone"] == "other":
-            decoding = cell["path"].replace("scores.json", "decoding.json")
-            made_by = files.read_json(decoding)["signature"] | {"decoder": "engine r1|med|T8|float32|floors"}
-            fake_results.change(decoding, signature=made_by)
+            made_by = ScoredCell(**cell).decoding()["signature"] | {"decoder": "engine r1|med|T8|float32|floors"}
+            put(cell, TRANSLATIONS, signature=made_by)
     return params | {"origins": ORIGINS}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +13,10 @@ from entropy_valley import files
 from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.audit import Audit
 from entropy_valley.experiment.loading import load, overlay, read_yaml
-from entropy_valley.experiment.matrix import runs
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
+from entropy_valley.experiment.sets import sets_of
 from entropy_valley.reporting import labels, reports
 
 ROOT = Path(__file__).parents[2]
@@ -76,20 +74,13 @@ def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, 
         experiment(matrix={"methods": ["oracle", "ratio", "ev", "mine"]}, length_methods={"mine": block | label})
         for label in ({}, {"label": "My EV"})
     )
-    run = next(iter(runs(plain)))
-    assert jobs.canvas(plain, run, "mine") == jobs.canvas(named, run, "mine")
+    translated, again = (jobs.translation(one, sets_of(one).all[0]) for one in (plain, named))
+    assert translated == again and '"mine"' in translated
     without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
     assert labels.method_in(Params.parse(said), "mine", "en-zh") == "My EV"
     assert labels.method_in(Params.parse(without), "mine", "en-zh") == "mine"
-    params = json.loads(said)
-    assert params["labels"].pop("methods") == {"mine": "My EV"}
-    assert params == json.loads(without)
-
-
-def test_targets_are_files():
-    paper = experiment()
-    targets = reports.targets(paper, reports.configured(paper))
-    assert {"results/tables/main.tex", "results/tables/crossbb_bleu.csv", "results/figures/hero.pdf"} < set(targets)
+    assert said["labels"].pop("methods") == {"mine": "My EV"}
+    assert said == without
 
 
 def test_a_figure_may_have_another_name_than_the_table_of_its_study():
@@ -125,12 +116,10 @@ CONFIGS = {
 
 @pytest.mark.parametrize("over", WIDER.values(), ids=list(WIDER))
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
-def test_all_makes_what_the_audit_lists_and_each_cell_is_in_a_report(names, over):
+def test_each_cell_of_a_set_is_in_a_report(names, over):
     found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over]))
-    listed = {one.cell.scores(found.results) for one in Audit(found).cells()}
     configured = reports.configured(found)
-    assert {path for path in reports.targets(found, configured) if path.endswith("/scores.json")} == listed
-    assert {cell.scores(found.results) for report in configured.values() for cell in report.cells(found)} == listed
+    assert {cell for report in configured.values() for cell in report.cells(found)} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
     assert ("tables/matrix" in configured) == several
 
@@ -146,7 +135,7 @@ def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
     study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
     over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
     made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
-    shown = {path: json.loads(made[path].params(experiment(**over)))["shown"] for path in ("tables/mine",)}
+    shown = {path: made[path].params(experiment(**over))["shown"] for path in ("tables/mine",)}
     assert shown == {"tables/mine": ["comet22", "bleu", "kiwi"]}
 
 
@@ -157,7 +146,7 @@ def test_fixed_ratios_have_their_numbers_by_direction():
         "studies": {"mine": {"methods": ["half", "cal"], "directions": ["en-zh"]}},
     }
     named = experiment(tables={"studies": ["mine"]}, **over)
-    ratios = json.loads(reports.configured(named)["tables/mine"].params(named))["ratios"]
+    ratios = reports.configured(named)["tables/mine"].params(named)["ratios"]
     assert ratios == {"ratio": {"en-zh": 0.8}, "half": {"en-zh": 0.71}}
 
 
@@ -176,7 +165,7 @@ def test_a_start_loads_no_data_frames_figures_or_models():
         "EXPERIMENT = configuration.load_files(configuration.base_files(), reports.problems)",
         "REPORTS = reports.configured(EXPERIMENT)",
         "made = [(report.inputs(EXPERIMENT), report.params(EXPERIMENT)) for report in REPORTS.values()]",
-        "assert made and reports.targets(EXPERIMENT, REPORTS)",
+        "assert made and inventory.Inventory(EXPERIMENT, REPORTS).all()",
         "late = {'pandas', 'numpy', 'matplotlib', 'scipy', 'torch', 'transformers', 'comet', 'huggingface_hub'}",
         "print(*late & sys.modules.keys())",
     ]
@@ -188,16 +177,16 @@ def test_a_start_loads_no_data_frames_figures_or_models():
 
 def test_the_hero_shows_the_study_of_orders_that_has_lengths_too():
     named = experiment(tables={"studies": ["negative_order", "order_sweep_summary"]})
-    params = json.loads(reports.configured(named)["figures/hero"].params(named))
+    params = reports.configured(named)["figures/hero"].params(named)
     assert {cell["order"] for cell in params["sweep"]["cells"]} > {"med", "sig_first"}
     assert {cell["order"] for cell in params["cells"]} == {"med", ""}
     without = experiment(studies={"order_sweep_summary": {"others": []}})
-    assert json.loads(reports.configured(without)["figures/hero"].params(without))["sweep"] is None
+    assert reports.configured(without)["figures/hero"].params(without)["sweep"] is None
 
 
 def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
     named = experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]})
-    made = {name: json.loads(report.params(named)) for name, report in reports.configured(named).items()}
+    made = {name: report.params(named) for name, report in reports.configured(named).items()}
     assert {"ratio", "ratio_1.40"} < set(made["tables/ratio_sweep"]["fixed"])
     assert not {"ratio_eos", "ev", "oracle"} & set(made["tables/ratio_sweep"]["fixed"])
     assert "fixed" not in made["tables/multi_candidate"]

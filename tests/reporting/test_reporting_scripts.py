@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import json
 from pathlib import Path
 
 import fake_corpora
@@ -13,10 +14,11 @@ import fake_ratings
 import fake_results
 import pandas as pd
 import pytest
-from fake_results import change
+from fake_sets import put
 from fake_texts import add_canvases, write_cases
 from making import drawn, one_backbone
 from matplotlib.text import Text
+from run_rule import run_rule
 from test_config_tables import write_adapters
 from test_cost_table import params as write_costs
 
@@ -25,10 +27,11 @@ from entropy_valley.analysis import expressions
 from entropy_valley.analysis.our_numbers import places
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.provenance import made, record_of
+from entropy_valley.provenance import record_of
 from entropy_valley.reporting import reports, style, tables
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
 STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
@@ -79,16 +82,19 @@ MADE_UP = {
 
 
 @pytest.fixture
-def run(run_script, tmp_path):
-    """Run the script on some params; the paths of its files by ending."""
+def run(tmp_path):
+    """Make a report of some params; the paths of its files by ending."""
 
     def run(key, params):
         outputs = {ending: tmp_path / f"out.{ending}" for ending in reports.find(key).endings}
-        options = [part for ending, path in outputs.items() for part in (f"--{ending}", path)]
-        run_script("report", key, params, *options)
+        reports.write(params, how(key, tmp_path), list(map(str, outputs.values())))
         return outputs
 
     return run
+
+
+def how(key, root, here=None):
+    return {"report": key, "caption": "A caption.", "root": str(root), "here": str(here or root)}
 
 
 @pytest.mark.parametrize("key", ["tables/main", "figures/hero"])
@@ -150,32 +156,26 @@ def test_significance(run, params, tmp_path):
     assert (zero["resamples"], zero["bootstrap_seed"], zero["sentences"]) == ("200", "1", "60")
 
 
-def test_params_may_be_in_a_file(run_script, params, tmp_path):
-    (tmp_path / "params.json").write_text(files.canonical(params))
-    options = [part for ending in ("pdf", "png", "csv") for part in (f"--{ending}", tmp_path / f"out.{ending}")]
-    run_script("report", "figures/crossbb", str(tmp_path / "params.json"), *options)
-    assert (tmp_path / "out.csv").is_file()
-
-
-def test_a_table_has_a_record_of_all_that_it_read(run, params):
-    params = one_backbone(params)
-    outputs = run("tables/main", params)
-    record = record_of(outputs["csv"])
-    assert (record.rule, record.matches(files.canonical(params))) == ("table", True)
-    assert record.outputs.keys() == {path.name for path in outputs.values()}
-    read = [Path(cell["path"]).with_name(name) for cell in params["cells"] for name in ("scores.json", "decoding.json")]
-    read += [Path(cell["path"]).with_name("scores.jsonl") for cell in params["cells"] if cell["method"] != "ev"]
+def test_the_script_reads_results_where_they_are_and_records_all_that_it_read(params, tmp_path):
+    """As in a module whose results have a prefix: the params say another folder."""
+    params = one_backbone(params) | {"made_from": {"a file": "its digest"}}
+    said = json.loads(files.canonical(params).replace(f"{tmp_path}/", "results/"))
+    outputs = [tmp_path / f"out.{ending}" for ending in reports.find("tables/main").endings]
+    run_rule("report", said, output=outputs, how=how("tables/main", "results", tmp_path), rule="table")
+    record = record_of(outputs[-1])
+    assert (record.rule, record.params) == ("table", said)
+    assert record.outputs.keys() == {path.name for path in outputs}
+    assert record.facts["length_methods"]["en-zh"] == {"oracle": [{}], "ratio": [{}], "ev": [{}]}
+    sets = {Path(cell["path"]) for cell in params["cells"]}
+    read = [folder / name for folder in sets for name in ("translations.json", "scores.json", "scores.jsonl")]
     assert {str(path): files.file_digest(path) for path in read} == record.inputs
 
 
 def test_scores_that_were_edited_go_into_no_table(run, params):
     params = one_backbone(params)
-    scores = Path(params["cells"][1]["path"])
-    with made("score", {}, [], [scores.with_name("scores.jsonl"), scores]):
-        pass
-    run("tables/main", params)
-    change(scores, bleu=99.0)
-    with pytest.raises(InputError, match=r"scores\.json: not as the rule score wrote it"):
+    scores = Path(params["cells"][1]["path"], SCORES)
+    scores.write_text(scores.read_text().replace(" 0.8", " 0.9"))
+    with pytest.raises(InputError, match=r"scores\.jsonl: not as the rule score wrote it"):
         run("tables/main", params)
 
 
@@ -184,15 +184,15 @@ def test_numbers_that_do_not_compare_leave_the_old_table(run, params, tmp_path):
     outputs = [tmp_path / f"out.{ending}" for ending in ("tex", "csv", "md")]
     for path in outputs:
         path.write_text("before")
-    change(Path(params["cells"][1]["path"]).with_name("decoding.json"), signature={})
+    put(params["cells"][1], TRANSLATIONS, signature={})
     with pytest.raises(InputError, match=r"no signature\.decoder"):
         run("tables/main", params)
     assert [path.read_text() for path in outputs] == ["before"] * 3
 
 
-def test_a_report_that_is_not_there(run_script):
+def test_a_report_that_is_not_there(run):
     with pytest.raises(InputError, match=r"tables/nobody: is no report.*tables/main, tables/crossbb"):
-        run_script("report", "tables/nobody", {})
+        run("tables/nobody", {})
 
 
 class Counted(TableReport):

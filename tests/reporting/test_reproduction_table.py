@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fake_results
 import pytest
+from fake_sets import put
 from making import made
 from test_registry import experiment
 
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.reproduction import Reproduction
+from entropy_valley.results import SCORES
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def params(tmp_path):
     params["labels"]["backbones"]["llada-8b"] = "LLaDA-8B-Base"
     scores = {"oracle": 0.87, "ratio": 0.83, "ratio_eos": 0.84, "ev": 0.85}
     for cell in params["cells"]:
-        fake_results.change(cell["path"], comet22=scores[cell["method"]], bleu=30.0)
+        put(cell, SCORES, comet22=scores[cell["method"]], bleu=30.0)
     return params
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import fake_pages
 import pytest
+from fake_sets import put
+from run_rule import run_rule
 
-from entropy_valley import files, pages
+from entropy_valley import pages
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.provenance import record_of
 from entropy_valley.reporting.pages import sentences
+from entropy_valley.results import SCORES
 
 PAIRS = [("Take 5, Anna.", "拿五个。"), ("</script>#NAME#", "")]
 OUTPUTS = {"ratio": [("拿", 0.5), ("", 0.1)], "ev": [("拿五个。", 0.9), ("#NAME#", 0.2)]}
@@ -41,22 +43,22 @@ def test_the_config_names_other_systems(demo):
     assert shown == [("dream-tiny", 1, "ev/med-T32"), ("dream-tiny", 1, "ratio/med-T32")]
 
 
-def test_a_page_reads_the_files_of_its_systems_and_no_canvas_of_a_beam_search(demo):
+def test_a_page_reads_the_sets_of_its_systems(demo):
     read = sentences.inputs(demo, ("en-zh", "grammar"))
     assert read[0] == "results/demo/corpus/en-zh/test/grammar.jsonl"
-    assert "results/demo/en-zh/llama3-tiny/seed1/grammar/beam4/hypotheses.jsonl" in read
-    canvases = [path for path in read if path.endswith("canvas.jsonl")]
-    assert len(canvases) == 3 * len(demo.matrix.methods) and len(read) == 1 + 2 * (len(canvases) + 1) + len(canvases)
+    assert "results/demo/en-zh/llama3-tiny/seed1/autoregressive/translations.jsonl" in read
+    assert "results/demo/en-zh/dream-tiny/seed1/matrix/scores.json" in read
+    assert len(read) == 1 + 4 * (3 + 1)
     with pytest.raises(
         InputError, match=r"the page en-zh\.dev: the config has no such results\. There is en-zh\.grammar"
     ):
         sentences.inputs(demo, ("en-zh", "dev"))
 
 
-def test_the_script_writes_the_page_and_what_it_was_made_from(run_script, tmp_path):
-    fake_pages.write(tmp_path, PAIRS, OUTPUTS)
+def test_the_script_writes_the_page_and_what_it_was_made_from(tmp_path):
     out = tmp_path / "pages/en-zh.test.html"
-    run_script("page", str(tmp_path / "params.json"), "--html", out)
+    how = {"root": str(tmp_path), "here": str(tmp_path)}
+    run_rule("page", fake_pages.params(tmp_path, PAIRS, OUTPUTS), output=out, how=how)
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.S)[1])
     assert data["systems"][-1] == ["Beam", "llama3-tiny", "beam4", False]
     name, source, target, categories, items, (_, ev, beam) = data["sentences"][0]
@@ -70,9 +72,8 @@ def test_the_script_writes_the_page_and_what_it_was_made_from(run_script, tmp_pa
 
 def test_outputs_of_other_sentences_are_refused(tmp_path):
     params = fake_pages.write(tmp_path, PAIRS, OUTPUTS)
-    path = Path(params.cells[0].segments)
-    files.write_jsonl(path, files.read_jsonl(path)[:1])
-    with pytest.raises(InputError, match=r"scores\.jsonl: not the sentences of .*such as 'test-1'"):
+    put(params.cells[0], SCORES, params.cells[0].segments()[:1])
+    with pytest.raises(InputError, match=r"scores\.jsonl: test ratio med-T8: not the sentences of .*such as 'test-1'"):
         sentences.write(tmp_path / "page.html", params)
 
 

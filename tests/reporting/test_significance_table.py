@@ -5,19 +5,19 @@ from __future__ import annotations
 import fake_results
 import pandas as pd
 import pytest
+from fake_sets import put
 from making import made
 
-from entropy_valley import files
 from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.significance import Significance, holds
+from entropy_valley.results import SCORES
 
 
 def score(params, method, values):
     """Give every sentence of a method's cells these COMET scores, in turn."""
     for cell in params["cells"]:
         if cell["method"] == method:
-            rows = [{"id": f"t{i}", "comet22": values[i % len(values)]} for i in range(60)]
-            files.write_jsonl(cell["path"] + "l", rows)
+            put(cell, SCORES, [{"id": f"t{i}", "comet22": values[i % len(values)]} for i in range(60)])
 
 
 @pytest.fixture

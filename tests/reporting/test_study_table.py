@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import fake_results
 import numpy as np
 import pytest
+from fake_sets import put
 from scipy import stats
 from test_notes import MEASURED
 
 from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.significance import bootstrap_means
 from entropy_valley.analysis.study import StudyParams, study
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.systems import Systems
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]
 GRIDS = {"en-zh": {"ratio": 0.8, "ev": [0.7, 0.8, 0.9], "oracle": None}}
@@ -27,7 +29,7 @@ def given(tmp_path):
     def given(seeds=(1,), **changed):
         made_up = fake_results.write(tmp_path, backbones={"llada-tiny": seeds}, directions=("en-zh",))
         study = {"columns": COLUMNS, "against": ["ev", "med", 8], "grids": GRIDS}
-        return StudyParams.parse(files.canonical(made_up | study | changed))
+        return StudyParams.parse(made_up | study | changed)
 
     return given
 
@@ -59,11 +61,7 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
     assert math.isclose(frame.lead["ratio"], frame.comet["ev"] - frame.comet["ratio"], abs_tol=1e-12)
     assert frame.ci_low["ratio"] < frame.lead["ratio"] < frame.ci_high["ratio"]
     assert math.isnan(frame.lead["ev"])
-    scores = [
-        [row["comet22"] for row in files.read_jsonl(cell.segments)]
-        for cell in params.cells
-        if cell.method in ("ev", "ratio")
-    ]
+    scores = [[row["comet22"] for row in cell.segments()] for cell in params.cells if cell.method in ("ev", "ratio")]
     assert frame.wilcoxon_p["ratio"] == pytest.approx(stats.wilcoxon(*scores, zero_method="pratt").pvalue)
 
 
@@ -89,11 +87,10 @@ def test_runs_with_pools_stand_apart(tmp_path):
         )
         systems += [cell | {"pool": pool} for cell in made_up["cells"]]
         for cell in made_up["cells"]:
-            path = Path(cell["path"]).with_name("decoding.json")
-            signature = files.read_json(path)["signature"] | {"adapter_digest": pool}
-            fake_results.change(path, signature=signature)
+            signature = ScoredCell(**cell).decoding()["signature"] | {"adapter_digest": pool}
+            put(cell, TRANSLATIONS, signature=signature)
     study_params = {"cells": systems, "columns": ["comet", "closure", "lead"], "against": ["ev", "med", 8]}
-    params = StudyParams.parse(files.canonical(made_up | study_params))
+    params = StudyParams.parse(made_up | study_params)
     table, numbers = Systems().made(params)
     assert [section.heading for section in table.sections] == [
         f"LLaDA-tiny, En→Zh, pool of {pool} training pairs, N = 60" for pool in ("50k", "200k")
@@ -114,7 +111,7 @@ def test_a_fixed_ratio_by_direction_has_another_number_in_each_section(tmp_path)
     directions, comet = ("en-zh", "zh-en"), fake_results.COMET | {"half": 0.83}
     params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=directions, comet=comet)
     study = {"columns": ["comet"], "against": ["ev", "med", 8], "ratios": {"half": {"en-zh": 0.71, "zh-en": 1}}}
-    table, _ = Systems().made(StudyParams.parse(files.canonical(params | study)))
+    table, _ = Systems().made(StudyParams.parse(params | study))
     labels = [[group.label for group in section.groups] for section in table.sections]
     assert [texts[-1] for texts in labels] == ["Fixed 0.71", "Fixed 1"]
 
@@ -136,13 +133,10 @@ def test_another_budget_is_measured_by_the_main_ones_oracle(given, tmp_path):
     """Without an Oracle of its own T, a system closes the gap of the table's T; with the same scores, as much of it."""
     params = given()
     (ratio,) = (cell for cell in params.cells if cell.method == "ratio")
-    more = files.read_json(ratio.path)
-    folder = tmp_path / "ratio" / "med-T40"
-    files.write_json(folder / "scores.json", more)
-    files.write_json(folder / "decoding.json", files.read_json(ratio.decoding))
-    files.write_jsonl(folder / "scores.jsonl", files.read_jsonl(ratio.segments, ("id",)))
-    cells = [vars(cell) for cell in params.cells]
-    cells.append({**vars(ratio), "steps": 40, "path": str(folder / "scores.json")})
+    other = replace(ratio, steps=40)
+    put(other, SCORES, ratio.segments(), **ratio.scores())
+    put(other, TRANSLATIONS, ratio.translations(), **ratio.decoding())
+    cells = [vars(cell) for cell in (*params.cells, other)]
     frame = study(given(cells=cells)).query("statistic == 'run'").set_index(["method", "steps"])
     assert frame.closure["ratio", 40] == frame.closure["ratio", 8] == 0
     assert frame.cost["ratio", 40] == 1
@@ -153,16 +147,14 @@ def test_tokens_and_changed_texts_are_read_where_they_are_asked_for(tmp_path):
     backbones = {"llada-tiny": (1, 2), "dream-tiny": (1,)}
     made_up = fake_results.write(tmp_path, backbones=backbones, directions=("en-zh",), sentences=8)
     for cell in made_up["cells"]:
-        path, other = Path(cell["path"]), cell["backbone"] == "dream-tiny"
+        other = cell["backbone"] == "dream-tiny"
         texts = [f"文 {number}" + "!" * (other and number % 4 == 1) for number in range(8)]
-        files.write_jsonl(
-            path.with_name("hypotheses.jsonl"), [{"id": f"t{n}", "hypothesis": text} for n, text in enumerate(texts)]
-        )
+        outputs = [{"id": f"t{n}", "hypothesis": text} for n, text in enumerate(texts)]
         decoder = f"engine r1|med|T8|float32|llada{'|prompt cache 4' * other}"
-        made_by = files.read_json(path.with_name("decoding.json"))["signature"] | {"decoder": decoder}
-        fake_results.change(path.with_name("decoding.json"), run_tokens=8 * (100 + other), signature=made_by)
+        made_by = ScoredCell(**cell).decoding()["signature"] | {"decoder": decoder}
+        put(cell, TRANSLATIONS, outputs, run_tokens=8 * (100 + other), signature=made_by)
     asked = {"columns": ["comet", "changed", "tokens"], "against": ["ev", "med", 8]}
-    params = StudyParams.parse(files.canonical(made_up | asked))
+    params = StudyParams.parse(made_up | asked)
     table, _ = Systems().made(params)
     found = [[[cell.text for cell in group.rows[0].cells[1:]] for group in part.groups] for part in table.sections]
     assert found == [[["–", "100.0 ± 0.0"]] * 3, [["25.0%", "101.0"]] * 3]
@@ -177,7 +169,7 @@ def test_latency_is_read_where_it_is_asked_for(given):
     for cell in params.cells:
         seconds = {"single": MEASURED["single"] | {"seconds_per_sentence": 0.25}}
         seconds["batched"] = {"seconds_per_sentence": 0.125}
-        files.write_json(cell.latency, MEASURED | seconds)
+        files.write_json(cell.latency_file, MEASURED | seconds)
     assert rows(params)[0]["Entropy-Valley"][1:] == ["0.2500", "0.1250"]
 
 
@@ -193,10 +185,10 @@ def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):
     comet |= {"ratio_eos": 0.84, "ev": 0.8453}
     params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("zh-en",), comet=comet)
     for cell in params["cells"]:
-        fake_results.change(cell["path"], comet22=comet[cell["method"]])
+        put(cell, SCORES, comet22=comet[cell["method"]])
     study = {"columns": ["closure", "closure_best"], "against": ["ev", "med", 8]}
     fixed = {"fixed": ["ratio", "ratio_1.30", "ratio_1.40"]}
-    texts, _ = rows(StudyParams.parse(files.canonical(params | study | fixed)))
+    texts, _ = rows(StudyParams.parse(params | study | fixed))
     assert texts["Oracle length"] == ["100.0%", "100.0%"]
     assert texts["ratio_1.40"] == ["34.1%", "0.0%"]
     assert texts["Entropy-Valley"] == ["57.4%", "35.4%"]
@@ -207,16 +199,16 @@ def two_backbones(tmp_path, seeds, second):
     backbones = {"llada-tiny": (1, 2, 3), "dream-tiny": seeds}
     made_up = fake_results.write(tmp_path, backbones=backbones, directions=("en-zh",))
     scores = {
-        (cell["seed"], cell["method"]): files.read_jsonl(Path(cell["path"]).with_name("scores.jsonl"))
+        (cell["seed"], cell["method"]): ScoredCell(**cell).segments()
         for cell in made_up["cells"]
         if cell["backbone"] == "llada-tiny"
     }
     for cell in (cell for cell in made_up["cells"] if cell["backbone"] == "dream-tiny"):
         rows = scores[cell["seed"], cell["method"]]
         changed = [row | {"comet22": row["comet22"] + second(n, cell["seed"])} for n, row in enumerate(rows)]
-        files.write_jsonl(Path(cell["path"]).with_name("scores.jsonl"), changed)
+        put(cell, SCORES, changed)
     asked = {"columns": ["difference", "closure_interval"], "against": ["ev", "med", 8]}
-    return StudyParams.parse(files.canonical(made_up | asked))
+    return StudyParams.parse(made_up | asked)
 
 
 def test_a_difference_is_that_of_means_over_runs_sentence_by_sentence(tmp_path):
@@ -245,7 +237,7 @@ def test_a_closure_interval_is_that_of_the_same_resamples_of_three_systems(given
     frame = study(params).query("statistic == 'mean'").set_index("method")
     drawn = {}
     for method in ("oracle", "ratio", "ev"):
-        runs = [files.read_jsonl(cell.segments) for cell in params.cells if cell.method == method]
+        runs = [cell.segments() for cell in params.cells if cell.method == method]
         scores = np.mean([[row["comet22"] for row in rows] for rows in runs], axis=0)
         drawn[method] = bootstrap_means(scores, params.resamples, params.seed)
     closures = (drawn["ev"] - drawn["ratio"]) / (drawn["oracle"] - drawn["ratio"])
@@ -260,8 +252,6 @@ def test_a_closure_interval_is_that_of_the_same_resamples_of_three_systems(given
 def test_a_gap_that_may_be_chance_has_no_closure_interval(given):
     params = given(columns=["closure_interval"])
     oracle, ratio = (next(cell for cell in params.cells if cell.method == name) for name in ("oracle", "ratio"))
-    even = [
-        row | {"comet22": row["comet22"] + (-1) ** n * 0.01} for n, row in enumerate(files.read_jsonl(ratio.segments))
-    ]
-    files.write_jsonl(oracle.segments, even)
+    even = [row | {"comet22": row["comet22"] + (-1) ** n * 0.01} for n, row in enumerate(ratio.segments())]
+    put(oracle, SCORES, even)
     assert {text for (text,) in rows(params)[0].values()} == {"–"}

@@ -8,6 +8,7 @@ import fake_results
 import making
 import numpy as np
 import pytest
+from fake_sets import copied
 from matplotlib.text import Text
 
 from entropy_valley.reporting.labels import METHODS
@@ -23,7 +24,7 @@ def drawn(tmp_path):
     }
     params = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
     own = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet={"grow": 0.82}, steps=(64,))
-    params["cells"] += [cell | {"order": "grow"} for cell in own["cells"]]
+    params["cells"] += [copied(cell, order="grow") for cell in own["cells"]]
     return making.drawn(SystemsFigure, params)
 
 

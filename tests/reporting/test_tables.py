@@ -4,15 +4,17 @@ import csv
 import dataclasses
 import re
 
-import fake_results
 import pytest
+from fake_sets import copied, put
 from making import made, one_backbone
 
 from entropy_valley import files
+from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import tables, terminal
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu
 from entropy_valley.reporting.reports.main import Main
+from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
 
 
@@ -20,7 +22,7 @@ def score(params, value, **key):
     """Give the cells with these coordinates another COMET score."""
     for cell in params["cells"]:
         if all(cell[name] == wanted for name, wanted in key.items()):
-            fake_results.change(cell["path"], comet22=value)
+            put(cell, SCORES, comet22=value)
 
 
 def cells_of(table, label):
@@ -42,9 +44,9 @@ def test_main_table_has_the_papers_rows(params):
 
 def test_the_main_table_prints_the_metrics_that_are_asked_for(params):
     for cell in params["cells"]:
-        fake_results.change(cell["path"], qe={"oracle": 1.5, "ev": 2.5, "ratio": 3.5}[cell["method"]])
-        signatures = files.read_json(cell["path"])["signatures"] | {"qe": "qe|version:1"}
-        fake_results.change(cell["path"], signatures=signatures)
+        put(cell, SCORES, qe={"oracle": 1.5, "ev": 2.5, "ratio": 3.5}[cell["method"]])
+        signatures = ScoredCell(**cell).scores()["signatures"] | {"qe": "qe|version:1"}
+        put(cell, SCORES, signatures=signatures)
     qe = dataclasses.asdict(Metric("qe", "MetricX", 1, higher_is_better=False, reference_free=True))
     further = {"metrics": [*params["metrics"], qe], "shown": ["qe", "comet22"]}
     table, numbers = made(Main, one_backbone(params) | further)
@@ -85,7 +87,7 @@ def test_single_runs_beside_several_are_told_apart(params):
 
 def test_a_fixed_ratio_has_the_number_of_its_direction(params):
     params = one_backbone(params) | {"ratios": params["ratios"] | {"half": {"en-zh": 0.4, "zh-en": 0.6}}}
-    params["cells"] = [cell | {"method": "half"} if cell["method"] == "ev" else cell for cell in params["cells"]]
+    params["cells"] = [copied(cell, method="half") if cell["method"] == "ev" else cell for cell in params["cells"]]
     table, _ = made(Main, params)
     labels = [[row.cells[0].text for row in group.rows] for group in table.sections[0].groups]
     assert [texts[-1] for texts in labels] == ["Fixed 0.4", "Fixed 0.6", "half"]
@@ -98,7 +100,7 @@ def test_main_table_is_one_backbones(params):
 
 
 def test_one_order_and_budget_a_table(params):
-    other = [cell | {"steps": 16} for cell in params["cells"] if cell["seed"] == 1]
+    other = [copied(cell, steps=16) for cell in params["cells"] if cell["seed"] == 1]
     with pytest.raises(InputError, match="med T = 8, med T = 16"):
         made(CrossBackbone, params | {"cells": params["cells"] + other})
 

@@ -1,4 +1,4 @@
-"""Downloads of COMET checkpoints: a folder for each, pinned, checked; and what earlier versions downloaded."""
+"""Downloads of COMET checkpoints: a folder for each, pinned and checked."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shutil
 import pytest
 import yaml
 from fake_hub import serve
+from run_rule import run_here
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint, comet_origin
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
@@ -28,14 +29,14 @@ def released(comet_folder):
 
 
 @pytest.fixture
-def fetch(run_script, tmp_path, reach):
+def fetch(tmp_path, reach):
     """Ask for ``someone/model``; its folder. The hub has it at two commits, which differ in the weights."""
 
-    def run(server, *options):
+    def run(server, revision=None, confirm=False):
         reach(server.url)
-        where = ("--folder", tmp_path / "models" / "model", "--former", tmp_path / "models" / "comet")
-        run_script("fetch_comet", MODEL, *where, "--out", tmp_path / "checkpoints" / "model.json", *options)
-        return tmp_path / "models" / "model"
+        spec, how = {"repository": MODEL, "revision": revision}, {"folder": tmp_path / "models" / "model"}
+        run_here("fetch_comet", spec, (), tmp_path / "model.json", how | {"metric": "comet", "confirm": confirm})
+        return how["folder"]
 
     return run
 
@@ -51,7 +52,7 @@ def test_a_download_is_of_one_commit_and_scores_only_as_it_came(fetch, released,
     with serve({OLD: released, NEW: moved_on}) as server:
         monkeypatch.setitem(comet_origin.PINNED, MODEL, OLD)
         folder = fetch(server)
-    found = files.read_json(tmp_path / "checkpoints" / "model.json")
+    found = files.read_json(tmp_path / "model.json")
     assert found["revision"] == found["encoder_revision"] == OLD
     assert found["digest"] == files.file_digest(folder / CHECKPOINT)
     assert scorer(folder, MODEL).segment_scores(*zip(*segments[:2], strict=True))
@@ -67,47 +68,23 @@ def test_a_download_is_of_one_commit_and_scores_only_as_it_came(fetch, released,
             fetch(server)
 
 
-def test_without_a_pin_the_newest_commit_is_kept_and_another_one_refused_later(fetch, released, tmp_path):
-    with serve({OLD: released}) as server:
-        folder = fetch(server)
-    shutil.rmtree(folder)
+def test_without_a_pin_the_newest_commit_is_fetched(fetch, released, tmp_path):
     with serve({OLD: released, NEW: {**released, "README.md": b"another"}}) as server:
-        with pytest.raises(InputError, match=f"the results are from commit {OLD}, but the folder holds {NEW}"):
-            fetch(server)
+        folder = fetch(server)
+        with pytest.raises(InputError, match=f"holds commit {NEW} of {MODEL}, but {OLD} is asked for"):
+            fetch(server, revision=OLD)
         shutil.rmtree(folder)
-        fetch(server, "--revision", OLD)
-    assert files.read_json(tmp_path / "checkpoints" / "model.json")["revision"] == OLD
+        fetch(server, revision=OLD)
+    assert files.read_json(tmp_path / "model.json")["revision"] == OLD
 
 
-class TestFormerFolder:
-    """Earlier versions had one folder for each metric, ``models/comet``, whatever the checkpoint was."""
-
-    @pytest.fixture
-    def former(self, tmp_path, comet_folder):
-        folder = shutil.copytree(comet_folder, tmp_path / "models" / "comet")
-        files.write_json(folder / "comet.json", {"repository": MODEL, "revision": OLD})
-        return folder
-
-    def test_the_same_checkpoint_is_taken_over(self, fetch, former, tmp_path):
-        with serve({OLD: {}}) as server:
-            folder = fetch(server)
-            assert not server.served and not former.exists()
-            assert files.read_json(folder / "comet.json")["digest"] == files.file_digest(folder / CHECKPOINT)
-            assert fetch(server) == folder
-
-    @pytest.mark.parametrize("options", [("--revision", NEW), ()])
-    def test_another_one_is_left_alone(self, fetch, former, released, options, monkeypatch):
-        monkeypatch.setitem(comet_origin.PINNED, MODEL, NEW)
-        with serve({OLD: {}, NEW: released}) as server:
-            fetch(server, *options)
-        assert files.read_json(former / "comet.json")["revision"] == OLD
-
-    def test_old_weights_are_not_signed_with_a_new_name(self, former):
-        with pytest.raises(InputError, match=f"holds {MODEL}, but the config asks for Unbabel/XCOMET-XL"):
-            scorer(former, "Unbabel/XCOMET-XL")
-        with pytest.raises(InputError, match=f"holds commit {OLD} of {MODEL}, but {NEW} is asked for"):
-            scorer(former, MODEL, revision=NEW)
-        assert f"model:{MODEL}|" in scorer(former, MODEL, revision=OLD).signature
+def test_a_large_download_needs_the_configs_agreement(fetch, released, monkeypatch):
+    monkeypatch.setattr(hub, "SMALL", 1000)
+    with serve({NEW: released}) as server:
+        with pytest.raises(InputError, match=r"someone/model: this job would download .* MB.*--config confirm=yes"):
+            fetch(server)
+        assert not server.served
+        fetch(server, confirm=True)
 
 
 @pytest.mark.parametrize("named", [None, 3, "", "../../etc", "a/b/c", "https://somewhere"])

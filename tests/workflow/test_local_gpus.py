@@ -32,5 +32,3 @@ def test_trainings_of_two_processes_share_out_eight_gpus(tmp_path, monkeypatch):
     seen = workspace.gpus_seen("train")
     assert [len(one) for one in seen] == [2] * 4
     assert sorted(gpu for one in seen for gpu in one) == [f"GPU-{i}" for i in range(8)]
-    took = (tmp_path / "results/benchmarks/train/en-zh.llada-8b.seed1.tsv").read_text().splitlines()[-1].split("\t")
-    assert took[4] == "2"

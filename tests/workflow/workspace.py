@@ -41,18 +41,25 @@ for path in snakemake.output:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).touch()
 """
-# Stands for the program of the rule `train`, behind the real launcher: it makes the adapter.
-TRAIN = """#!/bin/bash
-if [[ "$*" == *entropy_valley.launch* ]]; then exec REAL "$@"; fi
-NOTING
-for part in "$@"; do
-  case "$part" in */adapter) mkdir -p "$part"; touch "$part/adapter.json";; esac
-done
+# Stands for the script of a job on GPUs: it notes which it has, and waits until as many jobs of its rule have begun.
+NOTING = (
+    """
+import os
+import time
+from pathlib import Path
+
+from entropy_valley.runs.job import job_of
+
+with job_of(snakemake) as job:
+    seen = Path("seen", job.rule)
+    seen.mkdir(parents=True, exist_ok=True)
+    (seen / str(os.getpid())).write_text(os.environ["CUDA_VISIBLE_DEVICES"])
+    last = time.monotonic() + 90
+    while len(list(seen.iterdir())) < COUNT and time.monotonic() < last:
+        time.sleep(0.1)
 """
-# A job notes its GPUs, and waits until as many have begun.
-NOTING = """mkdir -p seen; echo "$CUDA_VISIBLE_DEVICES" > seen/$$
-for _ in $(seq 900); do [ "$(ls seen | wc -l)" -ge COUNT ] && break; sleep 0.1; done
-"""
+    + STUB
+)
 
 
 LAST = {"table cost", "comparison paper_comparison"}  # follow all scores, and the tables of the paper's numbers
@@ -72,20 +79,15 @@ class Workspace:
         if not real:
             for script in (folder / "workflow/scripts").glob("*.py"):
                 script.write_text(STUB)
-            self._stub_trainings("")
 
-    def _stub_trainings(self, noting: str) -> None:
-        stub = self.folder / "bin" / "python"
-        stub.write_text(TRAIN.replace("REAL", sys.executable).replace("NOTING", noting))
-        stub.chmod(0o755)
+    def note_gpus(self, count: int, *rules: str) -> None:
+        """Let the jobs of these rules note their GPUs, ``count`` of a rule at once; see ``gpus_seen``."""
+        for rule in rules:
+            (self.folder / f"workflow/scripts/{rule}.py").write_text(NOTING.replace("COUNT", str(count)))
 
-    def note_gpus(self, count: int) -> None:
-        """Let trainings note their GPUs, ``count`` of them at once; see ``gpus_seen``."""
-        self._stub_trainings(NOTING.replace("COUNT", str(count)))
-
-    def gpus_seen(self) -> list[list[str]]:
-        """The GPUs of each training."""
-        return [path.read_text().strip().split(",") for path in (self.folder / "seen").iterdir()]
+    def gpus_seen(self, rule: str) -> list[list[str]]:
+        """The GPUs of each job of a rule."""
+        return [path.read_text().split(",") for path in (self.folder / "seen" / rule).iterdir()]
 
     def copied(self, folder: Path) -> Workspace:
         """The same in another folder, with all that has been made."""
@@ -172,7 +174,6 @@ class Retraining:
         results = folder / "results/smallest"
         self.adapter, self.log = (folder / self.target).parent, results / "logs/train/en-zh.llada-tiny.seed1.log"
         self._last = results / "work/train/en-zh.llada-tiny.seed1/last.json"
-        self._old = self._contents()
 
     def begun(self, process: subprocess.Popen[str]) -> None:
         """Wait until it has a checkpoint."""
@@ -181,19 +182,17 @@ class Retraining:
             time.sleep(0.05)
 
     def is_unfinished(self) -> bool:
-        """The old adapter is there as it was, and a checkpoint of the new one."""
-        return self._contents() == self._old and self._last.exists()
+        """A checkpoint of the new adapter is there, and it is not."""
+        return self._last.exists() and not self.is_finished()
 
     def is_finished(self) -> bool:
         """The new adapter is there."""
-        return json.loads((self.adapter / "adapter.json").read_text())["steps"] == 80
+        adapter = Path(self.adapter, "adapter.json")
+        return adapter.is_file() and json.loads(adapter.read_text())["steps"] == 80
 
     def went_on(self) -> bool:
         """The new adapter is there, and its last job did not start from nothing."""
         return self.is_finished() and "continuing after step " in self.log.read_text()
-
-    def _contents(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.adapter.iterdir()}
 
 
 def _wildcards(body: str) -> list[str]:

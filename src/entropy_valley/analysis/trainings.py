@@ -9,7 +9,8 @@ from entropy_valley import files
 from entropy_valley.late import pandas as pd
 
 COLUMNS = ["backbone", "direction", "seed", "key", "value"]
-RESULT = ("steps", "pairs", "trainable_parameters")  # what the training had, beside its settings
+# How the training ran and what it had, beside the settings that its adapter depends on.
+RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
 
 
 def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -22,8 +23,8 @@ def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for adapter in adapters:
         facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in COLUMNS[:3]}
         spec = facts.get("spec", {})
-        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("processes", "precision") if key in spec}}
-        settings |= {key: facts[key] for key in RESULT if key in facts}
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
         rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -125,9 +125,18 @@ def main() -> None:
     if rank == 0:
         found = {"backend": torch.distributed.get_backend(), "gigabytes_per_second": speed / 1e9}
         files.write_json(folder / _EXCHANGE, found)
-    spec = tiny.training(FAMILY, options.precision, options.processes)
-    places = {"corpus": folder / "train.jsonl", "backbone": folder / FAMILY, "out": folder / "adapter"}
-    job = sft.Job(spec, **places, work=folder / "work", logs=folder / "logs", checkpoint_every=1, device=options.device)
+    job = sft.Job(
+        tiny.training(FAMILY, options.precision),
+        corpus=folder / "train.jsonl",
+        backbone=folder / FAMILY,
+        out=folder / "adapter",
+        work=folder / "work",
+        logs=folder / "logs",
+        checkpoint_every=1,
+        processes=options.processes,
+        micro_tokens=256,
+        device=options.device,
+    )
     sft.train(job, rank)
     processes.leave()
 

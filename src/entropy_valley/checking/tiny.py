@@ -46,7 +46,7 @@ def write(folder: Path, name: str, eos: float, context: int = 128) -> None:
     write_checkpoint(model, family, tokenizer, folder)
 
 
-def training(name: str, precision: str, processes: int) -> dict[str, Any]:
+def training(name: str, precision: str) -> dict[str, Any]:
     """The params of a training of a few steps on :data:`ROWS`."""
     return {
         "backbone": "tiny",
@@ -57,11 +57,9 @@ def training(name: str, precision: str, processes: int) -> dict[str, Any]:
         "bos": False,
         "shifted": FAMILIES[name].shifted,
         "precision": precision,
-        "processes": processes,
         "training": {
             "max_steps": 2,
             "global_batch": 16,
-            "micro_tokens": 256,
             "learning_rate": 0.05,
             "warmup": 0.0,
             "weight_decay": 0.01,

@@ -1,0 +1,254 @@
+"""One job translates with all cells of a set: it loads the model once, and writes what each cell has alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from bench import killed_at_the_sixth_result, started
+from run_rule import run_rule
+from tiny_checkpoints import SOURCES
+
+from entropy_valley import files, results
+from entropy_valley.decoding import translations
+from entropy_valley.decoding.translations import Shard
+from entropy_valley.engine.engine import Engine
+from entropy_valley.engine.job import How
+from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS, System
+
+BASE = {
+    **{"family": "llada", "prompt": "Say: {src}\nIn German: ", "bos": False, "shifted": False},
+    **{"precision": "float32", "revision": 1, "direction": "en-de"},
+}
+GRID = {"ratios": [0.6, 0.8, 1.0]}
+METHODS = {
+    "oracle": {},
+    "ratio": {"ratios": 1.2, "reserve_eos_slot": True},
+    "ev": GRID,
+    "adaptive_ev": GRID,
+    "neighbours": GRID | {"radius": 1},
+    "ev_line": {"candidates": 3},
+    "length_head": {"beam": 2},
+    "daedal": {"ratios": 1.2, "eos_window": 1, "cap": 24},
+    "reassigned": {"of": "ev", "seed": 1, "within": "all"},
+}
+ORDERS = {
+    "med": {},
+    "random": {"seed": 3},
+    "sig_first": {},
+    "reverse_sig": {"sig": "stepwise_kl", "backward": True},
+    "daedal": {"eos_window": 1, "cap": 24},
+    "rho_eos": {"cap": 24},
+}
+SYSTEMS = [
+    *((method, "med", 4) for method in METHODS),
+    ("ev", "med", 6),
+    ("ev", "random", 4),
+    ("reassigned", "random", 4),
+    ("ratio", "sig_first", 4),
+    ("ev", "reverse_sig", 4),
+    ("daedal", "daedal", 4),
+    ("ratio", "rho_eos", 4),
+]
+TESTS = ("large", "small")
+CELLS = [System(testset, *system) for testset in TESTS for system in SYSTEMS]
+HEAD = {"pairs": 9, "epochs": 2, "learning_rate": 0.1, "batch": 4, "longest": 12}
+FITS = {
+    "length_statistics": BASE | {"pairs": 5, "bias_pairs": 2},
+    "length_head": BASE | {"seed": 1, "training": HEAD},
+}
+
+
+def spec_of(cells=CELLS, fits=FITS, methods=METHODS, orders=ORDERS):
+    """The params of a set; it has the settings of more methods and orders than these cells need."""
+    orders = {name: {"order": name, "order_settings": settings} for name, settings in orders.items()}
+    shared = {"methods": methods, "orders": orders, "schedule": "llada", "made_from": {"adapter": "a digest"}}
+    return {**BASE, **shared, "cells": list(map(list, cells)), **({"fits": fits} if fits else {})}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A corpus, whose training pairs are the dev pairs too, and two test sets that share sentences."""
+    folder = tmp_path_factory.mktemp("data")
+    texts = {"large": (SOURCES[::4], SOURCES[::-1]), "small": (SOURCES[::8], SOURCES[2:])}
+    texts |= dict.fromkeys(("train", "dev"), (SOURCES[::3], SOURCES[::-2]))
+    for name, (sources, targets) in texts.items():
+        pairs = enumerate(zip(sources, targets, strict=False))
+        rows = [{"id": f"{name}{n}", "source": source, "target": target} for n, (source, target) in pairs]
+        files.write_jsonl(folder / f"{name}.jsonl", rows)
+    return folder
+
+
+class Set:
+    """Translates with cells in a folder, whose store is shared."""
+
+    def __init__(self, folder, data, checkpoint):
+        self.folder, self.data = folder, data
+        self.how = How(checkpoint, corpus=data, store=folder / "store")
+
+    def write(self, name, spec=None, testsets=TESTS):
+        """Rows and entries by cell, of the set with this name."""
+        self.out, spec = self.folder / name / TRANSLATIONS, spec or spec_of()
+        translations.write(spec, self.how, [self.data / f"{name}.jsonl" for name in testsets], self.out)
+        return self.found(spec)
+
+    def found(self, spec):
+        cells = [System(*cell) for cell in spec["cells"]]
+        assert list(results.systems(self.out)) == cells
+        return {cell: (results.rows(self.out, cell), results.entry(self.out, cell)) for cell in cells}
+
+    @property
+    def ledgers(self):
+        logs = sorted((self.how.store / "runs").glob("*.json"), key=lambda path: path.name.split("-")[-1])
+        return list(map(files.read_json, logs))
+
+    def keys(self):
+        """Of all results in the store, each with its folder: probes of training pairs have their own."""
+        shards = self.how.store.rglob("*.jsonl")
+        return [(shard.parent, line[:40]) for shard in shards for line in shard.read_text().splitlines()]
+
+
+@pytest.fixture
+def fresh(tmp_path, data, checkpoints):
+    return Set(tmp_path, data, checkpoints / "llada")
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory, data, checkpoints):
+    """After one job for all cells: what it has written."""
+    made = Set(tmp_path_factory.mktemp("together"), data, checkpoints / "llada")
+    return made, made.write("all")
+
+
+def test_one_load_translates_with_every_cell_as_each_alone_without_a_store(together, fresh):
+    made, whole = together
+    fresh.how = dataclasses.replace(fresh.how, store=None)
+    for cell in CELLS:
+        assert fresh.write("alone", spec_of([cell]), [cell.testset]) == {cell: whole[cell]}
+    assert [ledger["loads"] for ledger in made.ledgers] == [1]
+
+
+def test_the_header_says_what_it_was_made_from(together):
+    made, whole = together
+    header = files.read_json(made.out.with_suffix(".json"))
+    assert header["rule"] == "translate" and header["params"] == spec_of()
+    read = [str(made.data / f"{name}.jsonl") for name in (*TESTS, "train", "dev")]
+    assert set(read) < set(header["inputs"])
+    assert header["inputs"][str(made.how.backbone)] == whole[CELLS[0]][1]["signature"]["backbone_digest"]
+    assert header["facts"]["fits"].keys() == FITS.keys()
+    row = results.rows(made.out, System("small", "ev", "med", 4))[0]
+    assert row["canvas"].keys() == {"length", "candidates", "scores", "calls", "slots"}
+    assert row["canvas"]["length"] == row["length"] and "id" in row
+
+
+def test_nothing_is_computed_twice_and_again_no_model_is_loaded(together, no_model):
+    made, whole = together
+    keys = made.keys()
+    assert len(keys) == len(set(keys)) == made.ledgers[0]["computed"]
+    no_model()
+    assert made.write("again") == whole and made.ledgers[-1]["computed"] == 0
+
+
+def test_a_set_that_shares_cells_computes_its_own_alone(fresh):
+    """And of a wider grid the new lengths."""
+    small = [cell for cell in CELLS if cell.testset == "small" and cell.method in ("ratio", "ev")]
+    fresh.write("some", spec_of(small, {}), ["small"])
+    before = len(fresh.keys())
+    more = [*small, System("small", "oracle", "med", 4)]
+    fresh.write("more", spec_of(more, {}), ["small"])
+    sentences = len(files.read_jsonl(fresh.data / "small.jsonl"))
+    assert 0 < len(fresh.keys()) - before <= sentences
+
+
+def test_two_shards_at_once_are_the_whole(together, fresh):
+    """Through the scripts. Fits and the canvases that are dealt are each shard's own; their merging has no model."""
+    made, _ = together
+    paths = [fresh.folder / "shards" / f"{number}of2.jsonl" for number in range(2)]
+    how = {key: value and str(value) for key, value in dataclasses.asdict(fresh.how).items()}
+    read = {"model": [], "testsets": [fresh.data / f"{name}.jsonl" for name in TESTS]}
+    for path in paths:
+        said = run_rule("translate", spec_of(), read | {"shards": []}, path, how, rule="shard")
+        assert "models loaded: 1" in said
+    ledgers, out = fresh.ledgers, fresh.folder / TRANSLATIONS
+    assert len(ledgers) == 2 and ledgers[0]["computed"] > ledgers[1]["computed"] > len(fresh.keys()) / 4
+    written = {"rows": out, "header": out.with_suffix(".json")}
+    said = run_rule("translate", spec_of(), read | {"shards": paths}, written, how)
+    assert "0 results asked for" in said and "models loaded: 0" in said
+    assert out.read_bytes() == made.out.read_bytes()
+    headers = [files.read_json(path.with_suffix(".json"))["facts"]["cells"] for path in (out, made.out)]
+    assert headers[0] == headers[1]
+
+
+def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):
+    made, whole = together
+    with killed_at_the_sixth_result(monkeypatch):
+        fresh.write("all")
+    assert not fresh.out.exists()
+    assert fresh.write("all") == whole
+    assert fresh.ledgers[-1]["computed"] == made.ledgers[0]["computed"] - 5
+
+
+def test_a_job_with_all_in_the_store_imports_no_torch(together):
+    made, _ = together
+    testsets = [made.data / f"{name}.jsonl" for name in TESTS]
+    with started(spec_of(), made.how, testsets, made.folder / "once more" / TRANSLATIONS) as process:
+        assert process.wait() == 0
+
+
+def test_a_failing_cell_keeps_no_other_from_the_store(fresh, no_model, capsys):
+    """Nothing is written, each error is a line, and all that can be computed is."""
+    rows = files.read_jsonl(fresh.data / "small.jsonl")
+    fresh.data = fresh.folder
+    files.write_jsonl(fresh.folder / "small.jsonl", rows)
+    files.write_jsonl(
+        fresh.folder / "long.jsonl", [*rows, {"id": "bad", "source": "the old red car " * 40, "target": "it"}]
+    )
+    cells = [System(testset, *system) for testset in ("long", "small") for system in SYSTEMS]
+    with pytest.raises(InputError, match=r"translations: not written: long oracle, .*long reassigned failed"):
+        fresh.write("both", spec_of(cells), ["long", "small"])
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(said) == len(METHODS) and all(line.startswith("error: long ") for line in said)
+    assert any(line.startswith("error: long ev: ") and "sentence 'bad': prompt" in line for line in said)
+    assert not fresh.out.exists()
+    no_model()
+    assert len(fresh.write("good", spec_of(cells[len(SYSTEMS) :]), ["small"])) == len(SYSTEMS)
+
+
+def test_an_error_in_a_users_method_or_order_is_its_cells_alone(fresh, users_class, capsys, no_model):
+    """Not before they have seen a probe."""
+    users_class(
+        "class Broken:\n    sees_reference = False\n    def propose(self, sentence, probes): return [3]\n"
+        "    def choose(self, sentence, probes): return 1 / 0\n"
+        "class Order:\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
+    )
+    methods = {"ratio": METHODS["ratio"], "broken": {"selector": "mine:Broken"}}
+    orders = {"med": {}, "mine:Order": {}}
+    systems = [("ratio", "mine:Order"), ("broken", "med"), ("ratio", "med")]
+    cells = [System("small", *system, 4) for system in systems]
+    with pytest.raises(InputError, match="not written: small broken, small ratio mine:Order-T4 failed"):
+        fresh.write("broken", spec_of(cells, {}, methods, orders), ["small"])
+    said = capsys.readouterr().err
+    assert "error: small broken: " in said and "mine.py, Broken.choose: sentence 'small3': ZeroDivisionError" in said
+    assert "error: small ratio mine:Order-T4: " in said and "Order.scores: sentence 's" in said
+    no_model()
+    fresh.write("good", spec_of(cells[2:], {}, methods, orders), ["small"])
+
+
+def test_each_order_has_one_stream_and_all_probes_another(fresh, monkeypatch):
+    streams, stream = [], Engine.run
+
+    def noted(engine, queue, order=None):
+        streams.append(type(order).__name__)
+        return stream(engine, queue, order)
+
+    monkeypatch.setattr(Engine, "run", noted)
+    cells = [cell for cell in CELLS if cell.method not in ("ev_line", "length_head")]
+    fresh.write("all", spec_of(cells, {}))
+    assert streams == ["NoneType", "MinimumEntropy", "Random", "SigFirst", "ReverseSig"]
+
+
+@pytest.mark.parametrize("text", ["2of2", "1", "-1of2", "aofb"])
+def test_what_is_no_shard(text):
+    with pytest.raises(ValueError):
+        Shard.named(text)
