@@ -9,7 +9,6 @@ from entropy_valley.experiment import matrix, sets
 from entropy_valley.reporting import reports
 from entropy_valley.runs import inventory, snapshot
 
-
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
 
@@ -25,7 +24,7 @@ envvars:
 
 
 try:
-    config = snapshot.merged(config)
+    config = snapshot.merged(config, BASE, workflow.configfiles)
     EXPERIMENT = configuration.load(config, snapshot.files(BASE, workflow.configfiles), reports.problems)
     REPORTS = reports.configured(EXPERIMENT)
 except errors.InputError as error:

@@ -61,6 +61,7 @@ class LogHandler(LogHandlerBase):
     """Snakemake's interface. An error in here never ends a run: Snakemake's own words are printed instead."""
 
     def __post_init__(self) -> None:
+        logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
         self._screen = None if chosen else DryRun() if settings.dryrun else Run(settings.show_failed_logs)

@@ -5,7 +5,7 @@ SHARDS = EXPERIMENT.decoding.shards
 RUN_NAME = "{direction}.{backbone}.seed{seed}"
 
 
-def model(wildcards, output):
+def model(wildcards):
     """How a job runs a run's model, and where that is."""
     run = run_of(wildcards)
     return dict(
@@ -50,7 +50,7 @@ rule translate:
         gpu=GPU if SHARDS == 1 else 0,
     params:
         spec=spec_of(f"{SET}/{TRANSLATIONS}"),
-        how=model,
+        how=how_of(f"{SET}/{TRANSLATIONS}", model),
     script:
         "../scripts/translate.py"
 
@@ -61,7 +61,7 @@ rule shard:
         model=of_model(f"{SET}/{TRANSLATIONS}"),
         testsets=tested(f"{SET}/{TRANSLATIONS}"),
     output:
-        f"{SET}/shards/{{shard}}.jsonl",
+        shard=f"{SET}/shards/{{shard}}.jsonl",
     log:
         f"{R}/logs/shard/{RUN_NAME}.{{set}}.{{shard}}.log",
     benchmark:
@@ -73,7 +73,7 @@ rule shard:
         gpu=GPU,
     params:
         spec=spec_of(f"{SET}/{TRANSLATIONS}"),
-        how=model,
+        how=how_of(f"{SET}/shards/{{shard}}.jsonl", model),
     script:
         "../scripts/translate.py"
 
@@ -95,7 +95,7 @@ rule diagnose:
         gpu=GPU,
     params:
         spec=spec_of(f"{RUN}/{DIAGNOSTICS}"),
-        how=model,
+        how=how_of(f"{RUN}/{DIAGNOSTICS}", model),
     script:
         "../scripts/diagnose.py"
 
@@ -124,9 +124,18 @@ rule latency:
         gpu=GPU,
     params:
         spec=spec_of(LATENCY),
-        how=lambda w, output: model(w, output) | dict(minutes=EXPERIMENT.latency.minutes),
+        how=how_of(LATENCY, lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
         "../scripts/latency.py"
+
+
+def metrics(wildcards):
+    """Where the checkpoints of the metrics are, and on what they run."""
+    return dict(
+        checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
+        store=f"{R}/store/scoring/{wildcards.direction}" if EXPERIMENT.store else None,
+        device=EXPERIMENT.device,
+    )
 
 
 rule score:
@@ -149,10 +158,6 @@ rule score:
         gpu=GPU,
     params:
         spec=spec_of(f"{SET}/{SCORES}"),
-        how=lambda w, output: dict(
-            checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
-            store=f"{R}/store/scoring/{w.direction}" if EXPERIMENT.store else None,
-            device=EXPERIMENT.device,
-        ),
+        how=how_of(f"{SET}/{SCORES}", metrics),
     script:
         "../scripts/score.py"

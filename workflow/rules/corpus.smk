@@ -1,33 +1,20 @@
-# Sentence pairs for training and testing.
+# Sentence pairs for training and testing. What may need a network is a local rule: cluster nodes may have none.
 
 CORPUS = f"{R}/corpus/{{direction}}"
 TESTSET = f"{CORPUS}/test/{{testset}}.jsonl"
-
-
-# These may need a network; cluster nodes may have none.
-localrules:
-    fetch_dataset,
-    testset,
-    dev_as_testset,
-    overlap,
-    tokens,
-
-
-if not EXPERIMENT.corpus.on_cluster:
-
-    localrules:
-        corpus,
+DATASET = f"{R}/datasets/{{dataset}}.json"
+TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
 def own_files(name, direction, *splits):
     """A user's own files, watched for changes. If one is missing, the script says so."""
-    return [path for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
+    return [local(path) for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
 
 
 def dataset_of(source):
     """The file that says which commit a source's data set is; none where nothing is downloaded."""
     name = paths.dataset_of(EXPERIMENT, source)
-    return expand(rules.fetch_dataset.output, dataset=name) if name else []
+    return DATASET.format(dataset=name) if name else []
 
 
 def reading(source):
@@ -44,16 +31,19 @@ def reading(source):
 rule fetch_dataset:
     """Download a data set of given files once, and keep which commit it is."""
     output:
-        f"{R}/datasets/{{dataset}}.json",
+        DATASET,
     log:
         f"{R}/logs/fetch_dataset/{{dataset}}.log",
     wildcard_constraints:
         dataset=one_of(paths.downloaded_datasets(EXPERIMENT)),
+    localrule: True
     conda:
         "../../envs/corpus.yaml"
     params:
-        spec=spec_of(f"{R}/datasets/{{dataset}}.json"),
-        how=lambda w, output: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm),
+        spec=spec_of(DATASET),
+        how=how_of(
+            DATASET, lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
+        ),
     script:
         "../scripts/fetch_dataset.py"
 
@@ -71,12 +61,16 @@ rule corpus:
         f"{R}/logs/corpus/{{direction}}.log",
     benchmark:
         f"{R}/benchmarks/corpus/{{direction}}.tsv"
+    localrule: not EXPERIMENT.corpus.on_cluster
     conda:
         "../../envs/corpus.yaml"
     params:
         spec=spec_of(f"{CORPUS}/train.jsonl"),
-        how=lambda w, output: reading(EXPERIMENT.directions[w.direction].train)
-        | dict(both_ways=corpora.both_ways(EXPERIMENT, w.direction)),
+        how=how_of(
+            f"{CORPUS}/train.jsonl",
+            lambda w: reading(EXPERIMENT.directions[w.direction].train)
+            | dict(both_ways=corpora.both_ways(EXPERIMENT, w.direction)),
+        ),
     script:
         "../scripts/corpus.py"
 
@@ -93,11 +87,12 @@ rule testset:
     wildcard_constraints:
         testset=one_of(EXPERIMENT.sources),
     priority: 10  # trainings look whether the references fit into the context
+    localrule: True
     conda:
         "../../envs/corpus.yaml"
     params:
         spec=spec_of(TESTSET),
-        how=lambda w, output: reading(w.testset),
+        how=how_of(TESTSET, lambda w: reading(w.testset)),
     script:
         "../scripts/testset.py"
 
@@ -110,6 +105,7 @@ rule dev_as_testset:
         f"{CORPUS}/test/{matrix.DEV}.jsonl",
     log:
         f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
+    localrule: True
     conda:
         "../../envs/corpus.yaml"
     params:
@@ -127,6 +123,7 @@ rule overlap:
         f"{CORPUS}/overlap/{{testset}}.json",
     log:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
+    localrule: True
     conda:
         "../../envs/corpus.yaml"
     params:
@@ -148,9 +145,12 @@ rule length_ratios:
         "../../envs/decoding.yaml"
     params:
         spec=spec_of(f"{CORPUS}/length_ratios.json"),
-        how=lambda w, output: {
-            name: paths.backbone_folder(EXPERIMENT, name) for name in corpora.tokenizers(EXPERIMENT, w.direction)
-        },
+        how=how_of(
+            f"{CORPUS}/length_ratios.json",
+            lambda w: {
+                name: paths.backbone_folder(EXPERIMENT, name) for name in corpora.tokenizers(EXPERIMENT, w.direction)
+            },
+        ),
     script:
         "../scripts/length_ratios.py"
 
@@ -161,13 +161,14 @@ rule tokens:
         backbone=lambda w: INVENTORY.backbone(w.backbone),
         testset=TESTSET,
     output:
-        f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl",
+        TOKENS,
     log:
         f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
+    localrule: True
     conda:
         "../../envs/decoding.yaml"
     params:
-        spec=spec_of(f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"),
-        how=lambda w, output: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone)),
+        spec=spec_of(TOKENS),
+        how=how_of(TOKENS, lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
     script:
         "../scripts/tokens.py"

@@ -8,11 +8,10 @@ wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 
 
-localrules:
-    packs,
-    human_forms,
-    human_guidelines,
-    human_ratings,
+def filled_forms(direction):
+    """What annotators have filled in: files of the user's own, or those of simulated annotators."""
+    forms = human_evaluation.forms(EXPERIMENT, direction)
+    return forms if EXPERIMENT.human_evaluation.simulated else list(map(local, forms))
 
 
 rule human_pack:
@@ -28,7 +27,7 @@ rule human_pack:
         "../../envs/human_evaluation.yaml"
     params:
         spec=spec_of(f"{HUMAN}/pack.json"),
-        how=lambda w, output: dict(root=R, here=root_of(output.pack, f"human_evaluation/{w.direction}/pack.json")),
+        how=lambda w, output: dict(root=R, here=root_of(f"{HUMAN}/pack.json".format(direction=w.direction), output)),
     script:
         "../scripts/human_pack.py"
 
@@ -43,6 +42,7 @@ rule human_forms:
         html=f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.html",
     log:
         f"{R}/logs/human_forms/{{direction}}.{{annotator}}.log",
+    localrule: True
     conda:
         "../../envs/human_evaluation.yaml"
     params:
@@ -62,6 +62,7 @@ rule human_guidelines:
         f"{R}/logs/human_guidelines/{{direction}}.{{language}}.log",
     wildcard_constraints:
         language=one_of(guidelines.LANGUAGES),
+    localrule: True
     conda:
         "../../envs/human_evaluation.yaml"
     params:
@@ -91,11 +92,12 @@ rule human_ratings:
     input:
         pack=rules.human_pack.output.pack,
         mapping=rules.human_pack.output.mapping,
-        forms=lambda w: human_evaluation.forms(EXPERIMENT, w.direction),
+        forms=lambda w: filled_forms(w.direction),
     output:
         f"{HUMAN}/ratings.jsonl",
     log:
         f"{R}/logs/human_ratings/{{direction}}.log",
+    localrule: True
     conda:
         "../../envs/human_evaluation.yaml"
     params:

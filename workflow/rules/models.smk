@@ -7,25 +7,24 @@ BACKBONE = f"{R}/backbones/{{backbone}}"
 ADAPTER = f"{RUN}/adapter/{adapters.FACTS}"
 
 
-localrules:
-    fetch_backbone,
-    fetch_comet,
-
-
 rule fetch_backbone:
     """Download a released checkpoint, or check the user's own copy; write its manifest."""
     output:
         f"{BACKBONE}.json",
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
+    localrule: True
     conda:
         "../../envs/training.yaml"
     params:
         spec=spec_of(f"{BACKBONE}.json"),
-        how=lambda w, output: dict(
-            folder=paths.backbone_folder(EXPERIMENT, w.backbone),
-            own=bool(EXPERIMENT.backbones[w.backbone].folder),
-            confirm=EXPERIMENT.confirm,
+        how=how_of(
+            f"{BACKBONE}.json",
+            lambda w: dict(
+                folder=paths.backbone_folder(EXPERIMENT, w.backbone),
+                own=bool(EXPERIMENT.backbones[w.backbone].folder),
+                confirm=EXPERIMENT.confirm,
+            ),
         ),
     script:
         "../scripts/fetch_backbone.py"
@@ -47,11 +46,14 @@ rule pretrain:
         "../../envs/training.yaml"
     params:
         spec=spec_of(f"{BACKBONE}/{checkpoint.MANIFEST}"),
-        how=lambda w, output: dict(
-            directions=jobs.pretraining_directions(EXPERIMENT, w.backbone),
-            work=f"{R}/work/pretrain/{w.backbone}",
-            logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
-            checkpoint_every=EXPERIMENT.training.checkpoint_every,
+        how=how_of(
+            f"{BACKBONE}/{checkpoint.MANIFEST}",
+            lambda w: dict(
+                directions=jobs.pretraining_directions(EXPERIMENT, w.backbone),
+                work=f"{R}/work/pretrain/{w.backbone}",
+                logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
+                checkpoint_every=EXPERIMENT.training.checkpoint_every,
+            ),
         ),
     script:
         "../scripts/pretrain.py"
@@ -59,27 +61,28 @@ rule pretrain:
 
 if EXPERIMENT.adapters == "released":
 
-    localrules:
-        adopt_adapter,
-
     rule adopt_adapter:
         """Download or read a given adapter, check it, and write it in our layout."""
         input:
-            given=lambda w: [path for path in given_files(w) if os.path.exists(path)],
+            given=lambda w: [local(path) for path in given_files(w) if os.path.exists(path)],
             backbone=lambda w: INVENTORY.backbone(w.backbone),
         output:
             ADAPTER,
         log:
             f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
+        localrule: True
         conda:
             "../../envs/training.yaml"
         params:
             spec=spec_of(ADAPTER),
-            how=lambda w, output: dict(
-                folder=given_adapter(w).folder,
-                backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
-                work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
-                confirm=EXPERIMENT.confirm,
+            how=how_of(
+                ADAPTER,
+                lambda w: dict(
+                    folder=given_adapter(w).folder,
+                    backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
+                    work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
+                    confirm=EXPERIMENT.confirm,
+                ),
             ),
         script:
             "../scripts/adopt_adapter.py"
@@ -94,6 +97,25 @@ if EXPERIMENT.adapters == "released":
         return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
 
 else:
+
+    def training(wildcards):
+        """How a training runs. ``tested`` are the test sets with whose references its backbone must cope: better told
+        before a training than after."""
+        run = run_of(wildcards)
+        return dict(
+            backbone=paths.backbone_folder(EXPERIMENT, run.backbone),
+            manifest=manifest_of(run.backbone),
+            device=EXPERIMENT.device,
+            processes=EXPERIMENT.training.processes,
+            micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
+            checkpoint_every=EXPERIMENT.training.checkpoint_every,
+            activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
+            wandb=EXPERIMENT.training.wandb,
+            tested=[INVENTORY.testset(run.direction, name) for name in jobs.measured_by_references(EXPERIMENT, run)],
+            work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
+            logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
+            check=CHECK,
+        )
 
     rule train:
         """Fine-tune a backbone on a direction; a killed run resumes from its last checkpoint.
@@ -117,27 +139,9 @@ else:
             gpu=GPU * EXPERIMENT.training.processes,
         params:
             spec=spec_of(ADAPTER),
-            how=lambda w, output: dict(
-                backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
-                manifest=manifest_of(w.backbone),
-                device=EXPERIMENT.device,
-                processes=EXPERIMENT.training.processes,
-                micro_tokens=EXPERIMENT.training_of(w.direction).micro_tokens,
-                checkpoint_every=EXPERIMENT.training.checkpoint_every,
-                activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
-                wandb=EXPERIMENT.training.wandb,
-                tested=[path for path in oracle_testsets(run_of(w)) if os.path.exists(path)],
-                work=f"{R}/work/train/{w.direction}.{w.backbone}.seed{w.seed}",
-                logs=f"{R}/logs/tensorboard/{w.direction}/{w.backbone}/seed{w.seed}",
-                check=CHECK,
-            ),
+            how=how_of(ADAPTER, training),
         script:
             "../scripts/train.py"
-
-    def oracle_testsets(run):
-        """Test sets with whose references a run's backbone must cope: better told before its training than after."""
-        known = jobs.measured_by_references(EXPERIMENT, run)
-        return [INVENTORY.testset(run.direction, name) for name in known]
 
 
 def manifest_of(backbone):
@@ -154,14 +158,18 @@ rule fetch_comet:
         f"{R}/logs/fetch_comet/{{checkpoint}}.log",
     wildcard_constraints:
         checkpoint=one_of(paths.downloaded_comets(EXPERIMENT)),
+    localrule: True
     conda:
         "../../envs/scoring.yaml"
     params:
         spec=spec_of(f"{R}/checkpoints/{{checkpoint}}.json"),
-        how=lambda w, output: dict(
-            folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
-            metric=paths.downloaded_comets(EXPERIMENT)[w.checkpoint],
-            confirm=EXPERIMENT.confirm,
+        how=how_of(
+            f"{R}/checkpoints/{{checkpoint}}.json",
+            lambda w: dict(
+                folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
+                metric=paths.downloaded_comets(EXPERIMENT)[w.checkpoint],
+                confirm=EXPERIMENT.confirm,
+            ),
         ),
     script:
         "../scripts/fetch_comet.py"

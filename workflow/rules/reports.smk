@@ -36,7 +36,7 @@ def made_as(kind):
     def how(wildcards, output):
         name = f"{kind}/{next(iter(wildcards))}"
         made = REPORTS[name]
-        here = root_of(output[0], f"{name}.{made.endings[0]}")
+        here = root_of(f"{R}/{name}.{made.endings[0]}", output)
         return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=here)
 
     return how
@@ -122,24 +122,15 @@ rule page:
         "../../envs/analysis.yaml"
     params:
         spec=lambda w: INVENTORY.page(w.direction, w.testset),
-        how=lambda w, output: dict(root=R, here=root_of(output[0], f"pages/{w.direction}.{w.testset}.html")),
+        how=lambda w, output: dict(root=R, here=root_of(PAGE.format(**dict(w.items())), output)),
     script:
         "../scripts/page.py"
-
-
-localrules:
-    pages,
-    document,
-    pdf,
 
 
 rule pages:
     """The pages of sentences of all test sets; `all` does not ask for them."""
     input:
-        [
-            PAGE.format(direction=direction, testset=testset)
-            for direction, testset in sentence_pages.cells(EXPERIMENT)
-        ],
+        [PAGE.format(direction=direction, testset=testset) for direction, testset in sentence_pages.cells(EXPERIMENT)],
 
 
 DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]
@@ -153,6 +144,7 @@ rule document:
         f"{R}/report.tex",
     log:
         f"{R}/logs/document.log",
+    localrule: True
     conda:
         "../../envs/analysis.yaml"
     params:
@@ -175,6 +167,7 @@ rule pdf:
         ),
     log:
         f"{R}/logs/pdf.log",
+    localrule: True
     conda:
         "../../envs/analysis.yaml"
     params:

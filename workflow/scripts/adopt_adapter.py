@@ -21,6 +21,6 @@ with job_of(snakemake) as job:  # noqa: F821
         agreed=how["confirm"],
     )
     known = {adopted.backbone: checkpoint_digest(adopted.backbone)}
-    with provenance.made(job.rule, job.params, [], [out], known=known, whole_folder=True):
+    with provenance.made("adopt_adapter", job.params, [], [out], known=known, whole_folder=True):
         adoption.adopt(adopted)
     write_card(out.parent)  # behind the record: it may be edited

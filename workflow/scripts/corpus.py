@@ -18,7 +18,7 @@ with job_of(snakemake) as job:  # noqa: F821
         return nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
 
     inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
-    made = provenance.made(job.rule, job.params, inputs, out)
+    made = provenance.made("corpus", job.params, inputs, out)
     with dataset.reading(how["commits"], how["confirm"]), made as record, drawn() as (train, dev, report, facts):
         record.facts.update(facts)
         files.write_jsonl(out.train, train)

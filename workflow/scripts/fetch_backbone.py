@@ -11,5 +11,5 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = job.output
     folder = Path(job.how["folder"])
     manifest = fetching.fetch(job.spec, folder, job.how["own"], job.how["confirm"])
-    with provenance.made(job.rule, job.params, [], [out], known={folder: manifest["digest"]}):
+    with provenance.made("fetch_backbone", job.params, [], [out], known={folder: manifest["digest"]}):
         files.write_json(out, manifest)

@@ -11,5 +11,5 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = job.output
     how = job.how
     found = comet_origin.fetched(**job.spec, folder=Path(how["folder"]), metric=how["metric"], agreed=how["confirm"])
-    with provenance.made(job.rule, job.params, [], [out]):
+    with provenance.made("fetch_comet", job.params, [], [out]):
         files.write_json(out, found)

@@ -11,5 +11,5 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = job.output
     with dataset.reading(None, job.how["confirm"]):
         found = dataset.fetched(job.spec["repository"], job.spec["revision"], Path(job.how["folder"]))
-    with provenance.made(job.rule, job.params, [], [out]):
+    with provenance.made("fetch_dataset", job.params, [], [out]):
         files.write_json(out, found)

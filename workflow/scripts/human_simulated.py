@@ -8,7 +8,7 @@ from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.pack import Pack
 from entropy_valley.runs.job import job_of
 
-with job_of(snakemake) as job, provenance.made(job.rule, job.params, job.input, job.output):  # noqa: F821
+with job_of(snakemake) as job, provenance.made("human_simulated", job.params, job.input, job.output):  # noqa: F821
     pack = Pack.read(Path(job.input[0]))
     filled = ratings(pack, snakemake.wildcards.annotator, job.spec["seed"])  # noqa: F821
     forms.write_csv(Path(job.output[0]), pack, filled)

@@ -15,7 +15,7 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = job.output
     folders = {name: Path(folder) for name, folder in job.how.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
-    with provenance.made(job.rule, job.params, [job.input.pairs], [out], known=known):
+    with provenance.made("length_ratios", job.params, [job.input.pairs], [out], known=known):
         pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
         ratios = {}
         for name, family in job.spec["tokenizers"].items():

@@ -9,7 +9,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.corpus.overlap import overlap
 
     (out,) = job.output
-    with provenance.made(job.rule, job.params, job.input, [out]):
+    with provenance.made("overlap", job.params, job.input, [out]):
         test, *train = (files.read_jsonl(path, ("source", "target")) for path in job.input)
         counts = overlap(test, *train)
         files.write_json(out, counts)

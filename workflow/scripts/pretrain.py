@@ -23,6 +23,6 @@ with job_of(snakemake) as job:  # noqa: F821
         checkpoint_every=how["checkpoint_every"],
     )
     processes.use_threads(job.threads)
-    record = provenance.made(job.rule, job.params, job.input, [out], whole_folder=True)
+    record = provenance.made("pretrain", job.params, job.input, [out], whole_folder=True)
     with locks.locked(out.parent), record:  # of two runs one works, and the other finds its work
         pretraining.pretrain(pretrained)

@@ -10,7 +10,7 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = job.output
     how = job.how
     inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
-    made = provenance.made(job.rule, job.params, inputs, [out])
+    made = provenance.made("testset", job.params, inputs, [out])
     with dataset.reading(how["commits"], how["confirm"]), made as record:
         files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
         record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))

@@ -13,7 +13,7 @@ with job_of(snakemake) as job:  # noqa: F821
 
     (out,) = job.output
     backbone, testset = Path(job.how["backbone"]), job.input.testset
-    with provenance.made(job.rule, job.params, [testset], [out], known={backbone: checkpoint_digest(backbone)}):
+    with provenance.made("tokens", job.params, [testset], [out], known={backbone: checkpoint_digest(backbone)}):
         tokens = Prompt(PLACE, read_tokenizer(backbone, find_family(job.spec["family"]))).tokens
         rows = [
             {"id": row["id"], **{f"{side}_tokens": len(tokens(row[side])) for side in ("source", "target")}}

@@ -13,12 +13,12 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,) = map(Path, job.output)
     how = {name: value for name, value in job.how.items() if name not in ("check", "manifest")}
     folders = {name: Path(how.pop(name)) for name in ("backbone", "work", "logs")}
-    tested = list(map(Path, how.pop("tested")))
+    tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
     trained = sft.Job(spec=job.spec, corpus=Path(job.input.corpus), out=out.parent, tested=tested, **folders, **how)
     if manifest := job.how["manifest"]:
         require_same(trained.backbone, manifest)
     inputs = [trained.corpus, *filter(Path.is_file, [trained.backbone / MANIFEST])]
     known = {trained.backbone: checkpoint_digest(trained.backbone)}
-    with provenance.made(job.rule, job.params, inputs, [out], known=known, whole_folder=True):
+    with provenance.made("train", job.params, inputs, [out], known=known, whole_folder=True):
         sft.run(trained, job.threads)
     write_card(out.parent)  # behind the record: it may be edited

@@ -7,7 +7,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.engine.job import How
 
     how, testsets = How.of(job.how, job.threads), job.input.testsets
-    if job.rule == "shard":
-        translations.write_shard(job.params, how, testsets, job.output[0])
+    if shard := job.output.get("shard"):
+        translations.write_shard(job.params, how, testsets, shard)
     else:
         translations.write(job.params, how, testsets, job.output.rows, job.input.shards)

@@ -16,6 +16,8 @@ from typing import Any
 from entropy_valley import files as file_tools
 from entropy_valley.errors import listed
 from entropy_valley.experiment import Experiment, base_files, near
+from entropy_valley.experiment.expansion import overlay
+from entropy_valley.experiment.loading import merge
 from entropy_valley.provenance import code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
@@ -23,11 +25,13 @@ os.environ.setdefault(VARIABLE, "")
 _current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
 
 
-def merged(config: dict[str, Any]) -> dict[str, Any]:
-    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged."""
+def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
+    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from the
+    files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
     path = os.environ[VARIABLE]
-    handed_down = path and path != _current.get("path")  # not by this process, which may read several Snakefiles
-    return json.loads(Path(path).read_text(encoding="utf-8")) if handed_down else config
+    if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    return config if base[0] in map(str, read) else overlay(merge(base), config)
 
 
 def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
