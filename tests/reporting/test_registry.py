@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from entropy_valley.experiment.audit import Audit
 
 from entropy_valley import files
 from entropy_valley.analysis.params import Params
