@@ -7,7 +7,7 @@ import os
 import pytest
 from workspace import Workspace
 
-from entropy_valley import files
+from entropy_valley import files, results
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA", "")
 
@@ -40,9 +40,9 @@ def test_fifty_sentences_of_each_test_set(tmp_path):
     sources = {row["source"] for row in files.read_jsonl(corpus / "train.jsonl")}
     assert not sources & {row["source"] for row in files.read_jsonl(corpus / "test/tatoeba.jsonl")}
     for testset in ("tatoeba", "wmt22"):
-        cell = tmp_path / f"results/en-de/llada-tiny/seed1/{testset}/ev/med-T8"
-        assert len(files.read_jsonl(cell / "hypotheses.jsonl")) == 50
-        assert files.read_json(cell / "scores.json")["sentences"] == 50
+        folder, cell = tmp_path / "results/en-de/llada-tiny/seed1/matrix", results.System(testset, "ev", "med", 8)
+        assert len(results.rows(folder / results.TRANSLATIONS, cell)) == 50
+        assert results.entry(folder / results.SCORES, cell)["sentences"] == 50
     table = (tmp_path / "results/tables/main.md").read_text()
     assert "tatoeba" in table
     assert "wmt22" in table
