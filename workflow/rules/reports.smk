@@ -156,7 +156,7 @@ rule document:
 rule pdf:
     """The same as PDF, where LaTeX is; `all` does not ask for it."""
     input:
-        tex=rules.document.output,
+        tex=rules.document.output[0],
         parts=DOCUMENTED,
     output:
         report(
