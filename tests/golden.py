@@ -16,6 +16,7 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
+from entropy_valley.canvas.statistics import LengthStatistics
 from entropy_valley.canvas.training_pairs import Fits, length_statistics
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
@@ -156,8 +157,12 @@ class Stages:
         return [canvases, found]
 
     def length_statistics(self) -> Any:
+        """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
         with Job(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.how, self.testset) as job:
-            return length_statistics(job)
+            found = length_statistics(job)
+        bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
+        values = [statistics.confidence_bias(point["length"]) for point in bias["points"]]
+        return {**found, "confidence_bias": {"values": values, "points": bias["points"]}}
 
     def sig_concentration(self) -> Any:
         return self.bench.diagnose("sig", sig="distractor", measure="gini")
