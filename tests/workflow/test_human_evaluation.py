@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import fake_ratings
 import pytest
+from run_rule import run_rule
 from workspace import by_rule
 
 from entropy_valley import files
@@ -35,26 +37,31 @@ def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
 
 @pytest.fixture
 def packed(tmp_path):
-    """The options of a pack that is there."""
+    """The files of a pack that is there."""
     fake_ratings.write_pack(tmp_path / "pack.json", tmp_path / "mapping.json")
-    folder = ("--folder", "human_evaluation", "--out", tmp_path / "ratings.jsonl")
-    return ("--pack", tmp_path / "pack.json", "--mapping", tmp_path / "mapping.json", *folder)
+    return {name: tmp_path / f"{name}.json" for name in ("pack", "mapping")}
 
 
-def test_without_forms_it_says_what_to_do(run_script, packed):
-    with pytest.raises(InputError, match=r"has no filled form of en-zh. .*`snakemake packs`"):
-        run_script("human_ratings", {"annotators": ["A"]}, *packed)
+def ratings(packed, *forms, **options):
+    """Run the rule on filled forms; its log."""
+    out = packed["pack"].parent / "ratings.jsonl"
+    how = {"folder": "human_evaluation"}
+    return run_rule("human_ratings", {"annotators": ["A"]}, {**packed, "forms": forms}, out, how, **options)
 
 
-def test_from_a_pack_to_ratings(run_script, packed, tmp_path, capsys):
+def test_without_forms_it_says_what_to_do(packed):
+    log = ratings(packed, fails=True)
+    assert re.search(r"has no filled form of en-zh. .*`snakemake packs`", log) and "Traceback" not in log
+
+
+def test_from_a_pack_to_ratings(packed, tmp_path):
     form = tmp_path / "en-zh.A.csv"
-    run_script("human_simulated", {"seed": 1}, tmp_path / "pack.json", "--annotator", "A", "--out", form)
+    run_rule("human_simulated", {"seed": 1}, packed["pack"], form, wildcards={"annotator": "A"})
     (tmp_path / "en-zh.A.made.json").unlink()  # a form of a person has no record
     lines = form.read_text("utf-8-sig").splitlines()
     first = lines[1].split(",")
     form.write_text("\n".join([lines[0], ",".join([*first[:5], *[""] * 6]), *lines[2:]]), encoding="utf-8")
-    run_script("human_ratings", {"annotators": ["A"]}, *packed, "--forms", form)
-    assert "A rated 23 of 24 sentences: the form is partial" in capsys.readouterr().err
+    assert "A rated 23 of 24 sentences: the form is partial" in ratings(packed, form)
     rows = files.read_jsonl(tmp_path / "ratings.jsonl")
     known = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
     assert len(rows) == 23 and all(known[row["id"]]["testset_id"] == row["testset_id"] for row in rows)

@@ -14,21 +14,17 @@ ROOT = Path(__file__).parents[2]
 RULES = {
     match[1]: match[2]
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk"))
-    for match in re.finditer(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", path.read_text(encoding="utf-8"), re.M | re.S)
+    for match in re.finditer(r"^ *rule (\w+):\n(.*?)(?=^ *rule |^\S|\Z)", path.read_text(encoding="utf-8"), re.M | re.S)
 }
 ON_GPU = {name for name, text in RULES.items() if "gpu=" in text}
-LOADING = {name for name in ON_GPU if "gpu=GPU" in RULES[name]}  # the others read the store, if there is one
-
-
 SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8"))
 
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    assert {"train", "inference", "comet"} < LOADING < ON_GPU
-    assert SLURM["set-threads"].keys() == LOADING
-    assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in LOADING)
-    named = {*SLURM["set-resources"], *SLURM["groups"], *SLURM["preemptible-rules"]}
-    assert named <= RULES.keys()
+    assert {"train", "translate", "shard", "diagnose", "latency", "score"} == ON_GPU
+    assert SLURM["set-threads"].keys() == ON_GPU
+    assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in ON_GPU)
+    assert {*SLURM["set-resources"], *SLURM["preemptible-rules"]} <= RULES.keys()
 
 
 def test_no_attempt_requests_more_time_and_its_memory_has_a_bound():
@@ -54,13 +50,14 @@ def test_the_page_on_clusters_names_every_rule_that_asks_for_a_gpu():
     assert [name for name in sorted(ON_GPU) if f"`{name}`" not in page] == []
 
 
-def test_every_command_starts_through_the_launcher_and_takes_the_gpus_that_its_rule_asks_for():
-    """A rule without a GPU has none to take, and Snakemake knows no such resource of it."""
+def test_every_rule_that_makes_something_has_a_script_a_log_and_an_environment():
+    """And its log and benchmark have its name. Only a copy needs no script."""
     for name, text in RULES.items():
-        if "shell:" in text:
-            command = text.partition("shell:\n")[2].strip()
-            assert command.startswith('f"{ON_GPU} ') == (name in ON_GPU), name
-            assert command.startswith(('f"{ON_GPU} ', 'f"{LAUNCH} ', 'f"HF_HUB_OFFLINE=1 {LAUNCH} ')), name
+        if "output:" in text:
+            assert f"logs/{name}" in text or name == "dev_as_testset", name
+            assert "conda:" in text and ('"../scripts/' in text or "shell:" in text), name
+            assert "benchmark:" not in text or f"/benchmarks/{name}" in text, name
+    assert [name for name, text in RULES.items() if "shell:" in text] == ["dev_as_testset"]
 
 
 def test_captions_are_there_and_used():
@@ -76,4 +73,5 @@ def test_every_report_has_a_caption_and_a_rule_that_makes_its_files():
 
 
 def endings_of(rule):
-    return tuple(dict.fromkeys(re.findall(r"--([\w.]+) \{+output", rule)))
+    """The endings of a rule's outputs, in their order."""
+    return tuple(re.findall(r"\}\}\.([\w.]+)\"", rule.partition("output:")[2].partition("log:")[0]))
