@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import sys
 from collections import Counter
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -22,27 +19,6 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="session")
-def scripts():
-    return Path(__file__).parents[1] / "workflow" / "scripts"
-
-
-@pytest.fixture
-def run_script(monkeypatch, scripts):
-    """Run a workflow script in this process: ``run_script("score", spec, "--flag", path, …)``, params as JSON."""
-
-    def run(name, *arguments):
-        loading = importlib.util.spec_from_file_location(name, scripts / f"{name}.py")
-        module = importlib.util.module_from_spec(loading)
-        loading.loader.exec_module(module)
-        monkeypatch.setattr(
-            sys, "argv", [name, *(json.dumps(a) if isinstance(a, dict | list) else str(a) for a in arguments)]
-        )
-        module.main()
-
-    return run
 
 
 @pytest.fixture

@@ -57,11 +57,11 @@ def test_what_is_no_entry_is_ignored(tmp_path):
     assert Store(tmp_path).get("a") == 7
 
 
-def test_disabled_it_neither_reads_nor_writes(tmp_path):
+def test_without_a_folder_it_neither_reads_nor_writes(tmp_path):
     fill(tmp_path, a=1)
-    with Store(tmp_path, enabled=False) as store:
+    with Store(None) as store:
         store.put("b", 2)
-        assert store.get("a") is None
+        assert store.get("a") is None and store.get("b") is None
     assert len(Store(tmp_path)) == 1
 
 
@@ -99,21 +99,6 @@ def test_many_shards_are_read_without_opening_all_at_once(tmp_path):
         (tmp_path / f"{place}.jsonl").write_text(f'{{"key":"{place}","value":{place}}}\n')
     with Store(tmp_path) as store:
         assert [store.get(str(place)) for place in (*range(70), 3)] == [*range(70), 3]
-
-
-def test_the_devices_that_computed_are_known_the_last_first(tmp_path, monkeypatch):
-    assert Store(tmp_path).devices() == []
-    for second, device in enumerate(["cuda A", "cuda B", "cuda A"]):
-        monkeypatch.setattr("time.time", lambda second=second: second)
-        with Store(tmp_path, device=device) as store:
-            assert store.get("a") is None or second  # reading leaves no name
-            store.put("a", second)
-    with Store(tmp_path, device="cuda C"):
-        pass
-    assert Store(tmp_path).devices() == ["cuda A", "cuda B"]
-    assert Store(tmp_path, enabled=False).devices() == []
-    fill(tmp_path, b=1)
-    assert Store(tmp_path).devices() == ["cuda A", "cuda B"]
 
 
 def test_a_write_that_fails_names_the_shard_and_keeps_what_was_put(tmp_path):

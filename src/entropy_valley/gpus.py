@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from entropy_valley.errors import InputError
 
@@ -111,11 +112,10 @@ def loaded(root: str = "/") -> list[tuple[str, str]]:
     """UUID and name of each GPU that this process may open, from the kernel's driver: a container may lack
     ``nvidia-smi``. Where the driver does not know the UUID yet, the index."""
     found: list[tuple[str, str]] = []
-    folder = f"{root}proc/driver/nvidia/gpus"
-    for bus in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        with open(f"{folder}/{bus}/information", encoding="utf-8") as file:
-            said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
-        if os.path.exists(f"{root}dev/nvidia{said.get('Device Minor', '')}"):
+    for place in sorted(Path(root, "proc/driver/nvidia/gpus").glob("*/information")):
+        lines = place.read_text(encoding="utf-8").splitlines()
+        said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+        if Path(root, f"dev/nvidia{said.get('Device Minor', '')}").exists():
             uuid = said.get("GPU UUID", "?")
             found.append((str(len(found)) if "?" in uuid else uuid, said.get("Model", "GPU")))
     return found
@@ -161,18 +161,18 @@ def _locked(file: int) -> bool:
 
 def _open(name: str, stack: contextlib.ExitStack) -> int:
     """A lock file that every user may open; nobody writes to it."""
-    folder = os.environ.get(LOCKS, "/tmp/entropy-valley-gpus")
+    folder = Path(os.environ.get(LOCKS, "/tmp/entropy-valley-gpus"))
     with contextlib.suppress(FileExistsError):
-        os.mkdir(folder)
-        os.chmod(folder, 0o1777)
-    path = f"{folder}/{name.replace('/', '_')}.lock"
+        folder.mkdir()
+        folder.chmod(0o1777)
+    path = folder / f"{name.replace('/', '_')}.lock"
     try:
         # Not opened with O_CREAT: in such a folder the kernel refuses that for the file of another user.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
-            os.chmod(path, 0o666)
+            path.chmod(0o666)
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     stack.callback(os.close, file)
     return file

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import fake_results
 import pytest
 from fake_results import METRICS
 from fake_sets import put, rows
 
+from entropy_valley import files
 from entropy_valley.analysis.comparisons import compare, compare_autoregressive, mean_differences
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.scores import collect, sentences
@@ -44,6 +46,18 @@ def test_a_score_must_be_a_number(params, value):
 def test_a_cell_must_not_come_twice(params):
     with pytest.raises(InputError, match="twice"):
         collect(parsed(params | {"cells": [*params["cells"], params["cells"][0]]}).cells, METRICS)
+
+
+def test_a_cell_that_its_set_does_not_have_is_named(params):
+    (cell, *_), file = parsed(params).cells, SCORES.removesuffix("l")
+    other = dataclasses.replace(cell, steps=64)
+    with pytest.raises(InputError, match=rf"{file}: has nothing of test oracle med-T64\."):
+        collect([other], METRICS)
+    with pytest.raises(InputError, match=rf"{SCORES}: has no rows of test oracle med-T64\."):
+        sentences(other, METRICS[0])
+    files.write_json(Path(cell.path, file), {"facts": {}})
+    with pytest.raises(InputError, match=rf"{file}: is no header"):
+        collect([cell], METRICS)
 
 
 def test_summary_keeps_runs_apart(params):

@@ -4,14 +4,12 @@ import math
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.canvas.length_head import LengthHead, fit, mean_states, report
 from entropy_valley.canvas.length_methods import Sentence, find_method, make_method
 from entropy_valley.engine.ledger import Ledger
-from entropy_valley.errors import InputError
 
 # Of states (a, b) the logits of 2, 3 and 4 slots are a, b and 0.
 HEAD = LengthHead(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), torch.zeros(3))
@@ -62,13 +60,9 @@ def test_a_constant_state_is_no_division_by_zero():
     assert torch.isfinite(head.weight).all() and torch.isfinite(head.bias).all()
 
 
-def test_from_file_to_head(tmp_path):
-    (tmp_path / "head.safetensors").write_bytes(HEAD.to_bytes())
-    read = LengthHead.read(tmp_path / "head.safetensors")
+def test_from_bytes_to_head():
+    read = LengthHead.of(HEAD.to_bytes())
     assert torch.equal(read.weight, HEAD.weight) and torch.equal(read.bias, HEAD.bias)
-    save_file({"weight": HEAD.weight}, tmp_path / "other.safetensors")
-    with pytest.raises(InputError, match=r"other\.safetensors: no length head"):
-        LengthHead.read(tmp_path / "other.safetensors")
 
 
 def test_a_mean_state_is_of_the_prompt_alone(checkpoint):

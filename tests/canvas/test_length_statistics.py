@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley import files
 from entropy_valley.canvas import fitting
 from entropy_valley.canvas.statistics import LengthStatistics, confidence_curve
 from entropy_valley.errors import InputError
@@ -95,24 +94,14 @@ def test_too_few_lengths_for_five_parameters():
         fitting.confidence_bias([(length, 0.5) for length in (1, 2, 4, 6, 6)])
 
 
-def test_from_file_to_statistics(tmp_path):
-    path = tmp_path / "length_statistics.json"
+def test_from_what_is_measured_to_statistics():
     parts = {
         "ratio": fitting.ratio_moments([(4, 3), (4, 5)]),
         "line": fitting.length_line([(4, 3), (4, 5)]),
         "expected_entropy": fitting.expected_entropies([(4, 2.0)]),
         "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
     }
-    files.write_json(path, parts)
-    statistics = LengthStatistics.read(path)
+    statistics = LengthStatistics.of(parts)
     assert statistics.expected_entropy(9) == 2.0
     assert statistics.confidence_bias(9) == pytest.approx(0.5, abs=1e-3)
     assert statistics.z(6, 4) == pytest.approx((1.5 - 1.25) / statistics.ratio_std)
-
-
-@pytest.mark.parametrize("content", ["{}", "[]", '{"ratio": 1, "expected_entropy": {}, "confidence_bias": {}}'])
-def test_another_file_is_refused_by_name(tmp_path, content):
-    path = tmp_path / "length_statistics.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"length_statistics\.json: no length statistics"):
-        LengthStatistics.read(path)

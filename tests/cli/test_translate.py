@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -72,14 +74,27 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
     bench = Bench(tmp_path, checkpoints, testset)
     bench.spec["prompt"] = said.partition("prompt: ")[2].partition("\n")[0].strip("'").replace("\\n", "\n")
     for method, ratios in (("ev", GRID), ("ratio", 1.2)):
-        settings = {"ratios": ratios}
-        canvases = bench.canvas(method, selector=settings)
-        bench.decode(method, steps=4)
+        jobs_rows, _ = bench.decode(method, steps=4, selector={"ratios": ratios})
         mine = [row for row in rows if row["method"] == method and row["source"] in texts]
-        for row, canvas, made in zip(mine, canvases, files.read_jsonl(bench.out), strict=True):
+        for row, made in zip(mine, jobs_rows, strict=True):
+            canvas = made["canvas"]
             assert all(row[name] == made[name] for name in ("hypothesis", "length", "logprob"))
             assert row["canvas"] == canvas["length"] and list(row["scores"].values()) == canvas["scores"]
             assert str(row["canvas"]) in row["entropies"]
+
+
+def test_a_method_is_fitted_to_the_corpus_of_its_run_once(translate, config):
+    results = Path(yaml.safe_load(config.read_text())["results"])
+    rows = [{"id": str(n), "source": s, "target": t} for n, (s, t) in enumerate(itertools.pairwise(SOURCES))]
+    files.write_jsonl(results / "corpus/en-de/train.jsonl", rows[:40])
+    options = ("--length", "ev_line", "--no-hints", "--jsonl")
+    found, _, status = translate(SOURCES[:3], *options)
+    kept = results / "store/en-de/mine/seed1/length_statistics"
+    first = sorted(path.read_bytes() for path in kept.glob("*.jsonl"))
+    assert (len(found), status) == (3, 0) and first
+    assert translate(SOURCES[:3], *options)[0] == found
+    assert sorted(path.read_bytes() for path in kept.glob("*.jsonl")) == first
+    (results / "corpus/en-de/train.jsonl").unlink()
 
 
 def test_a_canvas_of_one_slot_has_no_mean_entropy(translate):
@@ -128,7 +143,7 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
         (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has these and "),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
-        (["--length", "ev_line"], "length_statistics.json: file not found. Make it: snakemake --cores 1 "),
+        (["--length", "ev_line"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
         (["--length", "ratio", "--ratios", "0.5", "0.6"], "ratios"),
         (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),

@@ -80,7 +80,7 @@ def test_eos_probe_is_the_plain_loop(llada, inputs):
 @pytest.fixture(scope="module")
 def ending(llada, inputs):
     """The model with a token as its EOS that it often expects: canvases of random weights do not end else."""
-    (reading,) = Runner(lambda missing: Engine(llada), Ledger()).answers([Probe(inputs.prompts[-1], 22)])
+    (reading,) = Runner(lambda: Engine(llada), Ledger()).answers([Probe(inputs.prompts[-1], 22)])
     return dataclasses.replace(llada, eos_id=Counter(reading.tokens[4:]).most_common(1)[0][0])
 
 
@@ -108,7 +108,7 @@ def test_a_draft_is_no_probe(llada, inputs):
 
 def test_the_store_keeps_drafts_apart_from_probes(llada, inputs, tmp_path):
     ledger, prompt = Ledger(), inputs.prompts[0]
-    runner = Runner(lambda missing: Engine(llada, ledger), ledger, Memo(Store(tmp_path), "checkpoint", "numerics"))
+    runner = Runner(lambda: Engine(llada, ledger), ledger, Memo(Store(tmp_path), "checkpoint", "numerics"))
     asked = [Draft(prompt, 9, 4), Draft(prompt, 9, 3), Draft(prompt, 8, 4)]
     first = runner.answers(asked)
     assert runner.answers(asked) == first and ledger.computed == 3

@@ -7,6 +7,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_rule import run_rule
 
 from entropy_valley import files, provenance
 from entropy_valley.backbone.families import FAMILIES
@@ -43,21 +44,15 @@ def test_moments(ratios):
     assert sum(ratio > found["median"] for ratio in ratios) <= len(ratios) / 2
 
 
-def test_the_script_measures_each_tokenizer(run_script, checkpoints, tmp_path):
-    files.write_jsonl(tmp_path / "train.jsonl", PAIRS)
+def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):
+    pairs, out = tmp_path / "train.jsonl", tmp_path / "ratios.json"
+    files.write_jsonl(pairs, PAIRS)
     spec = {"revision": 1, "tokenizers": {"mine": "llada", "other": "dream"}}
-    folders = [
-        part for name in ("mine=llada", "other=dream") for part in ("--backbone", name.replace("=", f"={checkpoints}/"))
-    ]
-    run_script("length_ratios", spec, "--pairs", tmp_path / "train.jsonl", *folders, "--out", tmp_path / "ratios.json")
-    found = files.read_json(tmp_path / "ratios.json")
+    how = {"mine": checkpoints / "llada", "other": checkpoints / "dream"}
+    run_rule("length_ratios", spec, {"pairs": pairs, "backbones": []}, out, how)
+    found = files.read_json(out)
     for name, family in spec["tokenizers"].items():
         tokenizer = load_tokenizer(checkpoints / family, FAMILIES[family])
         counts = [[len(tokenizer(pair[side])["input_ids"]) for side in ("source", "target")] for pair in PAIRS]
         assert found[name] == {**moments([target / source for source, target in counts])}
-    record = provenance.record_of(tmp_path / "ratios.json")
-    assert record.inputs.keys() == {
-        str(tmp_path / "train.jsonl"),
-        str(checkpoints / "llada"),
-        str(checkpoints / "dream"),
-    }
+    assert provenance.record_of(out).inputs.keys() == {str(pairs), *map(str, how.values())}

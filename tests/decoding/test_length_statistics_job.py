@@ -69,7 +69,7 @@ def test_canvases_from_statistics(bench, method):
     bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
     rows, _ = bench.decode(method)
     header = files.read_json(bench.out.with_suffix(".json"))
-    assert header["facts"]["fits"]["length_statistics"]["ratio_std"] > 0
+    assert header["facts"]["fits"]["length_statistics"]["ratio"]["std"] > 0
     assert str(bench.how.corpus / "train.jsonl") in header["inputs"]
     for row in (row["canvas"] for row in rows):
         assert row["calls"] == len(row["candidates"]) and row["slots"] == sum(row["candidates"])

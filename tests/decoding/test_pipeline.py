@@ -39,13 +39,13 @@ def sentences(inputs):
 def stored(llada, inputs, folder):
     """A pipeline with a store, and what it counts."""
     ledger, memo = Ledger(), Memo(Store(folder), "checkpoint", "numerics")
-    return Pipeline(Runner(lambda missing: Engine(llada, ledger, budget=200), ledger, memo), inputs), ledger
+    return Pipeline(Runner(lambda: Engine(llada, ledger, budget=200), ledger, memo), inputs), ledger
 
 
 def unloaded(inputs, folder):
     """As :func:`stored`, and loading the model fails."""
     memo = Memo(Store(folder), "checkpoint", "numerics")
-    return Pipeline(Runner(lambda missing: pytest.fail("the model was loaded"), Ledger(), memo), inputs)
+    return Pipeline(Runner(lambda: pytest.fail("the model was loaded"), Ledger(), memo), inputs)
 
 
 def translations(pipeline, sentences, denoising=MED, method="ev"):

@@ -149,7 +149,7 @@ class Start(NamedTuple):
 def fill(backbone, canvases, order, budget=None):
     engine, decoder = Engine(backbone, budget=budget), make_variable_length(*order)
     requests = [VariableLength(decoder, one.prompt, one.length, one.most, start=one.reading) for one in canvases]
-    return dict(enumerate(Runner(lambda missing: engine, engine.ledger).answers(requests))), engine.ledger
+    return dict(enumerate(Runner(lambda: engine, engine.ledger).answers(requests))), engine.ledger
 
 
 def plain(backbone, canvas, order, settings):
@@ -185,7 +185,7 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
     assert whole == small and ledger.passes < small_ledger.passes
     assert {0: whole[7]} == fill(llada, [some[7]], order)[0]
     engine = Engine(llada)
-    readings = Runner(lambda missing: engine, engine.ledger).answers([Probe(one.prompt, one.length) for one in some])
+    readings = Runner(lambda: engine, engine.ledger).answers([Probe(one.prompt, one.length) for one in some])
     known = [one._replace(reading=reading) for one, reading in zip(some, readings, strict=True)]
     reused, cheaper = fill(llada, known, order)
     assert reused == whole

@@ -47,7 +47,7 @@ def made(backbone):
 def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
     name, settings = order
     engine = Engine(backbone, ledger, budget=200, reveals_masks=reveals_masks)
-    runner = Runner(lambda missing: engine, ledger or Ledger(), memo)
+    runner = Runner(lambda: engine, ledger or Ledger(), memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     found = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
@@ -121,7 +121,7 @@ def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_t
 def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
     daedal = make_variable_length("daedal", {"eos_window": 1, "cap": 24})
     asked = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
-    found = Runner(lambda missing: Engine(liable, reveals_masks=True), Ledger()).answers(asked)
+    found = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(asked)
     assert any(liable.mask_id in one.tokens for one in found)
 
 

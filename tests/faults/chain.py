@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import children
+from children import Job
 from faults import Counted
 from stages import given, stages
 
-# What is no result: logs, finished work by key, checkpoints of a training, params of the run.
-NO_RESULTS = ("logs", "benchmarks", "store", "work", "params", "given")
+# What is no result: logs, finished work by key, checkpoints of a training.
+NO_RESULTS = ("logs", "benchmarks", "store", "work", "given")
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -64,7 +64,7 @@ class Chain:
         return count.read()
 
     @staticmethod
-    def _run(start: Path, folder: Path, job: Sequence[str], *more: Any) -> None:
+    def _run(start: Path, folder: Path, job: Job, *more: Any) -> None:
         shutil.copytree(start, folder)
         outcome = children.run(folder, job, *more)
         assert outcome.status == 0, outcome.said

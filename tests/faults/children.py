@@ -6,15 +6,16 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
-import runpy
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+from run_rule import run_script, snakemake_object
+
+Job = Mapping[str, Any]  # what `snakemake_object` takes; its spec may be a file
 LIMIT = 300  # seconds that a job may take on a busy machine
 FORKED = multiprocessing.get_context("forkserver")
 
@@ -45,9 +46,9 @@ class Outcome:
 
 
 class Running:
-    """A job that has begun. A job is ``[script, argument, …]``, run in ``folder`` under ``faults``."""
+    """A job that has begun, in ``folder`` and under ``faults``."""
 
-    def __init__(self, folder: Path, job: Sequence[str], *faults: Any) -> None:
+    def __init__(self, folder: Path, job: Job, *faults: Any) -> None:
         self._pipe, self._said = folder.with_name(f"{folder.name}.{os.urandom(4).hex()}"), b""
         os.mkfifo(self._pipe)  # no file: what is said must not meet the faults of files
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -85,7 +86,7 @@ class Running:
                 self._said += part
 
 
-def run(folder: Path, job: Sequence[str], *faults: Any) -> Outcome:
+def run(folder: Path, job: Job, *faults: Any) -> Outcome:
     return Running(folder, job, *faults).ended()
 
 
@@ -102,13 +103,14 @@ def _call(folder: Path, function: Callable[[], None]) -> None:
     function()
 
 
-def _run(folder: Path, job: Sequence[str], faults: Sequence[Any], pipe: Path) -> None:
+def _run(folder: Path, job: Job, faults: Sequence[Any], pipe: Path) -> None:
     os.chdir(folder)
     with open(pipe, "w") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.argv = [str(SCRIPTS / f"{job[0]}.py"), *job[1:]]
+    spec = job["spec"].read_text() if isinstance(job["spec"], Path) else job["spec"]
+    snakemake = snakemake_object(**{**job, "spec": spec})
     for fault in faults:
         fault.arm()
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    run_script(job["rule"], snakemake)

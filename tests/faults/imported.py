@@ -8,11 +8,12 @@ import os
 os.environ["DS_ACCELERATOR"] = "cpu"  # chosen when deepspeed is imported
 
 for name in (
-    *("comet", "deepspeed", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
+    *("comet", "deepspeed", "run_rule", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
     "entropy_valley.checking.tiny",
     "entropy_valley.demo.toy_comet_training",
     "entropy_valley.engine.engine",
     "entropy_valley.reporting.reports",
+    "entropy_valley.runs.job",
     "entropy_valley.training.sft",
 ):
     importlib.import_module(name)

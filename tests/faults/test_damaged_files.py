@@ -13,7 +13,7 @@ pytestmark = pytest.mark.faults
 STAGES = stages()
 RESULTS = [name for name, stage in STAGES.items() if stage.other]
 FOLLOWING = [name for name, stage in STAGES.items() if stage.needs]
-RESUMED = ["corpora", "pretrain", "train", "length_statistics", "inference", "canvas", "decode", "score"]
+RESUMED = ["corpora", "pretrain", "train", "translate", "score"]
 
 
 def files_of(folder, *parts):
@@ -77,21 +77,3 @@ def test_damage_while_a_killed_job_waits(chain, chance, tmp_path, name, number):
             shutil.rmtree(trial.folder / path.relative_to(trial.folder).parts[0])
             outcome = None
     trial.require_finished(outcome or trial.run())
-
-
-@pytest.mark.parametrize("number", range(6))
-def test_a_damaged_file_of_params(chain, chance, tmp_path, number):
-    """Its name is the digest of its text."""
-    trial = Trial(chain, chance.choice(["corpus", "testset", "canvas"]), tmp_path)
-    from entropy_valley import files
-
-    script, params, *options = trial.job
-    path = trial.folder / "params" / f"{files.text_digest(params)}.json"
-    files.write_text(path, params)
-    trial.job = [script, str(path.relative_to(trial.folder)), *options]
-    done = damage(path, chance)
-    outcome = trial.run()
-    assert path.name in outcome.error, done
-    trial.require_untouched()
-    files.write_text(path, params)
-    trial.require_finished(trial.run())

@@ -11,9 +11,7 @@ import subprocess
 import sys
 import time
 
-import children
 import pytest
-import warm
 from chain import results
 from faults import give_up_privileges
 from workspace import ROOT, Workspace
@@ -27,13 +25,10 @@ GUIDE = ROOT / "docs/reliability.md"
 
 
 class Run(Workspace):
-    """The workflow in a folder, with jobs that start at once."""
+    """The workflow in a folder."""
 
-    def __init__(self, folder, place):
+    def __init__(self, folder):
         super().__init__(folder, *CONFIGS, real=True)
-        python = folder / "bin" / "python"
-        python.write_text(warm.client(place))
-        python.chmod(0o755)
 
     def kill_after(self, process, seconds):
         """Snakemake and its jobs at once, as a lost machine does; whether it was still running."""
@@ -56,36 +51,24 @@ class Run(Workspace):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    children.prepare()
-    place = tmp_path_factory.mktemp("warm") / "socket"
-    process = children.FORKED.Process(target=warm.serve, args=(place,))
-    process.start()
-    while not place.exists():
-        process.join(0.05)
-        assert process.is_alive()
-    yield place
-    process.kill()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(server, tmp_path_factory):
-    run = Run(tmp_path_factory.mktemp("undisturbed"), server)
+def undisturbed(tmp_path_factory):
+    run, began = Run(tmp_path_factory.mktemp("undisturbed")), time.monotonic()
     run.run(*OPTIONS)
+    run.seconds = time.monotonic() - began
     return run
 
 
 @pytest.fixture(scope="module")
-def killed(server, tmp_path_factory):
+def killed(tmp_path_factory):
     """A run that the tests kill, one after the other."""
-    return Run(tmp_path_factory.mktemp("killed"), server)
+    return Run(tmp_path_factory.mktemp("killed"))
 
 
 @pytest.mark.parametrize("number", range(KILLS))
 def test_killed_with_all_jobs(undisturbed, killed, chance, number):
     """What is there is what an undisturbed run makes; nothing is begun before the lock is taken away."""
     process = killed.start(*OPTIONS)
-    if killed.kill_after(process, chance.uniform(3, 12)):
+    if killed.kill_after(process, chance.uniform(3, undisturbed.seconds / 2)):
         if number == 0:
             assert "--unlock" in killed.run(*OPTIONS, fails=True)
         killed.run("--unlock", *TARGETS)
@@ -100,8 +83,8 @@ def test_after_all_kills_the_run_ends_as_an_undisturbed_one(undisturbed, killed)
     assert "Nothing to be done" in killed.run(*OPTIONS)
 
 
-def test_of_two_runs_on_one_folder_one_ends_at_once(undisturbed, server, tmp_path):
-    run = Run(tmp_path, server)
+def test_of_two_runs_on_one_folder_one_ends_at_once(undisturbed, tmp_path):
+    run = Run(tmp_path)
     first = run.start(*OPTIONS)
     while not any((run.folder / ".snakemake/locks").glob("*")):
         assert first.poll() is None, first.stdout.read()
@@ -112,12 +95,12 @@ def test_of_two_runs_on_one_folder_one_ends_at_once(undisturbed, server, tmp_pat
     assert run.results() == undisturbed.results()
 
 
-def test_two_runs_from_two_checkouts_make_one_result(undisturbed, server, tmp_path):
+def test_two_runs_from_two_checkouts_make_one_result(undisturbed, tmp_path):
     """They share the results folder, and no lock of Snakemake."""
     shared, other = tmp_path / "shared", tmp_path / "other"
     shared.mkdir()
     other.mkdir()
-    runs = [Run(shared, server), Run(other, server)]
+    runs = [Run(shared), Run(other)]
     (shared / "results").mkdir()
     (other / "results").symlink_to(shared / "results")
     processes = [run.start(*OPTIONS) for run in runs]
@@ -126,9 +109,8 @@ def test_two_runs_from_two_checkouts_make_one_result(undisturbed, server, tmp_pa
     assert runs[0].results() == undisturbed.results()
 
 
-def test_a_read_only_results_folder_is_one_error(undisturbed, server, tmp_path):
-    run = Run(tmp_path, server)
-    (run.folder / "bin/python").unlink()  # jobs that are root's would write nevertheless
+def test_a_read_only_results_folder_is_one_error(undisturbed, tmp_path):
+    run = Run(tmp_path)
     shutil.copytree(undisturbed.folder / "results", run.folder / "results", symlinks=True)
     before, testset = run.results(), "results/smallest/corpus/en-zh/test/grammar.jsonl"
     for folder in (run.folder / "results").rglob("*"):
@@ -141,9 +123,9 @@ def test_a_read_only_results_folder_is_one_error(undisturbed, server, tmp_path):
     assert run.results() == before
 
 
-def test_results_from_the_future_stop_the_run_until_they_are_touched(undisturbed, server, tmp_path):
+def test_results_from_the_future_stop_the_run_until_they_are_touched(undisturbed, tmp_path):
     """As after a clock that was wrong is put right; docs/reliability.md has the command."""
-    run = Run(tmp_path, server)
+    run = Run(tmp_path)
     shutil.copytree(undisturbed.folder / "results", run.folder / "results", symlinks=True)
     shutil.copytree(undisturbed.folder / ".snakemake", run.folder / ".snakemake", symlinks=True)
     tomorrow = time.time() + 86_400

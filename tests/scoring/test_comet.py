@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 from functools import partial
@@ -11,13 +10,13 @@ import torch
 from entropy_valley import gpus
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint, unpadded
-from entropy_valley.scoring.job import Job, open_store
+from entropy_valley.scoring.job import Job
 from entropy_valley.store import Store
 
 
 def ready(folder, name="toy", store=None, **settings):
     metric = comet.Comet(checkpoint=name, **settings)
-    metric.prepare(Job("zh", folder, store=store))
+    metric.prepare(Job("zh", folder, store=Store(None) if store is None else store))
     return metric
 
 
@@ -81,26 +80,22 @@ def test_nothing_missing_loads_nothing(comet_folder, segments, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
-def test_a_gpu_keeps_its_scores_apart_and_a_job_without_one_finds_them(
-    comet_folder, segments, tmp_path, batch_size, monkeypatch
-):
+def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_size, monkeypatch):
     """The CPU stands for the GPU, whose model is in the store's keys and not in the signature of the scores."""
     load, loaded = comet.load, []
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(device) or load(path, "cpu"))
 
-    def job(listed, *more):
-        monkeypatch.setattr(gpus, "nvidia_smi", lambda: "".join(f"GPU 0: {one} (UUID: GPU-0)\n" for one in listed))
-        options = argparse.Namespace(store=tmp_path, device="cuda", from_store=not listed)
-        with open_store(options) as store:
+    def job(gpu):
+        monkeypatch.setattr(gpus, "nvidia_smi", lambda: f"GPU 0: {gpu} (UUID: GPU-0)\n")
+        with Store(tmp_path) as store:
             metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
-            metric.prepare(Job("zh", comet_folder, "cuda", store=store, from_store=not listed))
+            metric.prepare(Job("zh", comet_folder, "cuda", store=store))
             assert f"|device:cuda|batch:{batch_size}" in metric.signature
             return metric.segment_scores(*zip(*segments, strict=True))
 
-    whole = job(["NVIDIA H100 80GB HBM3"])
-    assert job(["NVIDIA H100 80GB HBM3"]) == job([]) == whole and len(loaded) == 1
-    assert job(["NVIDIA A100-SXM4-80GB"]) == whole and len(loaded) == 2
-    assert job([]) == whole and len(loaded) == 2
+    whole = job("NVIDIA H100 80GB HBM3")
+    assert job("NVIDIA H100 80GB HBM3") == whole and len(loaded) == 1
+    assert job("NVIDIA A100-SXM4-80GB") == whole and len(loaded) == 2
 
 
 def note_pass(passes, module, arguments, inputs):

@@ -186,6 +186,9 @@ def test_the_partition_is_the_one_whose_limits_a_request_fills_most(site, check)
 def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeypatch):
     assert "profiles/default/config.yaml: does not submit to SLURM" in check("--profile", "default")[1]
     assert "none/of/these: is no profile" in check("--profile", "none/of/these")[1]
+    site.change(("set-threads:", "set-threads: [train=16]\nothers:"))
+    assert "set-threads: is no mapping" in check()[1]
+    site.change(("set-threads: [train=16]\nothers:", "set-threads:"))
     site.change(("profiles/slurm/partitions.yaml", "elsewhere.yaml"))
     assert "slurm-partition-config: [Errno 2] No such file" in check()[1]
     site.change(("elsewhere.yaml", "profiles/slurm/partitions.yaml"))

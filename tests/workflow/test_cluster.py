@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 from getpass import getuser
 from pathlib import Path
 
@@ -17,6 +19,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM, NEEDS_DATABASE
 PROFILE = ["--profile", "slurm"]
 QUICK = [*PROFILE, "--set-threads", "train=1", "--slurm-init-seconds-before-status-checks", "5"]
 SMALLEST = ("config/demo.yaml", "config/smallest.yaml")
+FAILING = """
+from entropy_valley.runs.job import job_of
+
+if snakemake.wildcards.seed == "1":
+    with job_of(snakemake):
+        raise ValueError("no seed 1")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -72,19 +81,15 @@ class OnCluster:
     def states(self):
         return [job.state for job in self.jobs()]
 
-    def logs(self):
-        """The names of its logs."""
-        log = self.retraining.log
-        return sorted(path.name.removeprefix(log.stem) for path in log.parent.glob(f"{log.stem}*"))
-
     def processes(self):
-        """The processes of the training, wherever they are started."""
+        """The processes of its script, and those that it has started, on any node."""
         return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and self._is_training(path)]
 
     def _is_training(self, process):
         try:
             command = (process / "cmdline").read_bytes().split(b"\0")
-            return b"workflow/scripts/train.py" in command and (process / "cwd").readlink() == self.workspace.folder
+            ours = any(word.endswith(b"train.py") or b"entropy_valley.training" in word for word in command)
+            return ours and (process / "cwd").readlink() == self.workspace.folder
         except OSError:  # it has ended
             return False
 
@@ -101,7 +106,6 @@ def test_a_job_over_its_memory_is_submitted_again_with_more(training):
     said = training.run("--set-resources", f"train:mem_mb={memory}")
     assert "Trying to restart job" in said
     assert training.states() == ["FAILED", "COMPLETED"]
-    assert training.logs() == [".1.log", ".log"]
     assert training.retraining.is_finished()
 
 
@@ -161,29 +165,67 @@ def test_a_preempted_training_is_queued_again_and_resumes(training):
     assert training.retraining.went_on()
 
 
+def test_a_cancelled_job_is_heard_of_and_submitted_again(training):
+    """The plugin would wait for ever if it asked sacct, which says CANCELLED by whom."""
+    process = training.begun()
+    training.cluster.run("scancel", training.jobs()[0].id)
+    assert "status is: 'CANCELLED'" in ended(process)
+    assert training.states() == ["CANCELLED", "COMPLETED"]
+    assert training.retraining.went_on()
+
+
+def test_a_job_that_fails_each_time_is_told_with_its_log_and_stops_only_what_needs_it(cluster, tmp_path):
+    workspace = Workspace(tmp_path, "config.yaml", {"tables": {"studies": []}, "check": False})
+    script = tmp_path / "workflow/scripts/translate.py"
+    script.write_text(FAILING + script.read_text())
+    targets = [f"results/en-zh/llada-8b/seed{seed}/matrix/scores.jsonl" for seed in (1, 2)]
+    options = [*QUICK, "--retries", "0", "--preemptible-retries", "0"]
+    said = workspace.run(*options, *targets, environment=cluster.environment, fails=True)
+    assert said.count("ValueError: no seed 1") == 1
+    assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
+
+
 def test_jobs_that_run_at_once_see_gpus_of_their_own(cluster, tmp_path):
-    over = {"matrix": {"seeds": [1, 2, 3]}, "tables": {"studies": []}, "training": {"processes": 2}}
+    over = {"tables": {"studies": []}, "training": {"processes": 2}, "check": False}
     workspace = Workspace(tmp_path, "config.yaml", over)
-    workspace.note_gpus(3, "train", "inference")
-    targets = [f"results/en-zh/llada-8b/seed{seed}/wmt22/ratio/med-T32/hypotheses.jsonl" for seed in (1, 2, 3)]
+    workspace.note_gpus(3, "train", "translate")
+    targets = [f"results/en-zh/llada-8b/seed{seed}/matrix/translations.jsonl" for seed in (1, 2, 3)]
     workspace.run(*QUICK, *targets, environment=cluster.environment)
-    for script, count in (("train", 2), ("inference", 1)):
-        seen = workspace.gpus_seen(script)
+    for rule, count in (("train", 2), ("translate", 1)):
+        seen = workspace.gpus_seen(rule)
         assert [len(gpus) for gpus in seen] == [count] * 3
         assert len({gpu for gpus in seen for gpu in gpus}) == 3 * count, seen
 
 
-def test_what_the_cluster_does_not_grant_is_said_before_anything_is_submitted(training):
-    profile = training.workspace.folder / "profiles/slurm/config.yaml"
+def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path, "config.yaml")
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def check():
+        command = [sys.executable, "-m", "entropy_valley", "check", "--profile", "slurm"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    before = [job.id for job in cluster.jobs()]
+    status, said = check()
+    assert status == 0, said
+    profile = workspace.folder / "profiles/slurm/config.yaml"
     text = profile.read_text()
     assert "# slurm_account: mine" in text
     profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
-    training.cluster.run("scontrol", "update", "PartitionName=cpu", "MaxTime=30", "PreemptMode=CANCEL")
+    cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=30", "PreemptMode=CANCEL")
     try:
-        said = training.run(fails=True)
+        status, said = check()
     finally:
-        training.cluster.run("scontrol", "update", "PartitionName=cpu", "MaxTime=UNLIMITED", "PreemptMode=REQUEUE")
-    assert re.search("has no account nobodys; there is .*project", said)
-    assert "rule train: requests 240 minutes, partition cpu grants 30" in said
-    assert "PreemptMode=CANCEL" in said
-    assert not training.jobs()
+        cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED", "PreemptMode=REQUEUE")
+    assert status == 1
+    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
+    assert re.search("you have no account nobodys, but .*project", train)
+    assert "partition gpu grants 30 minutes: lower runtime" in train
+    assert "PreemptMode=REQUEUE" in train
+    profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
+    status, said = check()
+    assert "Requested node configuration is not available`: lower mem_mb" in said
+    assert "16 CPU, 1000000 MB, gpu:8" in said
+    assert [job.id for job in cluster.jobs()] == before

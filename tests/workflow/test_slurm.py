@@ -10,7 +10,7 @@ from workspace import Workspace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
-QUICK = ["--jobs", "4", "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "5"]
+QUICK = ["--profile", "slurm", "--jobs", "4", "--slurm-init-seconds-before-status-checks", "5"]
 
 
 @pytest.fixture(scope="module")
@@ -29,28 +29,17 @@ def submitted(cluster) -> Counter[tuple[str, str, str]]:
 
 def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     """The paper's settings, with jobs that only touch their outputs."""
-    testset = "results/en-zh/llada-8b/seed1/wmt22"
-    methods = ["oracle", "ratio", "ev", "ratio_0.70"]
-    over = {
-        "matrix": {"methods": methods},
-        "tables": {"studies": []},  # each job starts a Snakemake of its own, which reads them all
-        "length_methods": {"ratio_0.70": {"selector": "ratio", "ratios": 0.70}},
-    }
-    targets = [
-        *(f"{testset}/{method}/canvas.jsonl" for method in ("oracle", "ratio_0.70")),
-        f"{testset}/ev/med-T32/scores.json",
-    ]
-    Workspace(tmp_path, "config.yaml", over).run(
-        "--profile", "slurm", *targets, *QUICK, environment=cluster.environment
-    )
+    run = "results/en-zh/llada-8b/seed1"
+    over = {"tables": {"studies": []}}  # each job starts a Snakemake of its own, which reads them all
+    targets = [f"{run}/matrix/scores.jsonl", f"{run}/diagnostics.json", f"{run}/latency/wmt22/ev/med-T32.json"]
+    targets.append("results/corpus/en-zh/length_ratios.json")
+    Workspace(tmp_path, "config.yaml", over).run(*QUICK, *targets, environment=cluster.environment)
     assert all((tmp_path / target).is_file() for target in targets)
+    one = ("translate", "score", "diagnose", "latency")
     assert submitted(cluster) == {
-        ("check", "gpu", "gres:gpu:8"): 1,
         ("train", "gpu", "gres:gpu:8"): 1,
-        ("inference", "gpu", "gres:gpu:1"): 1,
-        ("cells.en-zh.llada-8b.seed1_canvas_decode", "cpu", "N/A"): 1,
-        ("comet", "gpu", "gres:gpu:1"): 1,
-        ("scores.en-zh.wmt22_score", "cpu", "N/A"): 1,
+        **{(rule, "gpu", "gres:gpu:1"): 1 for rule in one},
+        ("length_ratios", "cpu", "N/A"): 1,
     }
 
 
@@ -58,10 +47,9 @@ def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_p
     study = {"studies": {"one": {"directions": ["en-zh"], "methods": ["ev"]}}, "tables": {"studies": ["one"]}}
     smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", study, real=True)
     before = submitted(cluster)
-    smallest.run("--profile", "slurm", "results/smallest/tables/one.tex", *QUICK, environment=cluster.environment)
+    smallest.run(*QUICK, "results/smallest/tables/one.tex", environment=cluster.environment)
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
-    jobs = Counter(name for name, *_ in (submitted(cluster) - before).elements())
-    assert {(partition, asked) for _, partition, asked in submitted(cluster) - before} == {("cpu", "N/A")}
-    groups = ("cells.en-zh.llada-tiny.seed1_canvas_decode", "scores.en-zh.grammar_score")
-    once = ("pretrain", "train_comet", "train", "inference", "comet", "table", *groups)
-    assert jobs == dict.fromkeys(once, 1)
+    new = submitted(cluster) - before
+    assert {(partition, asked) for _, partition, asked in new} == {("cpu", "N/A")}
+    once = ("pretrain", "train_comet", "train", "translate", "score", "table")
+    assert Counter(name for name, *_ in new.elements()) == dict.fromkeys(once, 1)

@@ -6,7 +6,6 @@ The pairs take the test set's place in these jobs.
 from __future__ import annotations
 
 import base64
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,9 +101,10 @@ def length_head(job: Job, dev: Path) -> TrainedHead:
 
 @dataclass(frozen=True)
 class Fits:
-    """What length methods use that a run has fitted to its training pairs; None where no method of the job does."""
+    """What length methods use that a run has fitted to its training pairs: what :func:`length_statistics` measures, and
+    the length head; None where no method of the job uses it."""
 
-    statistics: LengthStatistics | None = None
+    measured: Mapping[str, Any] | None = None
     head: TrainedHead | None = None
 
     @classmethod
@@ -119,18 +119,20 @@ class Fits:
         pairs, found = job.on(files.read_jsonl(train, ROW), train), {}
         if spec := specs.get("length_statistics"):
             with Store(kept and kept / "length_statistics") as store:
-                found["statistics"] = LengthStatistics.of(length_statistics(pairs.with_spec(spec, store)))
+                found["measured"] = length_statistics(pairs.with_spec(spec, store))
         if spec := specs.get("length_head"):
             found["head"] = length_head(pairs.with_spec(spec), dev)
         return cls(**found)
 
     @property
+    def statistics(self) -> LengthStatistics | None:
+        """What is measured, as length methods see it."""
+        return LengthStatistics.of(self.measured) if self.measured else None
+
+    @property
     def facts(self) -> dict[str, Any]:
         """What a header says of them."""
-        found = {
-            "length_statistics": self.statistics and dataclasses.asdict(self.statistics),
-            "length_head": self.head and self.head.info,
-        }
+        found = {"length_statistics": self.measured, "length_head": self.head and self.head.info}
         return {name: fact for name, fact in found.items() if fact}
 
 

@@ -82,6 +82,9 @@ class Profile:
         self.settings = yaml.safe_load(self.path.read_text(encoding="utf-8"))
         if self.settings.get("executor") != "slurm":
             raise InputError(self.path, "does not submit to SLURM", "Name a profile with `executor: slurm`.")
+        for key in ("default-resources", "set-resources", "set-threads"):
+            if not isinstance(self.settings.get(key, {}), dict):
+                raise InputError(f"{self.path}: {key}", "is no mapping", "Write it as profiles/slurm has it.")
         self.partitions = Path(self.settings.get("slurm-partition-config", ""))
         try:
             self.limits = yaml.safe_load(self.partitions.read_text(encoding="utf-8"))["partitions"]

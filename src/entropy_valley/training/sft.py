@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -110,18 +109,28 @@ def run(job: Job, threads: int) -> None:
 
     Snakemake removes ``adapter.json`` before it repeats the job. Where the adapter is the wanted one, it is put back.
     """
-    facts = job.out / FACTS
-    if not facts.exists() and job.copy.is_file() and job.out.is_dir():
-        shutil.copyfile(job.copy, facts)
+    put_back = _put_back(job)
     if job.is_finished():
         return
-    facts.unlink(missing_ok=True)
+    if put_back:
+        (job.out / FACTS).unlink()
     each = max(1, threads // job.processes)
     if job.processes > 1:
         processes.launch(job.processes, "entropy_valley.training", job.text, str(each))
     else:
         processes.use_threads(each)
         finetune(job)
+
+
+def _put_back(job: Job) -> bool:
+    """Write ``adapter.json`` again from its copy, if it alone is missing; whether it was."""
+    if (job.out / FACTS).exists() or not job.out.is_dir():
+        return False
+    try:
+        files.write_json(job.out / FACTS, files.read_json(job.copy))
+    except InputError:  # no copy, or a damaged one
+        return False
+    return True
 
 
 def finetune(job: Job) -> None:
@@ -181,7 +190,7 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
-        shutil.copyfile(job.out / FACTS, job.copy)
+        files.write_json(job.copy, files.read_json(job.out / FACTS))
 
 
 def _plan(

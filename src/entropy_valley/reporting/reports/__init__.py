@@ -132,11 +132,6 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     return found
 
 
-def ready(experiment: Experiment, configured: Mapping[str, Report]) -> dict[str, Report]:
-    """Those that wait for no people's work."""
-    return {path: report for path, report in configured.items() if report.ready(experiment)}
-
-
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
