@@ -66,9 +66,10 @@ test-faults: install
 test-cluster: install
 	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
 
-# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores.
+# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. And the oldest and
+# newest Snakemake, from the package index.
 nightly: install
-	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_ten_times.py
+	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_ten_times.py tests/workflow/test_versions.py
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install

@@ -229,15 +229,15 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.runs.inventory import Inventory, Job
 
     experiment = snapshot.experiment()
-    if experiment is None:
+    inventory = Inventory(experiment) if experiment else None
+    outputs = [[re.sub(r" \([a-z, ]+\)$", "", path) for path in record.output] for record in records]
+    if inventory is None or not any(inventory.at(paths[0]) for paths in outputs):  # of a module with a prefix
         yield from _counted(_counts(records))
         return
-    inventory = Inventory(experiment)
     audit, why = Audit(inventory), {}
-    for record in records:
-        outputs = [re.sub(r" \([a-z, ]+\)$", "", path) for path in record.output]
-        known = inventory.at(outputs[0])
-        job = known or Job(record.rule_name, record.wildcards, tuple(outputs), "{}")
+    for record, paths in zip(records, outputs, strict=True):
+        known = inventory.at(paths[0])
+        job = known or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
         why[job] = _why(record.reason, known and audit.job(known))
     everything = inventory.all()
     order = {job: place for place, job in enumerate(everything)}

@@ -88,11 +88,11 @@ def test_every_command_is_tried_here_or_says_what_it_needs():
 def test_snakemake_plans_what_the_pages_say(papers, name):
     command = once(SNAKEMAKE)[name]
     if "--report" in command.words:  # it has no plan
-        assert "give --report the same --workflow-profile" in papers.run(*command.words[1:], fails=True)
+        assert "marked for report but does not exist" in papers.run(*command.words[1:], fails=True)
         return
     (papers.folder / "config/mine.yaml").write_text(command.config or "{}", encoding="utf-8")
     said = papers.dry_run(*(word for word in command.words[1:] if word != "--dry-run"))
-    assert "--unlock" in command.words or re.search(r"^\d+ jobs:", said, re.MULTILINE), said
+    assert "--unlock" in command.words or re.search(r"^All: +\d+ jobs", said, re.MULTILINE), said
 
 
 @pytest.mark.parametrize("name", once(OURS))

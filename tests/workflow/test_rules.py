@@ -55,6 +55,7 @@ def test_every_job_has_a_log_and_its_params():
     jobs = {name: text for name, text in RULES.items() if "script:" in text or "shell:" in text}
     assert len(jobs) > 20
     assert [name for name, text in jobs.items() if "log:" not in text or "spec=" not in text] == []
+    assert [name for name, text in jobs.items() if "shell:" in text] == ["dev_as_testset"]  # the rest are scripts
 
 
 def test_captions_are_there_and_used():

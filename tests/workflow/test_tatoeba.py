@@ -8,6 +8,7 @@ import pytest
 from workspace import Workspace
 
 from entropy_valley import files, results
+from entropy_valley.experiment.matrix import Cell, Run
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA", "")
 
@@ -39,10 +40,11 @@ def test_fifty_sentences_of_each_test_set(tmp_path):
     corpus = tmp_path / "results/corpus/en-de"
     sources = {row["source"] for row in files.read_jsonl(corpus / "train.jsonl")}
     assert not sources & {row["source"] for row in files.read_jsonl(corpus / "test/tatoeba.jsonl")}
+    of_run = tmp_path / "results/en-de/llada-tiny/seed1/matrix"
     for testset in ("tatoeba", "wmt22"):
-        folder, cell = tmp_path / "results/en-de/llada-tiny/seed1/matrix", results.System(testset, "ev", "med", 8)
-        assert len(results.rows(folder / results.TRANSLATIONS, cell)) == 50
-        assert results.entry(folder / results.SCORES, cell)["sentences"] == 50
+        cell = Cell.named(Run("en-de", "llada-tiny", 1), testset, "ev/med-T8")
+        assert len(results.rows(of_run / results.TRANSLATIONS, cell)) == 50
+        assert results.entry(of_run / results.SCORES, cell)["sentences"] == 50
     table = (tmp_path / "results/tables/main.md").read_text()
     assert "tatoeba" in table
     assert "wmt22" in table

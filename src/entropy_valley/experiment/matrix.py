@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from entropy_valley.experiment.memory import remembered
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
 
@@ -101,6 +102,10 @@ def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list
 
 def cells(experiment: Experiment) -> list[Cell]:
     """Every cell of the product, in the config's order."""
+    return list(remembered(experiment, "cells", lambda: _cells(experiment)))
+
+
+def _cells(experiment: Experiment) -> list[Cell]:
     matrix = experiment.matrix
     return [
         Cell(run, testset, method, order, steps)
@@ -162,6 +167,10 @@ def study_cells(experiment: Experiment, name: str) -> list[Cell]:
     """The cells of a study, each once; none where ``tables.studies`` does not list it, or it has no direction."""
     if name not in experiment.tables.studies:
         return []
+    return list(remembered(experiment, ("study_cells", name), lambda: _study_cells(experiment, name)))
+
+
+def _study_cells(experiment: Experiment, name: str) -> list[Cell]:
     study, tables = experiment.studies[name], experiment.tables
     settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
     others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
@@ -228,6 +237,10 @@ def evaluated_directions(experiment: Experiment) -> list[str]:
 
 def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
+    return list(remembered(experiment, "all_cells", lambda: _all_cells(experiment)))
+
+
+def _all_cells(experiment: Experiment) -> list[Cell]:
     studies = (study_cells(experiment, name) for name in experiment.tables.studies)
     evaluated = (evaluated_cells(experiment, direction) for direction in evaluated_directions(experiment))
     further = itertools.chain(instruct_cells(experiment), *studies, *evaluated, valley_cells(experiment))

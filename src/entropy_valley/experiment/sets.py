@@ -32,6 +32,9 @@ class CellSet:
     name: str
     cells: tuple[Cell, ...]
 
+    def __hash__(self) -> int:
+        return hash((self.run, self.name))  # not of hundreds of cells
+
     def folder(self, root: str) -> str:
         """Where its translations and scores are."""
         return f"{self.run.folder(root)}/{self.name}"
@@ -108,7 +111,7 @@ class Sets:
         and without the source (``sig``). Empty where nothing shows them."""
         found = {
             kind: list(dict.fromkeys(cell.testset for cell in cells if cell.run == run))
-            for kind, cells in _diagnosed(self.experiment).items()
+            for kind, cells in remembered(self.experiment, "diagnosed", lambda: _diagnosed(self.experiment)).items()
         }
         return {kind: testsets for kind, testsets in found.items() if testsets}
 

@@ -53,7 +53,7 @@ class Inventory:
     def __init__(self, experiment: Experiment, reported: Mapping[str, Report] | None = None) -> None:
         self.experiment, self.root, self.sets = experiment, experiment.results, sets_of(experiment)
         self.reports = reports.configured(experiment) if reported is None else reported
-        self._jobs: dict[tuple[str, ...], Job] = {}
+        self._jobs: dict[str, Job | None] = {}  # by path
 
     def all(self) -> list[Job]:
         """Every job that `rule all` may need, each after those that it reads."""
@@ -78,14 +78,11 @@ class Inventory:
 
     def at(self, path: str) -> Job | None:
         """The job that makes a file; None for a file that no rule makes."""
-        parts = tuple(os.path.relpath(path, self.root).split("/"))
-        if parts not in self._jobs:
-            if (job := self._made(parts)) is None:
-                return None
+        if path not in self._jobs:
+            job = self._made(tuple(os.path.relpath(path, self.root).split("/")))
             # Another file of the same job leads to the same object.
-            first = tuple(os.path.relpath(job.outputs[0], self.root).split("/"))
-            self._jobs[parts] = self._jobs.setdefault(first, job)
-        return self._jobs[parts]
+            self._jobs[path] = job and self._jobs.setdefault(job.outputs[0], job)
+        return self._jobs[path]
 
     def made_from(self, read: Iterable[str]) -> dict[str, str]:
         """A digest of the params of each file that a rule makes, by its path."""

@@ -184,9 +184,8 @@ def translation(experiment: Experiment, cells: CellSet) -> str:
     ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
     of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
     """
-    key = ("translation", cells.run, cells.cells)
     compute = _generation if cells.autoregressive else _denoising
-    return remembered(experiment, key, lambda: compute(experiment, cells))
+    return remembered(experiment, ("translation", cells), lambda: compute(experiment, cells))
 
 
 def _denoising(experiment: Experiment, cells: CellSet) -> str:
