@@ -5,30 +5,6 @@ SHARDS = EXPERIMENT.decoding.shards
 RUN_NAME = "{direction}.{backbone}.seed{seed}"
 
 
-def model(wildcards):
-    """How a job runs a run's model, and where that is."""
-    run = run_of(wildcards)
-    return dict(
-        backbone=paths.backbone_folder(EXPERIMENT, wildcards.backbone),
-        manifest=manifest_of(wildcards.backbone),
-        adapter=paths.adapter_folder(EXPERIMENT, run),
-        corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
-        store=run.folder(f"{R}/store") if EXPERIMENT.store else None,
-        device=EXPERIMENT.device,
-        check=CHECK,
-    )
-
-
-def tested(output):
-    """The test sets that a job reads, by name."""
-    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" in path]
-
-
-def of_model(output):
-    """The other files that it reads: what says which adapter and backbone it is, and training pairs for its fits."""
-    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" not in path]
-
-
 rule translate:
     """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
     too."""
@@ -127,15 +103,6 @@ rule latency:
         how=how_of(LATENCY, lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
         "../scripts/latency.py"
-
-
-def metrics(wildcards):
-    """Where the checkpoints of the metrics are, and on what they run."""
-    return dict(
-        checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
-        store=f"{R}/store/scoring/{wildcards.direction}" if EXPERIMENT.store else None,
-        device=EXPERIMENT.device,
-    )
 
 
 rule score:

@@ -66,3 +66,157 @@ def how_of(pattern, how):
         return moved(how(wildcards), R, root_of(pattern.format(**dict(wildcards.items())), output))
 
     return moved_how
+
+
+# Sentence pairs.
+
+
+def own_files(name, direction, *splits):
+    """A user's own files, watched for changes. If one is missing, the script says so."""
+    return [local(path) for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
+
+
+def dataset_of(source):
+    """The file that says which commit a source's data set is; none where nothing is downloaded."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    return DATASET.format(dataset=name) if name else []
+
+
+def reading(source):
+    """Where a source's data set is, how many rows it must have, and where its commit is kept."""
+    name = paths.dataset_of(EXPERIMENT, source)
+    return dict(
+        folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
+        rows=EXPERIMENT.sources[source].total,
+        commits=f"{R}/datasets",
+        confirm=EXPERIMENT.confirm,
+    )
+
+
+# Checkpoints and adapters.
+
+
+def given_adapter(wildcards):
+    """Where a run's adapter is given."""
+    return paths.released_adapter(EXPERIMENT, run_of(wildcards))
+
+
+def given_files(wildcards):
+    """The files of a given adapter, watched for changes. If some are missing, the script says so."""
+    folder = given_adapter(wildcards).folder
+    return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
+
+
+def training(wildcards):
+    """How a training runs. ``tested`` are the test sets with whose references its backbone must cope: better told
+    before a training than after."""
+    run = run_of(wildcards)
+    return dict(
+        backbone=paths.backbone_folder(EXPERIMENT, run.backbone),
+        manifest=manifest_of(run.backbone),
+        device=EXPERIMENT.device,
+        processes=EXPERIMENT.training.processes,
+        micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
+        checkpoint_every=EXPERIMENT.training.checkpoint_every,
+        activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
+        wandb=EXPERIMENT.training.wandb,
+        tested=[INVENTORY.testset(run.direction, name) for name in jobs.measured_by_references(EXPERIMENT, run)],
+        work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
+        logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
+        check=CHECK,
+    )
+
+
+def manifest_of(backbone):
+    """The file beside the results that says what a checkpoint must be: one that is used in place may change."""
+    ready = INVENTORY.backbone(backbone)
+    return ready if ready.endswith(".json") and not ready.endswith(checkpoint.MANIFEST) else None
+
+
+# Translations and scores.
+
+
+def model(wildcards):
+    """How a job runs a run's model, and where that is."""
+    run = run_of(wildcards)
+    return dict(
+        backbone=paths.backbone_folder(EXPERIMENT, wildcards.backbone),
+        manifest=manifest_of(wildcards.backbone),
+        adapter=paths.adapter_folder(EXPERIMENT, run),
+        corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
+        store=run.folder(f"{R}/store") if EXPERIMENT.store else None,
+        device=EXPERIMENT.device,
+        check=CHECK,
+    )
+
+
+def tested(output):
+    """The test sets that a job reads, by name."""
+    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" in path]
+
+
+def of_model(output):
+    """The other files that it reads: what says which adapter and backbone it is, and training pairs for its fits."""
+    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" not in path]
+
+
+def metrics(wildcards):
+    """Where the checkpoints of the metrics are, and on what they run."""
+    return dict(
+        checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
+        store=f"{R}/store/scoring/{wildcards.direction}" if EXPERIMENT.store else None,
+        device=EXPERIMENT.device,
+    )
+
+
+# Human evaluation.
+
+
+def filled_forms(direction):
+    """What annotators have filled in: files of the user's own, or those of simulated annotators."""
+    forms = human_evaluation.forms(EXPERIMENT, direction)
+    return forms if EXPERIMENT.human_evaluation.simulated else list(map(local, forms))
+
+
+# Tables and figures.
+
+
+def in_folder(folder, *endings):
+    """The reports of a folder that have these endings, by file."""
+    return [
+        path.split("/")[1]
+        for path, made in REPORTS.items()
+        if path.startswith(folder) and tuple(made.endings) == endings
+    ]
+
+
+def in_report(path, kind, shown="page"):
+    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
+    return report(
+        path,
+        caption="../report/caption.rst",
+        category=kind.capitalize(),
+        subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
+        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
+    )
+
+
+def read_by(kind):
+    """What a table or figure reads."""
+    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
+
+
+def params_of(kind):
+    return lambda wildcards: INVENTORY.report(f"{kind}/{next(iter(wildcards))}")
+
+
+def made_as(kind):
+    """Which class makes it, its caption, and where the results are."""
+
+    def how(wildcards, output):
+        name = f"{kind}/{next(iter(wildcards))}"
+        made = REPORTS[name]
+        here = root_of(f"{R}/{name}.{made.endings[0]}", output)
+        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=here)
+
+    return how

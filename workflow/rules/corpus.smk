@@ -6,28 +6,6 @@ DATASET = f"{R}/datasets/{{dataset}}.json"
 TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
-def own_files(name, direction, *splits):
-    """A user's own files, watched for changes. If one is missing, the script says so."""
-    return [local(path) for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
-
-
-def dataset_of(source):
-    """The file that says which commit a source's data set is; none where nothing is downloaded."""
-    name = paths.dataset_of(EXPERIMENT, source)
-    return DATASET.format(dataset=name) if name else []
-
-
-def reading(source):
-    """Where a source's data set is, how many rows it must have, and where its commit is kept."""
-    name = paths.dataset_of(EXPERIMENT, source)
-    return dict(
-        folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
-        rows=EXPERIMENT.sources[source].total,
-        commits=f"{R}/datasets",
-        confirm=EXPERIMENT.confirm,
-    )
-
-
 rule fetch_dataset:
     """Download a data set of given files once, and keep which commit it is."""
     output:

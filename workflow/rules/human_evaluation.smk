@@ -8,12 +8,6 @@ wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 
 
-def filled_forms(direction):
-    """What annotators have filled in: files of the user's own, or those of simulated annotators."""
-    forms = human_evaluation.forms(EXPERIMENT, direction)
-    return forms if EXPERIMENT.human_evaluation.simulated else list(map(local, forms))
-
-
 rule human_pack:
     """Choose the sentences of a direction, and hide which system is which."""
     input:

@@ -87,35 +87,7 @@ if EXPERIMENT.adapters == "released":
         script:
             "../scripts/adopt_adapter.py"
 
-    def given_adapter(wildcards):
-        """Where a run's adapter is given."""
-        return paths.released_adapter(EXPERIMENT, run_of(wildcards))
-
-    def given_files(wildcards):
-        """The files of a given adapter, watched for changes. If some are missing, the script says so."""
-        folder = given_adapter(wildcards).folder
-        return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
-
 else:
-
-    def training(wildcards):
-        """How a training runs. ``tested`` are the test sets with whose references its backbone must cope: better told
-        before a training than after."""
-        run = run_of(wildcards)
-        return dict(
-            backbone=paths.backbone_folder(EXPERIMENT, run.backbone),
-            manifest=manifest_of(run.backbone),
-            device=EXPERIMENT.device,
-            processes=EXPERIMENT.training.processes,
-            micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
-            checkpoint_every=EXPERIMENT.training.checkpoint_every,
-            activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
-            wandb=EXPERIMENT.training.wandb,
-            tested=[INVENTORY.testset(run.direction, name) for name in jobs.measured_by_references(EXPERIMENT, run)],
-            work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
-            logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
-            check=CHECK,
-        )
 
     rule train:
         """Fine-tune a backbone on a direction; a killed run resumes from its last checkpoint.
@@ -142,12 +114,6 @@ else:
             how=how_of(ADAPTER, training),
         script:
             "../scripts/train.py"
-
-
-def manifest_of(backbone):
-    """The file beside the results that says what a checkpoint must be: one that is used in place may change."""
-    ready = INVENTORY.backbone(backbone)
-    return ready if ready.endswith(".json") and not ready.endswith(checkpoint.MANIFEST) else None
 
 
 rule fetch_comet:

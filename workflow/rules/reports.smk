@@ -1,47 +1,6 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
 
 
-def in_folder(folder, *endings):
-    """The reports of a folder that have these endings, by file."""
-    return [
-        path.split("/")[1]
-        for path, made in REPORTS.items()
-        if path.startswith(folder) and tuple(made.endings) == endings
-    ]
-
-
-def in_report(path, kind, shown="page"):
-    """Marks a file for Snakemake's report. `kind` is tables or figures, and the wildcard's name with an s."""
-    return report(
-        path,
-        caption="../report/caption.rst",
-        category=kind.capitalize(),
-        subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
-        labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
-    )
-
-
-def read_by(kind):
-    """What a table or figure reads."""
-    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
-
-
-def params_of(kind):
-    return lambda wildcards: INVENTORY.report(f"{kind}/{next(iter(wildcards))}")
-
-
-def made_as(kind):
-    """Which class makes it, its caption, and where the results are."""
-
-    def how(wildcards, output):
-        name = f"{kind}/{next(iter(wildcards))}"
-        made = REPORTS[name]
-        here = root_of(f"{R}/{name}.{made.endings[0]}", output)
-        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=here)
-
-    return how
-
-
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
