@@ -26,8 +26,8 @@ _current: dict[str, Any] = {}  # of this process: the config, and the code that 
 
 
 def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
-    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from the
-    files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
+    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
+    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
     path = os.environ[VARIABLE]
     if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
         return json.loads(Path(path).read_text(encoding="utf-8"))
