@@ -198,6 +198,8 @@ class Run(Screen):
         self._failed[record.jobid] = None
         name = self._names.setdefault(record.jobid, record.rule_name)
         yield f"{_clock()} failed: {name}; its log: {', '.join(record.log) or 'none'}"
+        if record.rule_msg:  # of what ran it, such as SLURM
+            yield f"    {' '.join(record.rule_msg.split())}"
         for path in record.log if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(Path(path)))
 
