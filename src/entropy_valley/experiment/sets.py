@@ -2,8 +2,8 @@
 
 The grid of the matrix is a set, and so is every study. A cell's home is the first set that lists it, in the order of
 the config: there its translations and scores are, and every table reads them there. A cell by itself is a set too,
-under its own name (``wmt22.ev-med-T32``): for whoever asks for that one alone. All sets of a run share a store, so
-what one has computed costs another nothing.
+under its own name (``wmt22.ev-med-T32``): for whoever asks for that one alone. All sets of a run share a store, so what
+one has computed costs another nothing.
 """
 
 from __future__ import annotations
