@@ -368,8 +368,8 @@ def training(hour: Hour) -> Iterator[Row]:
     steps, batch = hour.load["training"]
     rows = pairs(steps * batch)  # one epoch
     files.write_jsonl(hour.work / "train.jsonl", rows)
-    spec = tiny.training(hour.family.name, hour.precision, 1)
-    settings = {"max_steps": steps, "global_batch": batch, "micro_tokens": "auto", "learning_rate": 2e-4}
+    spec = tiny.training(hour.family.name, hour.precision)
+    settings = {"max_steps": steps, "global_batch": batch, "learning_rate": 2e-4}
     spec["training"] |= settings | {"lora": _lora(hour), "max_tokens": 1024}
     whole, killed = (_job(hour, spec, name, every) for name, every in (("whole", steps), ("killed", steps // 3)))
     _finish(hour, whole)

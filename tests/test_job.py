@@ -106,7 +106,8 @@ def test_any_other_error_has_its_traceback_in_the_log(start, tmp_path):
 
 
 @pytest.mark.parametrize(("how", "offline"), [({}, "1"), ({"confirm": False}, "None")])
-def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, how, offline):
+def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, monkeypatch, how, offline):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert log_of(start("print(os.environ.get('HF_HUB_OFFLINE'))", how=how), tmp_path) == f"{offline}\n"
 
 

@@ -55,7 +55,7 @@ def test_without_a_gpu_the_others_are_not_tried(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["entropy-valley", "check"])  # device: cuda
     with pytest.raises(SystemExit, match="1"):
         cli.main()
-    torch_line, driver_line, rest = capsys.readouterr().out.splitlines()
+    *_, torch_line, driver_line, rest = capsys.readouterr().out.splitlines()
     assert torch_line.startswith(OK) and rest.startswith(SKIPPED)
     assert driver_line.startswith(FAILED) and "CUDA 12.6 needs 525.60.13" in driver_line and "470.57" in driver_line
 

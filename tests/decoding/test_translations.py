@@ -168,7 +168,7 @@ def test_two_shards_at_once_are_the_whole(together, fresh):
     how = {key: value and str(value) for key, value in dataclasses.asdict(fresh.how).items()}
     read = {"model": [], "testsets": [fresh.data / f"{name}.jsonl" for name in TESTS]}
     for path in paths:
-        said = run_rule("translate", spec_of(), read | {"shards": []}, path, how, rule="shard")
+        said = run_rule("translate", spec_of(), read | {"shards": []}, {"shard": path}, how)
         assert "models loaded: 1" in said
     ledgers, out = fresh.ledgers, fresh.folder / TRANSLATIONS
     assert len(ledgers) == 2 and ledgers[0]["computed"] > ledgers[1]["computed"] > len(fresh.keys()) / 4

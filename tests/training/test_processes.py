@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -43,12 +44,10 @@ def test_on_a_cpu_there_is_no_device_to_name(calls, monkeypatch):
 
 @pytest.mark.slow
 def test_processes_find_each_other_where_the_name_of_the_machine_does_not_resolve(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os\nfrom entropy_valley.training import processes\n"
-        "processes.launch(2)\nprint(os.environ['MASTER_ADDR'])\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    (tmp_path / "worker.py").write_text("import os\nprint(os.environ['MASTER_ADDR'])\n")
+    code = "from entropy_valley.training import processes; processes.launch(2, 'worker')"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == "127.0.0.1\n" * 2
 
 

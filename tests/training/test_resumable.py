@@ -12,7 +12,7 @@ from entropy_valley.training import resumable
 @pytest.fixture
 def work(tmp_path):
     files.write_text(tmp_path / "step2/optim.pt", "states\n")
-    files.write_json(tmp_path / "last.json", {"tag": "step2", "digests": resumable.digests(tmp_path / "step2")})
+    files.write_json(tmp_path / "last.json", {"tag": "step2", "digests": files.digests((tmp_path / "step2").iterdir())})
     return tmp_path
 
 

@@ -233,7 +233,7 @@ def test_deepspeed_looks_for_no_operators(process_group, load):
     """It would try a compiler on each."""
     import deepspeed
 
-    settings, backbone = Training.model_validate(SETTINGS | {"precision": "float32", "processes": 1}), load()
+    settings, backbone = Training.model_validate(SETTINGS | RUN | {"precision": "float32"}), load()
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
     engine.build(engine.Objective(model, backbone.shifted), settings, 8)
     assert deepspeed.ops.__compatible_ops__ == {}
