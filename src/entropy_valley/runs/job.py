@@ -28,7 +28,6 @@ class Job:
     computations and keys use it. ``how`` says where things are and how the job runs. ``input`` and ``output`` are
     Snakemake's: their items have names or numbers."""
 
-    rule: str
     params: dict[str, Any]
     spec: dict[str, Any]
     how: dict[str, Any]
@@ -42,7 +41,7 @@ class Job:
         params = json.loads(snakemake.params.spec)
         spec = {key: value for key, value in params.items() if key != "made_from"}
         how = dict(snakemake.params.get("how") or {})
-        return cls(snakemake.rule, params, spec, how, snakemake.input, snakemake.output, snakemake.threads)
+        return cls(params, spec, how, snakemake.input, snakemake.output, snakemake.threads)
 
 
 @contextlib.contextmanager
