@@ -296,12 +296,12 @@ def _name(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def _ending(log: Path) -> list[str]:
-    """The end of a log: from its last error on, else its last lines."""
+    """The errors of a log, with all that follows the last one; else its last lines."""
     if not log.is_file():
         return []
     lines = [line.rstrip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     begin = max((place for place, line in enumerate(lines) if line.startswith(ERROR)), default=-LINES)
-    return lines[begin:][:LINES]
+    return [*(line for line in lines[: max(begin, 0)] if line.startswith(ERROR)), *lines[begin:]][:LINES]
 
 
 def _clock() -> str:

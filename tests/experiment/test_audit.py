@@ -177,7 +177,7 @@ def test_a_job_that_ended_with_an_error_has_failed(small, inventory):
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed1.matrix.log")
     log.write_text("50 %\n")
     assert reasons(small())[0] == MISSING
-    log.write_text("50 %\nerror: translations.jsonl:3: no id. Each row needs id.\n")
+    log.write_text("50 %\nerror: translations.jsonl:3: no id. Each row needs id.\nerror: not written\n")
     assert of_state(small(), FAILED) == {cell for cell in all_cells(small()) if cell.run == RUN}
     assert reasons(small()) == [FAILED, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
     log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")

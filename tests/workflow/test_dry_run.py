@@ -15,7 +15,7 @@ from entropy_valley.runs.inventory import Inventory
 ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)
 FAILING = """
 if snakemake.wildcards.direction == "en-de":
-    open(snakemake.log[0], "w").write("begun\\nerror: no luck\\n")
+    open(snakemake.log[0], "w").write("error: the cause\\nbegun\\nerror: no luck\\n")
     raise SystemExit(1)
 """
 EV = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}}
@@ -83,7 +83,9 @@ def test_a_failed_job_is_named_with_its_log(paper):
     corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "en-de")]
     said = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
     assert re.search(
-        r"failed: corpus en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: no luck$", said, re.MULTILINE
+        r"failed: corpus en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: the cause\n    error: no luck$",
+        said,
+        re.MULTILINE,
     )
     assert re.search(r"^\[[\d:]+\] done: corpus en-zh ", said, re.MULTILINE)
     assert said.rstrip().endswith("Failed: corpus en-de")

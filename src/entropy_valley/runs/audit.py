@@ -176,17 +176,17 @@ class Audit:
         return f"{self.inventory.root}/logs/{job.name}.log"
 
     def _error(self, job: Job) -> str:
-        """The error that the log of the last attempt ends with: the last ``error:``, else the last line of a traceback.
-        Empty where the outputs are newer."""
+        """Why the last attempt failed, by its log: the first ``error:``, else the last line of a traceback. Empty where
+        the outputs are newer."""
         log = Path(self.log(job))
         newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
         if not log.is_file() or log.stat().st_mtime < newest:
             return ""
         lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
-        errors = [line for line in lines if line.startswith("error: ")]
-        if not errors and any(line.startswith("Traceback ") for line in lines):
-            errors = [line for line in lines if line.strip()]
-        return errors[-1].strip() if errors else ""
+        if errors := [line for line in lines if line.startswith("error: ")]:
+            return errors[0].strip()
+        traceback = any(line.startswith("Traceback ") for line in lines)
+        return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""
 
 
 def against(before: Inventory, after: Inventory) -> list[CellState]:
