@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,6 +42,7 @@ TARGETS = "docs/results.md has the names of files; `snakemake --list-target-rule
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
+QUIET = 120  # seconds without such a line after which a run says what it does
 RUNNING = 3  # most running jobs by name
 CHANGES = 2  # most params of a job
 # Snakemake's reasons for a job, and in fewer words.
@@ -65,6 +67,15 @@ class LogHandler(LogHandlerBase):
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
         self._screen = None if chosen else DryRun() if settings.dryrun else Run(settings.show_failed_logs)
+        if isinstance(self._screen, Run):
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Let a run of long jobs give a sign of life."""
+        while isinstance(self._screen, Run):
+            time.sleep(QUIET / 4)
+            if isinstance(screen := self._screen, Run):
+                self._print(screen.still_running())
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._screen is not None:
@@ -208,9 +219,16 @@ class Run(Screen):
             return
         self._told = time.monotonic()
         names = [name for name, _ in self._running.values()]
-        more = f" and {len(names) - RUNNING} more" * (len(names) > RUNNING)
-        running = f", running: {', '.join(names[:RUNNING])}{more}" if names else ""
+        running = f", running: {', '.join(names[:RUNNING])}{_more(names)}" if names else ""
         yield f"{_clock()} {done} of {total} jobs done{running}"
+
+    def still_running(self) -> Iterator[str]:
+        """What runs, and for how long, if nothing has been said of it for long."""
+        running = list(self._running.values())
+        if running and time.monotonic() - self._told >= QUIET:
+            self._told = time.monotonic()
+            names = (f"{name} ({_duration(self._told - start)})" for name, start in running[:RUNNING])
+            yield f"{_clock()} still running: {', '.join(names)}{_more(running)}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error."""
@@ -293,6 +311,10 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
 def _name(rule: str, wildcards: Mapping[str, str]) -> str:
     values = (f"seed{value}" if name == "seed" else value for name, value in wildcards.items())
     return f"{rule} {'.'.join(values)}".strip()
+
+
+def _more(running: list[Any]) -> str:
+    return f" and {len(running) - RUNNING} more" * (len(running) > RUNNING)
 
 
 def _ending(log: Path) -> list[str]:

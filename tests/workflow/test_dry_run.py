@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 
+from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
+import snakemake_logger_plugin_entropy_valley as plugin
 from entropy_valley.analysis.job_costs import finished_seconds
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.reporting import reports
@@ -75,6 +78,25 @@ def test_a_run_says_what_is_done_and_leaves_its_time(paper):
     assert re.search(r"^\[[\d:]+\] 1 of 1 jobs done$", said, re.MULTILINE)
     assert "output:" not in said
     assert finished_seconds(paper.folder / "results/benchmarks").keys() == {"corpus/en-de"}
+
+
+def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now[0])
+    run = plugin.Run(show_logs=False)
+    begun = {
+        "event": LogEvent.JOB_INFO,
+        "jobid": 1,
+        "rule_name": "train",
+        "wildcards": {"direction": "en-zh", "seed": "1"},
+    }
+    assert not list(run.lines(SimpleNamespace(**begun)))
+    now[0] = plugin.QUIET - 1
+    assert not list(run.still_running())
+    now[0] = plugin.QUIET
+    (line,) = run.still_running()
+    assert line.endswith("still running: train en-zh.seed1 (2 min)")
+    assert not list(run.still_running())
 
 
 def test_a_failed_job_is_named_with_its_log(paper):
