@@ -51,7 +51,7 @@ from pathlib import Path
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:
-    seen = Path("seen", job.rule)
+    seen = Path("seen", snakemake.rule)
     seen.mkdir(parents=True, exist_ok=True)
     (seen / str(os.getpid())).write_text(os.environ["CUDA_VISIBLE_DEVICES"])
     last = time.monotonic() + 90
