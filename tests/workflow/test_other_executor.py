@@ -35,6 +35,7 @@ def through_a_script():
     return options
 
 
+@pytest.mark.cluster
 def test_the_smallest_matrix_runs_by_a_submit_script(tmp_path, through_a_script):
     workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
     scores = "results/smallest/en-zh/llada-tiny/seed1/matrix/scores.jsonl"
