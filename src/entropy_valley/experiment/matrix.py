@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -241,10 +241,19 @@ def all_cells(experiment: Experiment) -> list[Cell]:
 
 
 def _all_cells(experiment: Experiment) -> list[Cell]:
-    studies = (study_cells(experiment, name) for name in experiment.tables.studies)
-    evaluated = (evaluated_cells(experiment, direction) for direction in evaluated_directions(experiment))
-    further = itertools.chain(instruct_cells(experiment), *studies, *evaluated, valley_cells(experiment))
-    return list(dict.fromkeys([*cells(experiment), *autoregressive_cells(experiment), *further]))
+    return list(dict.fromkeys(cell for _, listed in by_set(experiment) for cell in listed))
+
+
+def by_set(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
+    """Every set by its name with all cells that it lists, in the order in which they take them."""
+    yield "matrix", cells(experiment)
+    yield "autoregressive", autoregressive_cells(experiment)
+    yield "instruct", instruct_cells(experiment)
+    for name in experiment.tables.studies:
+        yield name, study_cells(experiment, name)
+    for direction in evaluated_directions(experiment):
+        yield "human_evaluation", evaluated_cells(experiment, direction)
+    yield "valley", valley_cells(experiment)
 
 
 def methods(experiment: Experiment) -> dict[str, list[str]]:

@@ -8,7 +8,6 @@ one has computed costs another nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from entropy_valley.errors import InputError
@@ -18,10 +17,6 @@ from entropy_valley.experiment.memory import remembered
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 from entropy_valley.spelling import question
-
-# Those that are no study, in the order in which they take their cells: the first two before the studies.
-FIRST, LAST = ("matrix", "autoregressive", "instruct"), ("human_evaluation", "valley")
-RESERVED = (*FIRST, *LAST, "adapter", "latency")  # a study has another name: these are folders of a run
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class Sets:
 
     def __init__(self, experiment: Experiment) -> None:
         taken: dict[Cell, tuple[Run, str]] = {}
-        for name, cells in _listed(experiment):
+        for name, cells in matrix.by_set(experiment):
             for cell in cells:
                 taken.setdefault(cell, (cell.run, name))
         members: dict[tuple[Run, str], list[Cell]] = {}
@@ -119,18 +114,6 @@ class Sets:
 def sets_of(experiment: Experiment) -> Sets:
     """The sets of a config, made once."""
     return remembered(experiment, "sets", lambda: Sets(experiment))
-
-
-def _listed(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
-    """Every set by its name with all cells that it lists, in the order in which they take them."""
-    yield "matrix", matrix.cells(experiment)
-    yield "autoregressive", matrix.autoregressive_cells(experiment)
-    yield "instruct", matrix.instruct_cells(experiment)
-    for name in experiment.tables.studies:
-        yield name, matrix.study_cells(experiment, name)
-    for direction in matrix.evaluated_directions(experiment):
-        yield "human_evaluation", matrix.evaluated_cells(experiment, direction)
-    yield "valley", matrix.valley_cells(experiment)
 
 
 def _diagnosed(experiment: Experiment) -> dict[str, list[Cell]]:
