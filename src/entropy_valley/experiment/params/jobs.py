@@ -63,6 +63,12 @@ def tests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[s
     return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
 
 
+def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: bool = False) -> dict[str, str]:
+    """What a job is made from that runs a run's model on test sets; ``fitted``: also on training pairs."""
+    fits = pairs(experiment, run.direction) if fitted else {}
+    return {**weights(experiment, run), **tests(experiment, run.direction, testsets), **fits}
+
+
 def any_testset(experiment: Experiment, direction: str, name: str) -> str:
     """The params of a test set; the development pairs are a copy."""
     if name == DEV:
@@ -199,11 +205,7 @@ def _denoising(experiment: Experiment, cells: CellSet) -> str:
         methods={name: selector_settings(own, name, run.direction) for name in methods},
         orders={name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
-        made_from={
-            **weights(experiment, run),
-            **tests(experiment, run.direction, cells.testsets),
-            **(pairs(experiment, run.direction) if fits else {}),
-        },
+        made_from=_of_model(experiment, run, cells.testsets, bool(fits)),
     )
 
 
@@ -234,10 +236,7 @@ def _generation(experiment: Experiment, cells: CellSet) -> str:
         **models.passes(experiment, cells.run, revisions.GENERATION),
         **experiment.autoregressive.model_dump(exclude={"backbones"}),
         cells=[_system(cell) for cell in cells.cells],
-        made_from={
-            **weights(experiment, cells.run),
-            **tests(experiment, cells.run.direction, cells.testsets),
-        },
+        made_from=_of_model(experiment, cells.run, cells.testsets),
     )
 
 
@@ -263,7 +262,7 @@ def diagnostics(experiment: Experiment, run: Run) -> str:
         **models.engine_passes(experiment, run, revisions.DECODING),
         testsets=testsets,
         **{kind: kinds[kind](experiment, run) for kind in testsets},
-        made_from={**weights(experiment, run), **tests(experiment, run.direction, asked)},
+        made_from=_of_model(experiment, run, asked),
     )
 
 
@@ -321,11 +320,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
         seed=experiment.corpus.seed,
         **experiment.latency.model_dump(exclude={"minutes"}, exclude_none=True),
         **({"fits": fits} if fits else {}),
-        made_from={
-            **weights(experiment, run),
-            **tests(experiment, run.direction, [cell.testset]),
-            **(pairs(experiment, run.direction) if fits else {}),
-        },
+        made_from=_of_model(experiment, run, [cell.testset], bool(fits)),
     )
 
 
