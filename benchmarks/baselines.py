@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from entropy_valley.backbone.attention import using_attention
-from entropy_valley.backbone.loading import Backbone
-from entropy_valley.canvas.length_methods import Sentence
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.lengths import Sentence
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.model.attention import using_attention
+from entropy_valley.model.load import Backbone
 
 
 @dataclass(frozen=True)

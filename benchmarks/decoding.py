@@ -29,12 +29,12 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
-from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.lengths import make_method
+from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}

@@ -37,14 +37,6 @@ from machine import describe, matmul_rate, peak_memory, seconds
 from tokenizers import Tokenizer
 
 from entropy_valley import files
-from entropy_valley.backbone import checkpoint, weights
-from entropy_valley.backbone.adapters import WEIGHTS
-from entropy_valley.backbone.families import Family, find_family
-from entropy_valley.backbone.loading import Backbone, empty_model, load_backbone
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
-from entropy_valley.backbone.tokenizer import load_tokenizer, train_tokenizer
-from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.checking import checks, line, tiny
 from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.checking.subject import Subject
@@ -62,9 +54,18 @@ from entropy_valley.engine.invariance import HEAD_ROWS, TOKENS, padded_tokens
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import make_method
+from entropy_valley.model import checkpoint
+from entropy_valley.model import checkpoint as weights
+from entropy_valley.model.adapters import WEIGHTS
+from entropy_valley.model.attention import BOTH_WAYS, PREFIX
+from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.load import Backbone, empty_model, load_backbone
+from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
+from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
-from entropy_valley.scoring.unpadded import unpadded_scores
-from entropy_valley.training import data, processes, resumable, sft
+from entropy_valley.training import data, deepspeed, processes, sft
 from entropy_valley.training.adapter import LOSSES
 
 OK, SLOW, MEASURED, SKIPPED, FAILED = "ok", "slow", "measured", "skipped", "FAILED"
@@ -374,7 +375,7 @@ def training(hour: Hour) -> Iterator[Row]:
     whole, killed = (_job(hour, spec, name, every) for name, every in (("whole", steps), ("killed", steps // 3)))
     _finish(hour, whole)
     process = _start(hour, killed)
-    while not (killed.work / resumable.POINTER).exists() and process.is_alive():
+    while not (killed.work / deepspeed.POINTER).exists() and process.is_alive():
         time.sleep(0.01)
     process.kill()
     process.join()

@@ -27,11 +27,9 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_lengths
 
-from entropy_valley.backbone.attention import using_attention
+from entropy_valley.model.attention import using_attention
 from entropy_valley.training import data, lora
-from entropy_valley.training.canvases import Canvases
-from entropy_valley.training.loss import MicroBatch, cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.training.loss import Canvases, MicroBatch, Passes, cross_entropies
 from entropy_valley.training.processes import fast_kernels
 from entropy_valley.training.settings import Lora, Loss
 

@@ -12,11 +12,11 @@ import sys
 import pytest
 
 from entropy_valley import files, results
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.canvas import diagnostics
 from entropy_valley.decoding import latency, translations
 from entropy_valley.decoding.translations import Translations
 from entropy_valley.engine.job import How
+from entropy_valley.lengths import diagnostics
+from entropy_valley.model.families import FAMILIES
 from entropy_valley.results import System
 from entropy_valley.store import Store
 

@@ -16,12 +16,12 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
-from entropy_valley.canvas.statistics import LengthStatistics
-from entropy_valley.canvas.training_pairs import Fits, length_statistics
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.engine.job import Job
+from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.lengths.training_pairs import Fits, length_statistics
 from entropy_valley.reporting.reports import find
 from entropy_valley.results import System
 

@@ -186,7 +186,7 @@ def _code(text: str) -> str:
 
 def special_tokens() -> dict[str, str]:
     """The special tokens of all families, and those of templates, each with the families that have it."""
-    from entropy_valley.backbone.families import FAMILIES
+    from entropy_valley.model.families import FAMILIES
 
     found: dict[str, list[str]] = {}
     for name, family in FAMILIES.items():

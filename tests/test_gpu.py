@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.backbone import attention
 from entropy_valley.checking.group import Group
 from entropy_valley.engine import entropy
 from entropy_valley.engine.invariance import whole_sums
+from entropy_valley.model import attention
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
 

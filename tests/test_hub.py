@@ -17,11 +17,11 @@ from run_rule import start_rule
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import digest_cache, files, hub, locks
-from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import new_model
-from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.model import checkpoint
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import new_model
+from entropy_valley.model.tokenizer import train_tokenizer
 
 OLD, NEW = "a" * 40, "b" * 40
 KEY = "`backbones.mine.folder`"

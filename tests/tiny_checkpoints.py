@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.checking.tiny import SOURCES, write
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import load_backbone
 
 __all__ = ["SOURCES", "write"]
 

@@ -7,10 +7,11 @@ import signal
 import time
 from pathlib import Path
 
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.training import canvases, data
-from entropy_valley.training.passes import ONE_PASS
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.prompt import Prompt
+from entropy_valley.training import data
+from entropy_valley.training import loss as canvases
+from entropy_valley.training.loss import ONE_PASS
 from entropy_valley.training.settings import Loss
 
 REPOSITORY = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ from entropy_valley.analysis.coverage import CoverageParams, bucket, bucket_name
 from entropy_valley.analysis.coverage_items import EXTRACTORS, capitalised_words, extractors, retention
 from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, UNDER, WITHIN, cause, failure_buckets
 from entropy_valley.analysis.significance import Statistics, paired_test
-from entropy_valley.corpus import build
+from entropy_valley.data import build
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
 

@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 import torch
 
-from entropy_valley.backbone import attention as packed
 from entropy_valley.checking import agreement, company, metric, sizes, speed, subject
 from entropy_valley.checking.line import CheckError, SkippedError
 from entropy_valley.checking.sizes import Size
@@ -15,6 +14,7 @@ from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.training_pass import TrainingPass
 from entropy_valley.engine.engine import Engine
 from entropy_valley.experiment import load_files
+from entropy_valley.model import attention as packed
 from entropy_valley.reporting import reports
 from entropy_valley.training.memory import Plan
 
@@ -90,11 +90,11 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
 
 
 def test_comet(folder, monkeypatch):
-    from entropy_valley.scoring import unpadded
+    from entropy_valley.scoring import comet
 
     assert metric.comet(folder / "one", "cpu").startswith("27 scores, at most 0.0e+00")
-    right, off = unpadded.unpadded_scores, iter((0.0, 0.01))
-    monkeypatch.setattr(unpadded, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
+    right, off = comet.unpadded_scores, iter((0.0, 0.01))
+    monkeypatch.setattr(comet, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
     with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
         metric.comet(folder / "two", "cpu")
 

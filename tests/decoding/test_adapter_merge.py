@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import read_adapter
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.errors import InputError
+from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.packing import hidden_states, pack
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,15 @@ import pytest
 import torch
 from bench import Bench
 
-from entropy_valley.backbone.adapters import write_adapter
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.backbone.packing import Rows, hidden_states, pack
-from entropy_valley.backbone.peft_format import Adapter
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.model.adapters import Adapter, write_adapter
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.packing import Rows, hidden_states, pack
 
 PACKED, READ = pack([[5, 6, 7, 8], [9, 10, 11]]), Rows(torch.tensor([1, 3, 5]), (2, 1))
 

@@ -10,8 +10,6 @@ import pytest
 import torch
 from tiny_checkpoints import SOURCES
 
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
@@ -21,6 +19,8 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.lengths import Sentence, make_method
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
 
 RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]

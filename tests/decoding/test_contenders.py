@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.pipeline import winner
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.queue import Decoded
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import make_method
+from entropy_valley.model.prompt import Prompt
 
 RATIOS = SELECTORS["ev"]["ratios"]
 
@@ -58,7 +58,7 @@ class Fixed:
         return ()
 
     def choose(self, sentence, probes):
-        from entropy_valley.canvas.length_methods import Choice
+        from entropy_valley.lengths import Choice
 
         return Choice(self.length or next(self.lengths))
 

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.decoding import reference, reference_orders
 from entropy_valley.engine import compiling
 from entropy_valley.engine.finished import text_tokens
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.engine.queue import Decoded
 from entropy_valley.errors import InputError
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
 

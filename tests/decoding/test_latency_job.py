@@ -9,7 +9,7 @@ import pytest
 from bench import Bench
 
 from entropy_valley import files
-from entropy_valley.corpus.sampling import draw
+from entropy_valley.data.sampling import draw
 from entropy_valley.decoding import latency
 from entropy_valley.errors import InputError
 

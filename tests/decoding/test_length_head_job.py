@@ -8,13 +8,13 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_head import LengthHead
-from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.canvas.training_pairs import Fits
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.job import Job
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import make_method
+from entropy_valley.lengths.length_head import LengthHead
+from entropy_valley.lengths.training_pairs import Fits
+from entropy_valley.model.prompt import Prompt
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from run_rule import run_rule
 
 from entropy_valley import files, provenance
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.length_ratios import length_ratios, moments
-from entropy_valley.backbone.tokenizer import load_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.prompt import length_ratios, moments
+from entropy_valley.model.tokenizer import load_tokenizer
 
 PAIRS = [
     {"id": "1", "source": "Tap Reset now.", "target": "Tap"},

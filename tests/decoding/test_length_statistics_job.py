@@ -6,11 +6,11 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.canvas import fitting
-from entropy_valley.canvas.training_pairs import length_statistics
 from entropy_valley.decoding import reference
 from entropy_valley.engine.job import Job
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import statistics
+from entropy_valley.lengths.training_pairs import length_statistics
 from entropy_valley.store import Store
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_calibrated": {"ratios": [0.6, 0.8, 1.0, 1.05]}, "ev_prior": {"window": 1.0}}
@@ -37,7 +37,7 @@ def test_what_is_measured_is_what_the_reference_reads(bench, llada):
         [len(llada.tokenizer(row[side], add_special_tokens=False)["input_ids"]) for side in ("source", "target")]
         for row in rows
     ]
-    assert value["ratio"] == fitting.ratio_moments([tuple(pair) for pair in counts])  # all of the corpus, no model
+    assert value["ratio"] == statistics.ratio_moments([tuple(pair) for pair in counts])  # all of the corpus, no model
     length = counts[0][1] + 1
     prompt = llada.tokenizer(bench.spec["prompt"].replace("{src}", rows[0]["source"]), add_special_tokens=False)
     entropies, _ = reference.read(llada, prompt["input_ids"], [llada.mask_id] * length)
@@ -59,7 +59,7 @@ def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(be
     rows = files.read_jsonl(bench.testset)[:2]
     true = [len(llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]) + 1 for row in rows]
     canvases = {point["length"]: point["canvases"] for point in points}
-    for length in fitting.LENGTHS[:-2]:
+    for length in statistics.LENGTHS[:-2]:
         assert canvases.get(length, 0) == sum(abs(length - one) > 4 for one in true)
     assert 128 not in canvases  # the context, which holds the prompt too
 

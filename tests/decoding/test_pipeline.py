@@ -8,8 +8,6 @@ from dataclasses import replace
 import pytest
 from tiny_checkpoints import SOURCES
 
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.decoding import reference, reference_prompt_cache
 from entropy_valley.decoding import reference_variable_length as plain_form
 from entropy_valley.decoding.denoising import Denoising
@@ -18,6 +16,8 @@ from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.lengths import Sentence, make_method
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
 
 EV = {"ratios": [0.6, 0.8, 1.0]}

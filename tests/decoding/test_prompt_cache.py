@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.decoding.costs import PromptCosts, sentence_costs
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
@@ -20,6 +19,7 @@ from entropy_valley.engine.draft import Draft
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.queue import Decoded
 from entropy_valley.engine.reading import Reading
+from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.revisions import DECODING
 
 PROMPT = [5, 9, 12, 7]

@@ -6,10 +6,10 @@ import pytest
 from bench import Bench
 
 from entropy_valley import files
-from entropy_valley.canvas.diagnostics import concentration
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.reference_orders import Step
 from entropy_valley.engine.distractor import distractors
+from entropy_valley.lengths.diagnostics import concentration
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 from bench import with_turn_end
 
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.decoding import reference, reference_authors, reference_orders
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.distractor import distractors
+from entropy_valley.lengths import make_method
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.model.prompt import Prompt
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import plugins
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.engine.order import sourceless_steps
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.params import methods
+from entropy_valley.lengths import make_method
+from entropy_valley.model.prompt import Prompt
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.decoding import reference
+from entropy_valley.lengths.base import candidate_length
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_curves_are_what_the_reference_reads(bench, llada):
 
 
 def _drawn(bench, row):
-    from entropy_valley.corpus.sampling import draw
+    from entropy_valley.data.sampling import draw
 
     rows = files.read_jsonl(bench.testset)
     return rows[draw(rows, 1, 1, "keyed_hash")[0]] == row

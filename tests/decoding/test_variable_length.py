@@ -9,8 +9,6 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from entropy_valley.backbone.packing import hidden_states
-from entropy_valley.canvas.length_methods import Sentence, make_method
 from entropy_valley.decoding import reference_variable_length as plain_form
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.decoding.requests import VariableLength
@@ -21,6 +19,8 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.reading import Reading
 from entropy_valley.engine.requests import Runner
+from entropy_valley.lengths import Sentence, make_method
+from entropy_valley.model.packing import hidden_states
 
 EOS = 1
 

@@ -6,10 +6,10 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.canvas.length_methods import make_method
 from entropy_valley.decoding import reference_variable_length as plain_form
 from entropy_valley.decoding.translator import Translator
+from entropy_valley.lengths import make_method
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}

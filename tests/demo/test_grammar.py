@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from entropy_valley.corpus import build
+from entropy_valley.data import build
 from entropy_valley.demo import grammar
 from entropy_valley.demo.grammar import chinese, english, french, german
 from entropy_valley.demo.grammar.alignment import anchors

@@ -6,13 +6,13 @@ from run_rule import start_rule
 from tiny_training import ROWS, TEMPLATE, kill_after
 
 from entropy_valley import files
-from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo import pretraining
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.errors import InputError
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.tokenizer import train_tokenizer
 from entropy_valley.training import data
 
 SPEC = {

@@ -31,15 +31,15 @@ import torch
 from parting import parting
 
 from entropy_valley import files
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import Backbone, load_backbone
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.backbone.prompt_attention import ATTENTIONS, BOTH_WAYS
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.model.attention import ATTENTIONS, BOTH_WAYS
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import Backbone, load_backbone
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.progress import progress
 
 sys.path.append(str(Path(__file__).parents[1]))  # as pytest does

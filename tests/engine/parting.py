@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from entropy_valley.backbone.loading import Backbone
-from entropy_valley.backbone.packing import Rows, hidden_states, pack
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.entropy import slot_values
 from entropy_valley.engine.head import Head
+from entropy_valley.model.load import Backbone
+from entropy_valley.model.packing import Rows, hidden_states, pack
 
 
 @torch.inference_mode()

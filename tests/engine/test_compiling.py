@@ -8,12 +8,12 @@ import random
 import pytest
 import torch
 
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
 from entropy_valley.engine import compiling, entropy, sig
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.invariance import whole_sums
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
+from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 
 MASK, EOS = 3, 2
 

@@ -7,13 +7,13 @@ import random
 import pytest
 import torch
 
-from entropy_valley.backbone.packing import hidden_states
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.engine.reading import Reading
+from entropy_valley.model.packing import hidden_states
 
 LENGTHS, STEPS = (1, 2, 3, 5, 7, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 

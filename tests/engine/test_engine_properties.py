@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import Reading
+from entropy_valley.model.load import load_backbone
 
 PROMPTS = st.lists(st.integers(0, 299), min_size=3, max_size=8).map(tuple)  # special tokens too
 STEPS = st.sampled_from([1, 2, 3, 5, 16])

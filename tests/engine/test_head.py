@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from entropy_valley.backbone.loading import load_backbone
 from entropy_valley.decoding import reference
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.head import Head, float32_product
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.engine.sig import sourced_values
+from entropy_valley.model.load import load_backbone
 
 PROMPT, SOURCELESS = [5, 6, 7, 8, 9], [5, 9]
 

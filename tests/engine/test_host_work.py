@@ -2,7 +2,7 @@
 
 A CPU walks the GPU's road: attention by the kernel, whose stand-in counts as one call, and all of the vocabulary in one
 product. A host waits for a GPU when it reads a value, when it asks for rows whose number only the GPU knows, and when
-it copies a list there. It does not wait for a copy from pinned memory (:mod:`entropy_valley.backbone.transfer`).
+it copies a list there. It does not wait for a copy from pinned memory (:mod:`entropy_valley.model.attention`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from entropy_valley.backbone import attention
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine import engine, head, sig
 from entropy_valley.engine.order import looks_at_distractor
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.engine.reading import Reading
+from entropy_valley.model import attention
 
 STEPWISE = {"sig": "stepwise_kl"}
 COPIES = {"tensor", "as_tensor", "new_tensor", "tolist", "cpu"}  # python's functions that copy to a GPU or from it

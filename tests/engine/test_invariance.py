@@ -13,10 +13,6 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from entropy_valley.backbone import attention
-from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.backbone.packing import filled, hidden_states, pack
-from entropy_valley.canvas.length_head import mean_states
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine import invariance
@@ -24,6 +20,10 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.invariance import HEAD_ROWS, is_wanted, padded_tokens, whole_sums
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.length_head import mean_states
+from entropy_valley.model import attention
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.packing import filled, hidden_states, pack
 
 FILL = 320
 

@@ -6,15 +6,15 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
-from entropy_valley.backbone import attention
-from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.loading import empty_model
-from entropy_valley.backbone.packing import Packed, Rows, hidden_states
 from entropy_valley.checking.sizes import Size
 from entropy_valley.engine import entropy
 from entropy_valley.engine import head as head_module
 from entropy_valley.engine.engine import BUDGET
 from entropy_valley.engine.head import Head
+from entropy_valley.model import attention
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import empty_model
+from entropy_valley.model.packing import Packed, Rows, hidden_states
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import plugins
-from entropy_valley.canvas.length_methods import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.length_methods import LengthMethods
 from entropy_valley.experiment.loading import overlay
 from entropy_valley.experiment.params import corpora, methods
 from entropy_valley.experiment.schema import json_schema
+from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
@@ -141,8 +141,7 @@ def test_one_ratio_for_all_directions(load):
 
 def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):
     (tmp_path / "own_lengths.py").write_text(
-        "from entropy_valley.canvas.length_methods.base import Unprobed\n"
-        "class Fixed(Unprobed): pass\nclass Other: pass\n"
+        "from entropy_valley.lengths.base import Unprobed\nclass Fixed(Unprobed): pass\nclass Other: pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     blocks = {

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.corpus import sampling, shuffling
+from entropy_valley.data import sampling
+from entropy_valley.data import sampling as shuffling
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import corpora, jobs
@@ -102,7 +103,7 @@ def test_the_beginning_of_the_training_pairs_is_what_fewer_pairs_would_be(pairs,
     pool = data.draw(st.integers(1, size))
     assert sampling.split(pairs, size, 1, 7)[0][:pool] == sampling.split(pairs, pool, 1, 7)[0]
     rows = [(pair, True) for pair in pairs]
-    shuffled = [shuffling.split(lambda: rows, train, 1, 7, "shuffle")[0] for train in (size, pool)]
+    shuffled = [shuffling.shuffled_split(lambda: rows, train, 1, 7, "shuffle")[0] for train in (size, pool)]
     assert shuffled[0][:pool] == shuffled[1]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley.corpus import sources
+from entropy_valley.data import sources
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import corpora, jobs, methods

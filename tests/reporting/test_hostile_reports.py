@@ -17,18 +17,18 @@ from markdown_it import MarkdownIt
 from pydantic import TypeAdapter, ValidationError
 
 from entropy_valley import files, plain_text
-from entropy_valley.backbone import checkpoint
-from entropy_valley.corpus.overlap import overlap
-from entropy_valley.corpus.sources import tatoeba
+from entropy_valley.data.build import overlap
+from entropy_valley.data.sources import tatoeba
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.loading import read_yaml
 from entropy_valley.late import figure
 from entropy_valley.late import matplotlib as mpl
 from entropy_valley.late import pandas as pd
+from entropy_valley.model import checkpoint
 from entropy_valley.reporting import html, latex, style, tables, terminal
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
-from entropy_valley.scoring.alignment import read_outputs
+from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 
 

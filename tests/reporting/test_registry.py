@@ -42,7 +42,7 @@ def test_what_a_config_does_not_ask_for_is_not_made():
 
 
 LABELLED = """
-from entropy_valley.canvas.length_methods.ev import EntropyValley
+from entropy_valley.lengths.ev import EntropyValley
 
 
 class Mine(EntropyValley):

@@ -4,7 +4,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.alignment import read_outputs
+from entropy_valley.scoring.sets import read_outputs
 
 IDS = ["a", "b", "c"]
 

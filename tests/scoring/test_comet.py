@@ -10,7 +10,8 @@ import torch
 
 from entropy_valley import gpus
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet, comet_checkpoint, unpadded
+from entropy_valley.scoring import comet, comet_checkpoint
+from entropy_valley.scoring import comet as unpadded
 from entropy_valley.scoring.job import Job
 from entropy_valley.store import Store
 

@@ -11,7 +11,8 @@ from run_rule import run_here
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.scoring import comet, comet_checkpoint, comet_origin
+from entropy_valley.scoring import comet, comet_checkpoint
+from entropy_valley.scoring import comet_checkpoint as comet_origin
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
 from entropy_valley.scoring.job import Job
 
@@ -95,7 +96,7 @@ def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
     with pytest.raises(
         InputError, match=r"hparams.yaml: `pretrained_model` is .*, not the name of an encoder on the hub"
     ):
-        comet_checkpoint.encoder(tmp_path)
+        comet_checkpoint.encoder_of(tmp_path)
 
 
 def test_a_revision_is_of_a_repository():

@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.backbone import weights
-from entropy_valley.backbone.adapters import read_adapter
-from entropy_valley.backbone.checkpoint import write_manifest
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.packing import hidden_states, pack
+from entropy_valley.model import checkpoint
+from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.checkpoint import write_manifest
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.training import adapter, lora
 from entropy_valley.training.settings import Lora
 
@@ -83,8 +83,8 @@ def test_an_adapter_without_one_of_its_files_is_not_finished(adapted, checkpoint
 def test_an_adapter_with_other_weights_is_not_finished(adapted, checkpoints, tmp_path):
     backbone, model = adapted
     save(backbone, model, checkpoints, tmp_path / "adapter")
-    weights = tmp_path / "adapter" / "adapter_model.safetensors"
-    save_file({name: 3 * tensor for name, tensor in load_file(weights).items()}, weights)
+    checkpoint = tmp_path / "adapter" / "adapter_model.safetensors"
+    save_file({name: 3 * tensor for name, tensor in load_file(checkpoint).items()}, checkpoint)
     assert not adapter.is_finished(tmp_path / "adapter", {"seed": 1})
 
 
@@ -105,7 +105,7 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
 def test_the_gate_merges_in_place(load, adapted, checkpoints, tmp_path, monkeypatch):
     backbone, model = adapted
     with monkeypatch.context() as patch:
-        patch.setattr(weights, "fill", lambda *_: pytest.fail("a backbone was loaded"))
+        patch.setattr(checkpoint, "fill", lambda *_: pytest.fail("a backbone was loaded"))
         save(backbone, model, checkpoints, tmp_path / "adapter")
     merged = load(adapter=tmp_path / "adapter").model
     with model.disable_adapter():

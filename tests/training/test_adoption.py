@@ -11,13 +11,12 @@ from run_rule import run_rule
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files, hub
-from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.adapters import read_adapter, write_adapter
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import load_backbone
-from entropy_valley.backbone.peft_format import Adapter
 from entropy_valley.errors import InputError
-from entropy_valley.training import adoption
+from entropy_valley.model import checkpoint
+from entropy_valley.model.adapters import Adapter, read_adapter, write_adapter
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import load_backbone
+from entropy_valley.training import adapter as adoption
 
 NOWHERE = {"repository": None, "revision": None, "subfolder": None}
 COMMIT = "c0ffee" * 6

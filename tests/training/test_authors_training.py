@@ -12,16 +12,16 @@ from pydantic import ValidationError
 from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
-from entropy_valley.backbone.adapters import read_adapter
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import empty_model
-from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
 from entropy_valley.experiment.params import jobs, models
-from entropy_valley.training import data, lora, masking
-from entropy_valley.training.loss import cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import empty_model
+from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.training import data, lora
+from entropy_valley.training import data as masking
+from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Loss, Training
 
 THEIRS = {"weight": "none", "normaliser": "micro_batch", "antithetic": False, "at_least_one": False}
@@ -172,7 +172,7 @@ def test_long_targets_are_cut_where_five_tokens_stay(load):
     backbone = load()
     whole = pairs_of(backbone)
     limit = int(whole.lengths.median())
-    from entropy_valley.backbone.prompt import Prompt  # the rows' own tokens, for the oracle
+    from entropy_valley.model.prompt import Prompt  # the rows' own tokens, for the oracle
 
     prompt = Prompt("De: {src}\n", backbone.tokenizer)
     pairs, expected, cut = data.tokenise(ROWS, prompt, backbone.eos_id, limit, cut=True), [], 0

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
 
-from entropy_valley.backbone.prompt import Prompt
 from entropy_valley.errors import InputError
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.training import data
-from entropy_valley.training.passes import Passes
+from entropy_valley.training.loss import Passes
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from tiny_training import canvases_of
 
-from entropy_valley.backbone.packing import hidden_states, pack
-from entropy_valley.training import data, masking
-from entropy_valley.training.loss import cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.training import data
+from entropy_valley.training import data as masking
+from entropy_valley.training.loss import Passes, cross_entropies
 
 READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked")))
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.training.masking import draw_masks, draw_times, stream
+from entropy_valley.training.data import draw_masks, draw_times, stream
 
 SEEDS = st.integers(0, 2**31)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import canvases_of
 
-from entropy_valley.training.loss import cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.training.loss import Passes, cross_entropies
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=40).map(lambda found: torch.tensor(sorted(found)))
 PADDINGS = st.sampled_from([0, 3, "batch"])

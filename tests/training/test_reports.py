@@ -13,7 +13,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import runs
 from entropy_valley.experiment.params import jobs
-from entropy_valley.training.reports import WandbRun, reports, require_wandb
+from entropy_valley.training.log import WandbRun, reports, require_wandb
 
 STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}
 

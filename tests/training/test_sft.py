@@ -16,9 +16,8 @@ from transformers import get_cosine_schedule_with_warmup
 from entropy_valley import files, limits, provenance
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, lora, sft
-from entropy_valley.training import deepspeed_engine as engine
-from entropy_valley.training.loss import cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.training import deepspeed as engine
+from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Training
 
 

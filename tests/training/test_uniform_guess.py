@@ -8,9 +8,9 @@ import torch
 from tiny_training import canvases_of
 
 from entropy_valley.analysis.losses import uniform_cross_entropy
-from entropy_valley.training import canvases, data
-from entropy_valley.training.loss import cross_entropies
-from entropy_valley.training.passes import Passes
+from entropy_valley.training import data
+from entropy_valley.training import loss as canvases
+from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Loss
 
 SEQUENCES = 20_000  # one batch of them tells an expectation to 1 %: the masking rates are antithetic

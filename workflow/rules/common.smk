@@ -8,7 +8,7 @@
 # So `how_of` puts it before the paths of `how`, and what a user's config names is `local`: it stays where it is.
 
 from entropy_valley import revisions
-from entropy_valley.backbone import adapters, checkpoint
+from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.experiment import paths, scoring
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs

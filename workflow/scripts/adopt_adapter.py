@@ -6,13 +6,13 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import provenance
-    from entropy_valley.backbone.adapter_card import write_card
-    from entropy_valley.backbone.checkpoint import checkpoint_digest
-    from entropy_valley.training import adoption
+    from entropy_valley.model.adapters import write_card
+    from entropy_valley.model.checkpoint import checkpoint_digest
+    from entropy_valley.training import adapter
 
     (out,) = map(Path, job.output)
     how = job.how
-    adopted = adoption.Job(
+    adopted = adapter.Job(
         spec=job.spec,
         backbone=Path(how["backbone"]),
         out=out.parent,
@@ -22,5 +22,5 @@ with job_of(snakemake) as job:  # noqa: F821
     )
     known = {adopted.backbone: checkpoint_digest(adopted.backbone)}
     with provenance.made("adopt_adapter", job.params, [], [out], known=known, whole_folder=True):
-        adoption.adopt(adopted)
+        adapter.adopt(adopted)
     write_card(out.parent)  # behind the record: it may be edited

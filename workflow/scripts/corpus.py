@@ -7,14 +7,15 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, provenance
-    from entropy_valley.corpus import build, dataset, shared
+    from entropy_valley.data import build, dataset
+    from entropy_valley.data import build as shared
     from entropy_valley.demo.source import SOURCES
 
     how, out = job.how, job.output
 
     def drawn():
         if how["both_ways"]:
-            return shared.corpus(job.params, SOURCES, Path(out.report), how["rows"])
+            return shared.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
         return nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
 
     inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]

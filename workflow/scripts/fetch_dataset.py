@@ -6,7 +6,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, provenance
-    from entropy_valley.corpus import dataset
+    from entropy_valley.data import dataset
 
     (out,) = job.output
     with dataset.reading(None, job.how["confirm"]):

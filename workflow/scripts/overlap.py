@@ -6,7 +6,7 @@ with job_of(snakemake) as job:  # noqa: F821
     import sys
 
     from entropy_valley import files, provenance
-    from entropy_valley.corpus.overlap import overlap
+    from entropy_valley.data.build import overlap
 
     (out,) = job.output
     with provenance.made("overlap", job.params, job.input, [out]):

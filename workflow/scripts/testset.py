@@ -4,7 +4,7 @@ from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, provenance
-    from entropy_valley.corpus import build, dataset
+    from entropy_valley.data import build, dataset
     from entropy_valley.demo.source import SOURCES
 
     (out,) = job.output

@@ -6,8 +6,8 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import provenance
-    from entropy_valley.backbone.adapter_card import write_card
-    from entropy_valley.backbone.checkpoint import MANIFEST, checkpoint_digest, require_same
+    from entropy_valley.model.adapters import write_card
+    from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, require_same
     from entropy_valley.training import sft
 
     (out,) = map(Path, job.output)

@@ -13,8 +13,7 @@ from entropy_valley.analysis.order_sweep import FIXED, RUN, SYSTEM, TESTED, Orde
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.analysis.scores import require_sentences, sentences
 from entropy_valley.analysis.significance import paired_test
-from entropy_valley.corpus.categories import CATEGORIES
-from entropy_valley.corpus.challenge import Reading, categories_of
+from entropy_valley.data.categories import CATEGORIES, Reading, categories_of
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import scipy

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from entropy_valley import files, provenance
 from entropy_valley.analysis.params import record
-from entropy_valley.backbone.length_ratios import PERCENTILES
-from entropy_valley.corpus.filters import REASONS
+from entropy_valley.data.filters import REASONS
 from entropy_valley.late import pandas as pd
+from entropy_valley.model.prompt import PERCENTILES
 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))

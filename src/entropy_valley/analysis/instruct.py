@@ -14,7 +14,7 @@ from entropy_valley.analysis.params import Params, record
 from entropy_valley.analysis.scores import collect
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
-from entropy_valley.scoring.alignment import read_outputs
+from entropy_valley.scoring.sets import read_outputs
 
 REFERENCE = "reference"  # in the place of a method
 LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them

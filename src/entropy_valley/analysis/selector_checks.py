@@ -12,9 +12,9 @@ from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import RUN
 from entropy_valley.analysis.summary import summarise
 from entropy_valley.analysis.valley import curves, over_runs
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.errors import InputError
 from entropy_valley.late import pandas as pd
+from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY
 
 METHOD = "ev"

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import torch
 
-from entropy_valley.backbone.attention import Segments, has_kernel, packed_attention
-from entropy_valley.backbone.loading import Backbone, load_backbone
 from entropy_valley.checking import tiny
 from entropy_valley.checking.line import CheckError
 from entropy_valley.decoding import reference
@@ -17,6 +15,8 @@ from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.model.attention import Segments, has_kernel, packed_attention
+from entropy_valley.model.load import Backbone, load_backbone
 
 FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
 CASES = 12  # of each family

@@ -12,8 +12,8 @@ def comet(folder: Path, device: str) -> str:
     """Loaded from its checkpoint, it scores on the device as on a CPU."""
     from entropy_valley.demo import toy_comet
     from entropy_valley.demo.settings import Estimator
+    from entropy_valley.scoring.comet import unpadded_scores
     from entropy_valley.scoring.comet_checkpoint import load
-    from entropy_valley.scoring.unpadded import unpadded_scores
 
     size = Estimator(seed=1, steps=1, width=32, vocabulary=300)
     texts = [row[side] for row in tiny.ROWS for side in ("source", "target")]

@@ -21,7 +21,7 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.params.corpora import both_ways, sentences
 from entropy_valley.limits import amount
-from entropy_valley.scoring import comet_origin
+from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.training.settings import SAVED
 
 # Bytes: of a training pair of WMT19 (assumed); and measured, of a pair while pairs are drawn (docs/data.md: 442 MB
@@ -84,7 +84,7 @@ def left(experiment: Experiment, jobs: Iterable[Job]) -> Iterator[tuple[str, str
         if job.rule == "fetch_backbone" and not subject.is_there(experiment, name):
             yield experiment.models, "downloaded models", RELEASED * _parameters(experiment, name)
         elif job.rule == "fetch_comet" and not Path(experiment.models, job.wildcards["checkpoint"]).is_dir():
-            yield experiment.models, "COMET", comet_origin.size(job.wildcards["checkpoint"])
+            yield experiment.models, "COMET", comet_checkpoint.size(job.wildcards["checkpoint"])
         elif job.rule == "pretrain":
             yield experiment.results, "pre-trained models", 4 * _parameters(experiment, name)
         elif job.rule == "corpus":

@@ -13,9 +13,6 @@ from typing import Any
 import torch
 from torch.nn.functional import linear
 
-from entropy_valley.backbone import weights
-from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.loading import Backbone, empty_model, torch_dtype
 from entropy_valley.checking import subject
 from entropy_valley.checking.line import Check, CheckError, SkippedError
 from entropy_valley.checking.machine import GB, memory
@@ -26,6 +23,9 @@ from entropy_valley.decoding import latency
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.invariance import HEAD_ROWS
 from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.model import checkpoint
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import Backbone, empty_model, torch_dtype
 from entropy_valley.training.memory import Demand, Plan, Room, demand, plan
 from entropy_valley.training.settings import Lora
 
@@ -162,7 +162,7 @@ def _headers(backbone: dict[str, Any], precision: str) -> str:
     folder, family = Path(backbone["folder"]), find_family(backbone["family"])
     if not (folder / "config.json").is_file():
         return ""
-    weights.check(empty_model(family, subject.arguments(backbone), torch_dtype(precision)), family, folder)
+    checkpoint.check(empty_model(family, subject.arguments(backbone), torch_dtype(precision)), family, folder)
     return "; the checkpoint is whole"
 
 

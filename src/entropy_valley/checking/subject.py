@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.released import config_arguments
 from entropy_valley.checking.sizes import Size
 from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
+from entropy_valley.model.checkpoint import config_arguments
+from entropy_valley.model.families import find_family
 
 _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}
 

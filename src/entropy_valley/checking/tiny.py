@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from entropy_valley.backbone.checkpoint import write_checkpoint
-from entropy_valley.backbone.families import FAMILIES
-from entropy_valley.backbone.loading import new_model
-from entropy_valley.backbone.tokenizer import train_tokenizer
+from entropy_valley.model.checkpoint import write_checkpoint
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import new_model
+from entropy_valley.model.tokenizer import train_tokenizer
 
 NAMES, VERBS, THINGS = (
     ("Anna", "the cat", "a small dog"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from entropy_valley.backbone.families import Family
-from entropy_valley.backbone.packing import Packed
+from entropy_valley.model.families import Family
+from entropy_valley.model.packing import Packed
 from entropy_valley.training import lora, memory, processes
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import Lora

@@ -32,7 +32,8 @@ def add(commands: Any) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from entropy_valley.backbone import adapter_card, adapters
+    from entropy_valley.model import adapters
+    from entropy_valley.model import adapters as adapter_card
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
     adapter_card.write_card(arguments.out, arguments.layout)

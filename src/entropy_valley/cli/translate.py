@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tqdm import tqdm
 
 from entropy_valley import files, plain_text
-from entropy_valley.backbone import adapters
 from entropy_valley.cli import configs
 from entropy_valley.cli.translators import Chosen
 from entropy_valley.decoding.prompt_cache import modes
+from entropy_valley.model import adapters
 from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.families import Family
     from entropy_valley.decoding.hints import Usual
     from entropy_valley.decoding.translator import Translation, Translator
+    from entropy_valley.model.families import Family
 
 BATCH = 64
 STDIN = "stdin"

@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.backbone import adapters
-from entropy_valley.backbone.families import find_family
-from entropy_valley.canvas.length_methods import find_method
-from entropy_valley.canvas.training_pairs import PAIRS
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed
 from entropy_valley.experiment import Experiment, paths
@@ -20,6 +16,10 @@ from entropy_valley.experiment.matrix import DEV, Cell, Run
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.experiment.sets import CellSet
+from entropy_valley.lengths import find_method
+from entropy_valley.lengths.training_pairs import PAIRS
+from entropy_valley.model import adapters
+from entropy_valley.model.families import find_family
 from entropy_valley.runs.inventory import Inventory
 from entropy_valley.spelling import unknown
 
@@ -89,13 +89,13 @@ class Chosen:
         """A translator for each length method, all on one loaded model."""
         import torch
 
-        from entropy_valley.backbone.prompt import Prompt
-        from entropy_valley.canvas.length_head import LengthHead
-        from entropy_valley.canvas.selection import needed_head, read_method
-        from entropy_valley.canvas.training_pairs import Fits
         from entropy_valley.decoding.prompt_cache import refresh_of
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.engine.job import How, Job
+        from entropy_valley.lengths.length_head import LengthHead
+        from entropy_valley.lengths.select import needed_head, read_method
+        from entropy_valley.lengths.training_pairs import Fits
+        from entropy_valley.model.prompt import Prompt
 
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")

@@ -16,13 +16,13 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig
 
-from entropy_valley.backbone.attention import using_attention
-from entropy_valley.backbone.packing import hidden_states, pack
 from entropy_valley.engine.ledger import Ledger
+from entropy_valley.model.attention import using_attention
+from entropy_valley.model.packing import hidden_states, pack
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.decoding.autoregressive import Search
+    from entropy_valley.model.load import Backbone
 
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}
 

@@ -21,10 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from entropy_valley import files
-from entropy_valley.canvas.length_head import LengthHead, predictions
-from entropy_valley.canvas.selection import needed_head, read_method, sentences_of
-from entropy_valley.canvas.training_pairs import PAIRS, Fits
-from entropy_valley.corpus.sampling import draw
+from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.decoding.prompt_cache import refresh_of
@@ -33,9 +30,12 @@ from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.job import How, Job
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.length_head import LengthHead, predictions
+from entropy_valley.lengths.select import needed_head, read_method, sentences_of
+from entropy_valley.lengths.training_pairs import PAIRS, Fits
 
 if TYPE_CHECKING:
-    from entropy_valley.canvas.length_methods import LengthMethod
+    from entropy_valley.lengths import LengthMethod
 
 T = TypeVar("T")
 SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from entropy_valley import files, plugins
-from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.order import SourceGuided, looks_at_distractor
 from entropy_valley.late import numpy as np
+from entropy_valley.model.attention import upload
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:

@@ -11,22 +11,22 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.canvas.selection import choosing, draft_steps
 from entropy_valley.decoding.prompt_cache import beside
 from entropy_valley.engine.distractor import Gain, anchored, gains
 from entropy_valley.engine.draft import Draft
 from entropy_valley.engine.finished import Finished
 from entropy_valley.engine.probe import Probe
 from entropy_valley.engine.requests import Runner
+from entropy_valley.lengths.select import choosing, draft_steps
 
 if TYPE_CHECKING:
-    from entropy_valley.canvas.length_methods import LengthMethod, Sentence
     from entropy_valley.decoding.denoising import Denoising
     from entropy_valley.engine.context import Inputs
     from entropy_valley.engine.engine import Engine
     from entropy_valley.engine.queue import Decoded
     from entropy_valley.engine.reading import Reading
     from entropy_valley.engine.requests import Request, Work
+    from entropy_valley.lengths import LengthMethod, Sentence
 
 Row = dict[str, Any]  # a sentence's row of the canvas file
 
@@ -53,7 +53,7 @@ class Pipeline:
         return cls(Runner(lambda: engine, engine.ledger), inputs, refresh)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
-        """The :func:`~entropy_valley.canvas.selection.canvas_row` of each sentence."""
+        """The :func:`~entropy_valley.lengths.select.canvas_row` of each sentence."""
         works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
         return _in_order(self.runner.run(works))
 

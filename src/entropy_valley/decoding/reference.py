@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers.models.llama.modeling_llama import eager_attention_forward
 
-from entropy_valley.backbone.attention import register_attention, using_attention
 from entropy_valley.decoding.reference_orders import Rank, Step, med
 from entropy_valley.decoding.schedule import reveal_counts
+from entropy_valley.model.attention import register_attention, using_attention
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.model.load import Backbone
 
 EAGER = "eager_in_dtype_of_v"  # plain "eager" takes no float32 q and k beside a bfloat16 v
 register_attention(EAGER, eager_attention_forward)

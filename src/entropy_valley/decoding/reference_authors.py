@@ -15,7 +15,7 @@ import torch
 from entropy_valley.decoding.reference import slot_logits
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.model.load import Backbone
 
 
 @torch.inference_mode()

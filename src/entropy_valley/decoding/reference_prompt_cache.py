@@ -22,7 +22,7 @@ from entropy_valley.decoding.reference_orders import Rank, Step, med
 from entropy_valley.decoding.schedule import reveal_counts
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.model.load import Backbone
 
 
 @torch.inference_mode()

@@ -16,7 +16,7 @@ import torch
 from entropy_valley.decoding.reference import slot_logits
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
+    from entropy_valley.model.load import Backbone
 
 Result = tuple[list[int], list[int]]  # the tokens, and the canvas's length in each pass
 

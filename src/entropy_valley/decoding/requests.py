@@ -15,10 +15,10 @@ from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.decoding.variable_length.base import Slots, VariableLengthDecoder
     from entropy_valley.engine.reading import Reading
     from entropy_valley.engine.requests import Canvases, Request
+    from entropy_valley.model.load import Backbone
 
 
 @dataclass(frozen=True)

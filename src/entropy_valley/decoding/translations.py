@@ -17,11 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
-from entropy_valley.backbone.prompt_attention import PREFIX
-from entropy_valley.canvas.length_methods import find_method
-from entropy_valley.canvas.reassignment import reassigned_rows
-from entropy_valley.canvas.selection import to_choose
-from entropy_valley.canvas.training_pairs import PAIRS, Fits
 from entropy_valley.decoding import autoregressive
 from entropy_valley.decoding.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.decoding.denoising import Denoising
@@ -29,6 +24,10 @@ from entropy_valley.decoding.pipeline import Pipeline, Row, contenders, winner
 from entropy_valley.decoding.prompt_cache import modes, refresh_of
 from entropy_valley.engine.job import ROW, How, Job
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import find_method
+from entropy_valley.lengths.select import reassigned_rows, to_choose
+from entropy_valley.lengths.training_pairs import PAIRS, Fits
+from entropy_valley.model.attention import PREFIX
 from entropy_valley.results import System
 from entropy_valley.revisions import DECODING
 

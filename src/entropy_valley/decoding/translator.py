@@ -9,13 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.backbone import adapters
-from entropy_valley.backbone.prompt import Prompt
-from entropy_valley.backbone.prompt_attention import attention_of
-from entropy_valley.canvas.length_head import LengthHead, predictions
-from entropy_valley.canvas.length_methods import LengthMethod
-from entropy_valley.canvas.length_methods.ev import mean_entropy
-from entropy_valley.canvas.selection import draft_steps, sentences_of
 from entropy_valley.decoding.denoising import Denoising
 from entropy_valley.decoding.pipeline import Pipeline, Row, winner
 from entropy_valley.engine.context import Inputs
@@ -24,13 +17,20 @@ from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import turn_end_id
 from entropy_valley.engine.probe import Probe
 from entropy_valley.errors import InputError, SentenceError
+from entropy_valley.lengths import LengthMethod
+from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.lengths.length_head import LengthHead, predictions
+from entropy_valley.lengths.select import draft_steps, sentences_of
+from entropy_valley.model import adapters
+from entropy_valley.model.attention import attention_of
+from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
-    from entropy_valley.canvas.length_methods import Sentence
     from entropy_valley.engine.queue import Decoded
     from entropy_valley.engine.reading import Reading
     from entropy_valley.engine.requests import Work
+    from entropy_valley.lengths import Sentence
+    from entropy_valley.model.load import Backbone
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Translator:
         """From the folders of a checkpoint and of an adapter that was trained here, with the prompt of its training.
 
         ``more`` are fields of the translator. Raises InputError for an adapter without the facts of its training, and
-        as :func:`~entropy_valley.backbone.loading.load_backbone` does.
+        as :func:`~entropy_valley.model.load.load_backbone` does.
         """
-        from entropy_valley.backbone.loading import load_backbone
+        from entropy_valley.model.load import load_backbone
 
         spec = adapters.facts(Path(adapter)).get("spec", {})
         if "prompt" not in spec:

@@ -13,17 +13,16 @@ from typing import Any
 import torch
 
 from entropy_valley import files, folders
-from entropy_valley.backbone import checkpoint
-from entropy_valley.backbone.families import Family, find_family
-from entropy_valley.backbone.loading import new_model
-from entropy_valley.backbone.prompt import PLACE, Prompt
-from entropy_valley.backbone.tokenizer import train_tokenizer
 from entropy_valley.demo.settings import Pretraining
-from entropy_valley.training import data, resumable
-from entropy_valley.training.canvases import Canvases, Continuations
-from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.model import checkpoint
+from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.load import new_model
+from entropy_valley.model.prompt import PLACE, Prompt
+from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.training import data, deepspeed
+from entropy_valley.training.log import reports, require_finite
+from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies
 from entropy_valley.training.processes import fast_kernels
-from entropy_valley.training.reports import reports, require_finite
 from entropy_valley.training.settings import Loss
 
 # Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
@@ -177,14 +176,14 @@ class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
     def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
-        self._path, self._parts = job.work / resumable.STATE, parts
+        self._path, self._parts = job.work / deepspeed.STATE, parts
         self._key = files.digest([job.spec, job.data["train"]])
 
     def load(self) -> int:
         """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
         if not self._path.exists():
             return 0
-        saved = torch.load(io.BytesIO(resumable.without_digest(self._path)), weights_only=True)
+        saved = torch.load(io.BytesIO(deepspeed.without_digest(self._path)), weights_only=True)
         if saved["key"] != self._key:
             return 0
         for name, part in self._parts.items():
@@ -196,4 +195,4 @@ class _State:
         saved = io.BytesIO()
         torch.save({"key": self._key, "step": step, **states}, saved)
         with files.atomic(self._path) as temporary:
-            temporary.write_bytes(resumable.with_digest(saved.getvalue()))
+            temporary.write_bytes(deepspeed.with_digest(saved.getvalue()))

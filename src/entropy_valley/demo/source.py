@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from entropy_valley.corpus import sources
-from entropy_valley.corpus.sampling import Pair
-from entropy_valley.corpus.sources.base import Source, Spans
+from entropy_valley.data import sources
+from entropy_valley.data.sampling import Pair
+from entropy_valley.data.sources.base import Source, Spans
 from entropy_valley.demo import grammar
 from entropy_valley.demo.grammar.alignment import anchors
 from entropy_valley.errors import InputError

@@ -15,7 +15,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.scoring.comet import batch_scores
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
-from entropy_valley.training.reports import require_finite
+from entropy_valley.training.log import require_finite
 
 if TYPE_CHECKING:
     import torch

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from entropy_valley.backbone.transfer import download, upload
 from entropy_valley.engine.entropy import SlotValues
 from entropy_valley.engine.order import Slots, looks_at_anchors, looks_at_distractor, needs_sourceless
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 from entropy_valley.engine.scores import not_a_number, scored
+from entropy_valley.model.attention import download, upload
 
 if TYPE_CHECKING:
     import torch

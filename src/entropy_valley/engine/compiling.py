@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from entropy_valley.backbone.attention import Segments, attending
 from entropy_valley.errors import InputError
+from entropy_valley.model.attention import Segments, attending
 
 # The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
 # 2.13: where the first call has fewer rows than twice the GPU's multiprocessors (256 < 2 · 132 on an H100), sums are

@@ -13,8 +13,8 @@ from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.requests import Canvases, Request
+    from entropy_valley.model.load import Backbone
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from entropy_valley.backbone.packing import Rows, hidden_states
-from entropy_valley.backbone.transfer import upload
 from entropy_valley.engine.batch import Batch, Pass
 from entropy_valley.engine.compiling import compiled_layers
 from entropy_valley.engine.entropy import SlotValues, slot_values
@@ -34,10 +32,12 @@ from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.engine.sig import sourced_values
 from entropy_valley.errors import InputError
+from entropy_valley.model.attention import upload
+from entropy_valley.model.packing import Rows, hidden_states
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.order import Order
+    from entropy_valley.model.load import Backbone
 
 BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says otherwise
 

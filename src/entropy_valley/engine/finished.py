@@ -13,11 +13,11 @@ from entropy_valley import files
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
-    from entropy_valley.backbone.prompt import Prompt
     from entropy_valley.engine.head import Head
     from entropy_valley.engine.queue import Decoded
     from entropy_valley.engine.requests import Canvases, Request
+    from entropy_valley.model.load import Backbone
+    from entropy_valley.model.prompt import Prompt
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[
     """The log-probability of each token of a canvas, all of them being seen."""
     import torch
 
-    from entropy_valley.backbone.packing import hidden_states, pack
+    from entropy_valley.model.packing import hidden_states, pack
 
     with torch.inference_mode():
         packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])

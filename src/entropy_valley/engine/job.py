@@ -16,9 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, provenance
-from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import MANIFEST, require_same
-from entropy_valley.backbone.prompt_attention import PREFIX, attention_of
 from entropy_valley.engine.context import Inputs
 from entropy_valley.engine.finished import Texts
 from entropy_valley.engine.identity import Identity, read_identity
@@ -28,13 +25,16 @@ from entropy_valley.engine.loaded import LoadedOnce, float32_head
 from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.gpus import device_name
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.attention import PREFIX, attention_of
+from entropy_valley.model.checkpoint import MANIFEST, require_same
 from entropy_valley.progress import progress
 from entropy_valley.provenance import Record
 from entropy_valley.store import Store
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.engine import Engine
+    from entropy_valley.model.load import Backbone
 
 # In signatures and keys; what is usual goes unsaid.
 UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"

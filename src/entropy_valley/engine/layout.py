@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from entropy_valley.backbone.kept_rows import Kept, Pool, placed
-from entropy_valley.backbone.packing import Packed
-from entropy_valley.backbone.transfer import upload
+from entropy_valley.model.attention import upload
+from entropy_valley.model.packing import Kept, Packed, Pool, placed
 
 if TYPE_CHECKING:
     import torch

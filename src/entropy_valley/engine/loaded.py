@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.backbone.prompt_attention import attention_of
+from entropy_valley.model.attention import attention_of
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.job import How
     from entropy_valley.engine.ledger import Ledger
+    from entropy_valley.model.load import Backbone
 
 
 def float32_head(spec: Mapping[str, Any]) -> bool:
@@ -23,9 +23,9 @@ def float32_head(spec: Mapping[str, Any]) -> bool:
 def load(spec: Mapping[str, Any], backbone: Path, adapter: Path | None, device: str) -> Backbone:
     """The model that a job's spec names, from the folders of its checkpoint and its adapter.
 
-    Raises InputError as :func:`~entropy_valley.backbone.loading.load_backbone` does.
+    Raises InputError as :func:`~entropy_valley.model.load.load_backbone` does.
     """
-    from entropy_valley.backbone.loading import load_backbone
+    from entropy_valley.model.load import load_backbone
 
     return load_backbone(
         backbone,

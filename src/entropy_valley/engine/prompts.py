@@ -18,15 +18,14 @@ import numpy as np
 import torch
 
 from entropy_valley import limits
-from entropy_valley.backbone.kept_rows import Pool
-from entropy_valley.backbone.last_layer import FULL_KERNEL
-from entropy_valley.backbone.prompt_attention import PREFIX
 from entropy_valley.engine.layout import Layout, Places, Saved
+from entropy_valley.model.attention import PREFIX
+from entropy_valley.model.packing import FULL_KERNEL, Pool
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.batch import Batch
     from entropy_valley.engine.queue import Canvas, Prompt, Source
+    from entropy_valley.model.load import Backbone
 
 _NONE = np.empty(0, np.int64)
 

@@ -21,10 +21,10 @@ from entropy_valley.engine.reading import Reading
 from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.loading import Backbone
     from entropy_valley.engine.engine import Engine
     from entropy_valley.engine.ledger import Ledger
     from entropy_valley.engine.order import Order
+    from entropy_valley.model.load import Backbone
     from entropy_valley.store import Store
 
 Canvases = Generator[Canvas, Reading | Decoded, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, Attention
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.experiment.decoding import OwnDecoding
+from entropy_valley.model.attention import BOTH_WAYS, Attention
 from entropy_valley.settings import Commit, Direction, Name, Plugin, Repository, Section
 from entropy_valley.training.settings import AdapterTraining, EosPadding
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from entropy_valley.backbone.families import find_family
 from entropy_valley.errors import InputError, refusal
 from entropy_valley.experiment.matrix import COMPARED, DEV
 from entropy_valley.experiment.orders import order_problems
+from entropy_valley.model.families import find_family
 from entropy_valley.scoring.comet import RELEASED, TOY
 from entropy_valley.scoring.metrics import METRICS, make_metric
 from entropy_valley.spelling import Unknown, unknown

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import Field, PositiveInt
 
 from entropy_valley.analysis.significance import Deviation, Generator, Zeros
-from entropy_valley.corpus.challenge import Reading as Challenge
-from entropy_valley.corpus.sampling import Subset
+from entropy_valley.data.categories import Reading as Challenge
+from entropy_valley.data.sampling import Subset
 from entropy_valley.settings import Direction, Limits, Ratios, Section
 
 Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]

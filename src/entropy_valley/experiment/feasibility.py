@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from entropy_valley.backbone.families import FAMILIES, find_family
-from entropy_valley.backbone.prompt_attention import PREFIX
-from entropy_valley.canvas.length_methods import make_method
-from entropy_valley.corpus.challenge import refused
+from entropy_valley.data.categories import refused
 from entropy_valley.errors import refusal
 from entropy_valley.experiment import matrix
 from entropy_valley.experiment.checks import Problem
@@ -17,6 +14,9 @@ from entropy_valley.experiment.params.methods import needs_anchors, reassigned_m
 from entropy_valley.experiment.paths import adapter_run, checkpoint_of
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
+from entropy_valley.lengths import make_method
+from entropy_valley.model.attention import PREFIX
+from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.spelling import unknown
 
 Further = Callable[[Experiment], list[Problem]]

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, create_model
 
-from entropy_valley.canvas.length_methods import LENGTH_METHODS
-from entropy_valley.canvas.reassignment import Reassigned
 from entropy_valley.experiment.blocks import block, one_of, users
+from entropy_valley.lengths import LENGTH_METHODS
+from entropy_valley.lengths.select import Reassigned
 from entropy_valley.settings import Rate, Section
 
 ELSEWHERE = "in a block of another name: this length method, set up as the block says"

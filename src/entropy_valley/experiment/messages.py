@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from entropy_valley.canvas.length_methods import LENGTH_METHODS
 from entropy_valley.experiment import typos
 from entropy_valley.experiment.checks import Problem
 from entropy_valley.experiment.expansion import KeyPath
+from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.spelling import Unknown, either, nearest, question
 
 MISSING = object()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from entropy_valley.corpus import dataset
-from entropy_valley.corpus.sources.json_lines import JsonLines
+from entropy_valley.data import dataset
+from entropy_valley.data.sources.files import JsonLines
 from entropy_valley.experiment.backbones import Adapter
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import checkpoints
-from entropy_valley.scoring.comet_origin import folder_name
+from entropy_valley.scoring.comet_checkpoint import folder_name
 
 
 def checkpoint_of(experiment: Experiment, backbone: str) -> str:

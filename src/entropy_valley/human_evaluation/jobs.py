@@ -16,7 +16,7 @@ from entropy_valley.human_evaluation.intake import read_forms
 from entropy_valley.human_evaluation.pack import Pack
 from entropy_valley.human_evaluation.ratings import unblinded
 from entropy_valley.human_evaluation.sampling import Sentence
-from entropy_valley.scoring.alignment import read_outputs
+from entropy_valley.scoring.sets import read_outputs
 
 
 def write_pack(params: Mapping[str, Any], how: Mapping[str, Any], read: Sequence[str], pack: str, mapping: str) -> None:

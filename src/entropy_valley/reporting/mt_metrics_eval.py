@@ -17,8 +17,8 @@ from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.experiment.sets import sets_of
 from entropy_valley.results import REMEDY, entries, header_path, system_of
-from entropy_valley.scoring.alignment import Outputs, read_outputs
 from entropy_valley.scoring.metrics import Metric
+from entropy_valley.scoring.sets import Outputs, read_outputs
 
 REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
 

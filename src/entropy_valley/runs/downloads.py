@@ -9,11 +9,11 @@ from pathlib import Path
 from entropy_valley import limits
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import RELEASED
-from entropy_valley.corpus.sources.huggingface import HuggingFace
+from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.runs.inventory import Job
-from entropy_valley.scoring import comet_origin
+from entropy_valley.scoring import comet_checkpoint
 
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # less than this in all is downloaded without a question
@@ -69,7 +69,7 @@ def _comet(experiment: Experiment, wildcards: Mapping[str, str]) -> Iterator[Dow
     metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
     repository = paths.checkpoints(experiment.scoring)[metric].checkpoint
     if not Path(paths.comet_folder(experiment, metric)).exists():
-        yield Download(repository, comet_origin.size(wildcards["checkpoint"]) or None)
+        yield Download(repository, comet_checkpoint.size(wildcards["checkpoint"]) or None)
 
 
 def _dataset(experiment: Experiment, wildcards: Mapping[str, str]) -> Iterator[Download]:

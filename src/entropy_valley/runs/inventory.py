@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from entropy_valley import files, revisions
-from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import MANIFEST
 from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.matrix import DEV, RUN_NAME, Cell, Run
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs
 from entropy_valley.experiment.sets import CellSet, sets_of
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.reporting import document, reports
 from entropy_valley.reporting.pages import sentences
 from entropy_valley.reporting.report import Report

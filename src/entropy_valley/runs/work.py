@@ -18,8 +18,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from entropy_valley.backbone.prompt_attention import PREFIX, attention_of
-from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.decoding.prompt_cache import refresh_of
@@ -28,6 +26,8 @@ from entropy_valley.experiment.matrix import DEV, Cell
 from entropy_valley.experiment.params import corpora
 from entropy_valley.experiment.params.methods import selector_name, source_guided
 from entropy_valley.experiment.paths import comet_folder
+from entropy_valley.lengths import find_method
+from entropy_valley.model.attention import PREFIX, attention_of
 from entropy_valley.runs.inventory import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley.training.masking import seed_of
+from entropy_valley.training.data import seed_of
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.families import Family
+    from entropy_valley.model.families import Family
     from entropy_valley.training.settings import Lora
 
 

@@ -1,16 +1,64 @@
-"""The weighted cross-entropy of both objectives, and micro-batches whose losses add up to the batch's loss."""
+"""Cutting a step's batch into micro-batches: by tokens, and evenly over the processes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import cross_entropy
 
-from entropy_valley.backbone.packing import Packed, Rows, hidden_states
+from entropy_valley.model.packing import Packed, Rows, hidden_states
+from entropy_valley.training import data
+from entropy_valley.training import data as masking
 from entropy_valley.training.data import Layout
+
+if TYPE_CHECKING:
+    from entropy_valley.training.settings import Loss
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes of at most ``tokens`` tokens (``eos_padding`` included), distributed over ``ranks``."""
+
+    tokens: int = sys.maxsize
+    ranks: int = 1
+
+    def sizes(self, lengths: torch.Tensor, padding: int | str = 0) -> list[int]:
+        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
+        if padded to the longest of a pass.
+
+        Each rank runs the same, smallest possible number of micro-batches. Their largest is then made as small as
+        possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
+        """
+        uniform = padding == "batch"
+        costs = (lengths if uniform else lengths + padding).tolist()
+        limit = min(self.tokens, len(costs) * max(costs))
+        count = -(-len(_filled(costs, limit, uniform)) // self.ranks) * self.ranks
+        even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens, uniform)) <= count)
+        sizes = _filled(costs, even, uniform)
+        return sizes + [0] * (count - len(sizes))
+
+
+ONE_PASS = Passes()
+
+
+def _filled(costs: list[int], limit: int, uniform: bool) -> list[int]:
+    """Sizes of consecutive parts of at most ``limit``; with ``uniform`` a part is padded to its last sequence."""
+    sizes, total = [0], 0
+    for cost in costs:
+        total = (sizes[-1] + 1) * cost if uniform else total + cost
+        if sizes[-1] and total > limit:
+            sizes.append(0)
+            total = cost
+        sizes[-1] += 1
+    return sizes
+
+
+# --- The weighted cross-entropy of both objectives, and micro-batches whose losses add up to the batch's loss.
 
 
 @dataclass(frozen=True)
@@ -100,3 +148,83 @@ def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tenso
     """
     states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
     return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")
+
+
+# --- From tokenised pairs to micro-batches, step by step: masked canvases, or continuations for causal families.
+
+
+@dataclass(frozen=True)
+class Canvases:
+    """The micro-batches of each step: a pure function of (seed, step).
+
+    Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
+    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to. ``prefix``
+    says how many rows of a prompt of so many tokens attend to one another alone; None: all rows attend to everything.
+    """
+
+    pairs: data.Pairs
+    order: data.Batches
+    settings: Loss
+    mask_id: int
+    seed: int
+    passes: Passes = ONE_PASS
+    all_mask_share: float = 0.0
+    prefix: Callable[[int], int] | None = None
+
+    def __getitem__(self, step: int) -> list[MicroBatch]:
+        indices, random = self.order[step], masking.stream(self.seed, "canvas", step)
+        groups = data.draw_groups(len(indices), self.settings.micro_batch, self.seed, "groups", step)
+        layout, sizes = self._layout(indices, groups)
+        times = self._times(sizes, random)
+        masked = torch.zeros_like(layout.is_target)
+        masked[layout.is_target] = masking.draw_masks(times, layout.targets, random, self.settings.at_least_one)
+        weights = slot_weights(
+            masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
+        )
+        corrupted = torch.where(masked, self.mask_id, layout.tokens)
+        prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
+        return micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
+
+    def _layout(self, indices: torch.Tensor, groups: torch.Tensor) -> tuple[data.Layout, list[int]]:
+        """The padded batch, and the number of sequences of each pass."""
+        lengths, padding = self.pairs.lengths[indices], self.settings.eos_padding
+        if self.settings.padding_read:
+            extra = data.read_padding(lengths, groups)
+            sizes = self.passes.sizes(lengths + extra)
+            return data.lay_out(self.pairs, indices, extra, predicted=False), sizes
+        sizes = self.passes.sizes(lengths, padding)
+        return data.lay_out(self.pairs, indices, data.eos_padding(lengths, padding, sizes)), sizes
+
+    def _times(self, sizes: list[int], random: torch.Generator) -> torch.Tensor:
+        settings = self.settings
+        options = {"eps": settings.eps, "all_mask_share": self.all_mask_share, "antithetic": settings.antithetic}
+        if settings.time == "sequence":
+            return masking.draw_times(sum(sizes), random, **options)
+        return masking.draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """The micro-batches of each step, a pure function of (seed, step): next-token prediction of target and EOS.
+
+    The counterpart of :class:`Canvases` for causal families. Both give the same pairs in each step of fine-tuning if
+    both tokenizers drop the same pairs as too long. The prompt is not predicted. Of ``training.loss`` only
+    ``normaliser`` ("token" and "masked" agree) and ``micro_batch`` apply: nothing is masked, so there is no ``time``,
+    ``eps`` or ``weight``; and ``eos_padding`` would teach nothing, since decoding stops at the first EOS.
+    """
+
+    pairs: data.Pairs
+    order: data.Batches
+    normaliser: str
+    seed: int
+    passes: Passes = ONE_PASS
+    micro_batch: int = 4
+
+    def __getitem__(self, step: int) -> list[MicroBatch]:
+        indices = self.order[step]
+        layout = data.lay_out(self.pairs, indices, torch.zeros_like(indices))
+        ones = torch.ones(len(indices))
+        groups = data.draw_groups(len(indices), self.micro_batch, self.seed, "groups", step)
+        weights = slot_weights(layout.is_target, layout.owner, ones, layout.targets, "none", self.normaliser, groups)
+        sizes = self.passes.sizes(self.pairs.lengths[indices])
+        return micro_batches(layout, layout.tokens, layout.is_target, weights, sizes)

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley.backbone.families import find_family
-from entropy_valley.backbone.loading import empty_model, torch_dtype
-from entropy_valley.backbone.prompt_attention import BOTH_WAYS, PREFIX
-from entropy_valley.backbone.released import config_arguments
 from entropy_valley.errors import InputError
+from entropy_valley.model.attention import BOTH_WAYS, PREFIX
+from entropy_valley.model.checkpoint import config_arguments
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import empty_model, torch_dtype
 from entropy_valley.training import lora
 from entropy_valley.training.settings import AUTO
 
 if TYPE_CHECKING:
-    from entropy_valley.backbone.families import Family
+    from entropy_valley.model.families import Family
     from entropy_valley.training.settings import Lora, Training
 
 MOST = 8192  # tokens of a pass: larger ones are no faster

@@ -16,19 +16,17 @@ from typing import Any
 import torch
 
 from entropy_valley import files, locks
-from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.checkpoint import checkpoint_digest
-from entropy_valley.backbone.loading import Backbone, load_backbone
-from entropy_valley.backbone.prompt import Prompt, require_room
-from entropy_valley.backbone.prompt_attention import attention_of
 from entropy_valley.errors import InputError
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.attention import attention_of
+from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.load import Backbone, load_backbone
+from entropy_valley.model.prompt import Prompt, require_room
 from entropy_valley.training import adapter, data, lora, memory, processes
-from entropy_valley.training import deepspeed_engine as engine
-from entropy_valley.training.canvases import Canvases, Continuations
-from entropy_valley.training.loss import MicroBatch
-from entropy_valley.training.masking import seed_of
-from entropy_valley.training.passes import Passes
-from entropy_valley.training.reports import HISTORY, WandbRun, reports, require_finite, require_wandb
+from entropy_valley.training import deepspeed as engine
+from entropy_valley.training.data import seed_of
+from entropy_valley.training.log import HISTORY, WandbRun, reports, require_finite, require_wandb
+from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, Passes
 from entropy_valley.training.settings import AUTO, Auto, Training
 
 

@@ -1,7 +1,7 @@
 """DAEDAL's second stage: masks are inserted where the model is least sure, while it expects no EOS.
 
 After "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models" (github.com/
-Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.canvas.length_methods.daedal`.
+Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.lengths.published`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.canvas.length_methods.daedal import eos_confidence
 from entropy_valley.decoding.variable_length.base import ByBlock, Guess, Seen, Slots, confident, open_slots, reveal
+from entropy_valley.lengths.published import eos_confidence
 from entropy_valley.settings import Share
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.corpus.sources.base import reverse
+from entropy_valley.data.sources.base import reverse
 from entropy_valley.experiment.matrix import DEV, all_cells
 from entropy_valley.experiment.params.methods import dump
 from entropy_valley.experiment.paths import checkpoint_of, downloaded_datasets

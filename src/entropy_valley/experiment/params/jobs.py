@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Cell, Run
 from entropy_valley.experiment.memory import remembered
 from entropy_valley.experiment.params import corpora, models
@@ -30,6 +29,7 @@ from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.scoring import checkpoints, scoring_params
 from entropy_valley.experiment.sets import CellSet, sets_of
 from entropy_valley.files import canonical, text_digest
+from entropy_valley.model.families import find_family
 
 SHORT = 16  # hex digits of a digest in `made_from`
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.canvas.length_methods import find_method
 from entropy_valley.decoding.denoising import KNOWN
 from entropy_valley.engine.order import SourceGuided, looks_at_anchors
 from entropy_valley.experiment.schema import Experiment
+from entropy_valley.lengths import find_method
 
 
 def needs_statistics(experiment: Experiment, method: str) -> bool:

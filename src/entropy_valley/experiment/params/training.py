@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
+from entropy_valley.model.families import find_family
 from entropy_valley.training.settings import Lora, Loss, Training
 
 # Elsewhere in the params; and what only says how a training runs. More processes, and passes of another size, draw

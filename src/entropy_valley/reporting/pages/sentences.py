@@ -11,7 +11,7 @@ from entropy_valley import files, provenance, results
 from entropy_valley.analysis.coverage_items import extractors
 from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.analysis.scores import require_sentences
-from entropy_valley.corpus.categories import CATEGORIES, LANGUAGES, categories
+from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, all_cells

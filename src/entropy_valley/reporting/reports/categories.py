@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative_order
 from entropy_valley.analysis.order_sweep import FIXED, RUN
-from entropy_valley.corpus.challenge import refused
+from entropy_valley.data.categories import refused
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd

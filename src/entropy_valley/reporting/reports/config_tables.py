@@ -9,11 +9,11 @@ from typing import Any, Self
 from entropy_valley import revisions
 from entropy_valley.analysis.published import means
 from entropy_valley.analysis.trainings import trainings
-from entropy_valley.backbone import adapters
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import prompt
 from entropy_valley.experiment.paths import adapter_folder
 from entropy_valley.late import pandas as pd
+from entropy_valley.model import adapters
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table

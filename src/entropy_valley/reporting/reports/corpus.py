@@ -9,11 +9,11 @@ from typing import Any
 from entropy_valley import revisions
 from entropy_valley.analysis.corpora import SIDES, CorpusParams, Direction, corpora, digest, filters
 from entropy_valley.analysis.published import find
-from entropy_valley.backbone.length_ratios import PERCENTILES
-from entropy_valley.corpus.filters import REASONS
+from entropy_valley.data.filters import REASONS
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.corpora import tokenizers
 from entropy_valley.late import pandas as pd
+from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table

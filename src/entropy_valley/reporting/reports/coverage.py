@@ -18,10 +18,10 @@ from entropy_valley.analysis.coverage import (
     papers_count,
 )
 from entropy_valley.analysis.coverage_items import ENTITIES, NUMBERS, PLACEHOLDERS, extractors
-from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.scoring import metrics_of
 from entropy_valley.late import pandas as pd
+from entropy_valley.model.families import find_family
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import TableReport, testset_file, tokens_file

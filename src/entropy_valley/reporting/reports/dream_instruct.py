@@ -7,12 +7,12 @@ from typing import Any
 
 from entropy_valley.analysis.instruct import REFERENCE, InstructParams, Variant, measure
 from entropy_valley.analysis.losses import LAST, uniform_cross_entropy
-from entropy_valley.backbone.adapters import FACTS
-from entropy_valley.backbone.families import find_family
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import shifted
 from entropy_valley.experiment.paths import adapter_folder
 from entropy_valley.late import pandas as pd
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.families import find_family
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport, testset_file

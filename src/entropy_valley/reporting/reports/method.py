@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import revisions
 from entropy_valley.analysis.params import record
-from entropy_valley.canvas.lengths import candidate_length
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.late import pandas as pd
+from entropy_valley.lengths.base import candidate_length
 from entropy_valley.reporting import style
 from entropy_valley.reporting.report import FigureReport
 from entropy_valley.reporting.style import Panel

@@ -6,16 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from entropy_valley.analysis.gap_closure import BASELINES
-from entropy_valley.analysis.study import (
-    BEST,
-    CLOSURES,
-    MAIN,
-    PLACE,
-    TIMED,
-    StudyParams,
-    metrics_by_column,
-    study,
-)
+from entropy_valley.analysis.study import BEST, CLOSURES, MAIN, PLACE, TIMED, StudyParams, metrics_by_column, study
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import is_ratio_without_slot, reassigned_methods, selector_settings
 from entropy_valley.experiment.scoring import metrics_of

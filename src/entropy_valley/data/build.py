@@ -1,0 +1,302 @@
+"""The corpus files of a direction: train, dev and test rows ``{id, source, target}``."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, locks, provenance
+from entropy_valley.data import sampling
+from entropy_valley.data import sampling as shuffling
+from entropy_valley.data.categories import challenge
+from entropy_valley.data.filters import Tally, filtered, judged, within
+from entropy_valley.data.sampling import Pair
+from entropy_valley.data.sources import SOURCES, Kinds, Source, make
+from entropy_valley.data.sources.base import reverse
+from entropy_valley.errors import InputError
+from entropy_valley.plain_text import visible
+from entropy_valley.progress import progress
+
+Row = dict[str, Any]
+# Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
+Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
+
+
+def corpus(
+    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
+) -> Corpus:
+    """Train rows, dev rows, a report, and facts for the record.
+
+    ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (the most
+    pairs, see :func:`.sampling.shares`) and optionally filters and sampling. ``folder`` is where a downloaded source
+    is, ``rows`` how many it must have. Raises InputError if the source has hardly any pairs.
+    """
+    source, counts = _source(spec, kinds, folder, rows), Tally()
+    return _corpus(spec, source, counts, *_drawn(spec, source, counts))
+
+
+def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES, rows: int | None = None) -> Iterator[Corpus]:
+    """:func:`corpus` of the reverse of a direction, and then its own, from one pass over a reversible source.
+
+    Whoever takes one after the other needs the memory of one.
+    """
+    source, counts = _source(spec, kinds, None, rows), Tally()
+    if "sampling" in spec:  # the same pairs for both
+        there = _drawn(spec, source, counts)
+        draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in there), there])
+    else:
+        pairs = _read(spec, source, "train", counts)
+        draws = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
+    yield _corpus(backwards(spec), source, counts, *next(draws))
+    yield _corpus(spec, source, counts, *next(draws))
+
+
+def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the reverse direction."""
+    return {**spec, "direction": reverse(spec["direction"])}
+
+
+def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
+    """The source, with what is known of it beside its settings."""
+    beside = {"folder": folder, "rows": rows}
+    return make({**spec["source"], **{key: value for key, value in beside.items() if value}}, kinds)
+
+
+def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list[Pair], list[Pair]]:
+    """The train and dev pairs, by the source's kind and the sampling."""
+    if source.given:
+        return tuple(_given(spec, source, split, counts) for split in ("train", "dev"))
+    if source.splits:
+        return tuple(
+            _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
+            for split in ("train", "dev")
+        )
+    if "sampling" not in spec:
+        return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
+    tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
+    return shuffling.shuffled_split(
+        lambda: _judged(spec, source, next(tallies)), spec["train"], spec["dev"], spec["seed"], spec["sampling"]
+    )
+
+
+def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> Iterator[Pair]:
+    pairs = _shown(spec, source.pairs(spec["direction"], split, spec["seed"]), split, source.total)
+    return filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
+
+
+def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[tuple[Pair, bool]]:
+    """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+    pairs = _shown(spec, source.unstripped(spec["direction"], "train", spec["seed"]), "train", source.total)
+    for (one, other), passes in judged(pairs, spec["direction"], spec.get("filters") or {}, counts, within):
+        yield (one.strip(), other.strip()), passes
+
+
+def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
+    """The first pairs of a file, which is taken as it is."""
+    pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
+    sampling.told_fewer(len(pairs), spec[split], split)
+    counts.read += len(pairs)
+    return pairs
+
+
+def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: int | None) -> Iterable[Pair]:
+    return progress(pairs, total, description=f"reading {spec['direction']} {split}", unit="pair")
+
+
+def _corpus(
+    spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
+) -> Corpus:
+    _told_unfiltered(spec)
+    rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
+    facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
+    return *rows, _report(spec, counts, *rows), facts
+
+
+def testset(
+    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
+) -> list[Row]:
+    """The rows of a test set: all, or at most ``limit`` rows, in the order of the source.
+
+    With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
+    they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
+    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
+    they are not those of files from before there were others.
+    """
+    source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
+    drawn = _limited(spec, source)
+    if size is not None:
+        drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
+    return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
+
+
+def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction: str) -> list[Row]:
+    """The rows, with the key ``anchors`` where the source has such: the parts of the target that are aligned."""
+    spans = source.spans(direction)
+    if spans is None:
+        return rows
+    known = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
+    for number, row in zip(numbers, rows, strict=True):
+        most = len(row["target"])
+        if not all(0 <= start < end <= most for start, end in known.get(number, [[-1, -1]])):
+            found = known.get(number, "none")
+            problem = f"anchors {found} of sentence {number}, whose reference has {most} characters"
+            raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
+        row["anchors"] = known[number]
+    return rows
+
+
+def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> dict[str, Any]:
+    """The fact for the record of what a split was read from beside the inputs of its job; none where there is none."""
+    return _origin(_source(spec, kinds, folder), spec, split)
+
+
+def _origin(source: Source, spec: Mapping[str, Any], *splits: str) -> dict[str, Any]:
+    found = source.origin(spec["direction"], *splits)
+    return {"origin": found} if found else {}
+
+
+def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
+    """The user's own files that these splits of a corpus or test set are read from."""
+    return make(spec["source"], kinds).watched(spec["direction"], *splits)
+
+
+def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
+    """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
+    counts, limit = Tally(), spec["limit"]
+    pairs = source.pairs(spec["direction"], "test", spec["seed"])
+    kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
+    if source.endless:
+        return list(enumerate(islice(kept, _endless_limit(limit)), 1))
+    drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", "keyed_hash"))
+    sampling.told_fewer(len(drawn), limit or 0, "test")
+    return drawn
+
+
+def _endless_limit(limit: int | None) -> int:
+    if limit is None:
+        raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
+    return limit
+
+
+def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
+    """The first pairs of an endless source; of any other source the pairs of lowest rank."""
+    drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
+    sampling.told_fewer(len(drawn), size, split)
+    return drawn
+
+
+def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
+    return [
+        {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
+    ]
+
+
+def _told_unfiltered(spec: Mapping[str, Any]) -> None:
+    """Say in the log which languages have no length filter."""
+    for language, limits in (spec.get("filters") or {}).items():
+        if not limits:
+            said = f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
+            print(f"corpus: {said}", file=sys.stderr, flush=True)
+
+
+def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:
+    return {
+        "direction": spec["direction"],
+        "seed": spec["seed"],
+        "source": dict(spec["source"]),
+        "filters": spec.get("filters") or {},
+        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
+        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
+    }
+
+
+# --- One pass over a source for a direction and its reverse: the job that comes first draws for both.
+
+DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
+
+
+@contextlib.contextmanager
+def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None = None) -> Iterator[Corpus]:
+    """The corpus of a direction, as :func:`build.corpus` gives it, for the block to write.
+
+    ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
+    of the reverse has drawn for this direction, its draw is taken. Else this one reads the source, and leaves a draw
+    for the reverse unless that has its corpus. While one job reads, the other waits.
+    """
+    reverse, corpora = backwards(spec), report.parents[1]
+    with locks.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
+        drawn = _draw_of_reverse(spec, report.parent / DRAWN)
+        if drawn is None:
+            draws = both_ways(spec, kinds, rows)
+            _leave(reverse, next(draws), corpora / reverse["direction"] / report.name)
+            drawn = next(draws)
+    yield drawn
+    (report.parent / DRAWN).unlink(missing_ok=True)
+
+
+def _draw_of_reverse(spec: Mapping[str, Any], place: Path) -> Corpus | None:
+    """What the reverse has drawn by this spec; None without it, and if it is damaged: then the source is read again."""
+    if not place.is_file():
+        return None
+    try:
+        first, *rows = files.read_jsonl(place)
+        said, digest = first["said"], first["digest"]
+    except (InputError, LookupError, TypeError):
+        return None
+    if digest != files.rows_digest([said, *rows]) or said["params"] != spec:
+        return None
+    return rows[: said["train"]], rows[said["train"] :], said["report"], said["facts"]
+
+
+def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
+    record = provenance.record_of(report)
+    if not (record and report.is_file() and record.matches(spec)):
+        train, dev, said, facts = drawn
+        about = {"params": spec, "report": said, "facts": facts, "train": len(train)}
+        digest = files.rows_digest(itertools.chain([about], train, dev))
+        rows = itertools.chain([{"digest": digest, "said": about}], train, dev)
+        files.write_jsonl(report.parent / DRAWN, rows)
+
+
+# --- What a reader must know of a test set: which of its sentences occur in the training pairs, and which are odd.
+#
+# Two sentences are the same if all their characters are.
+
+Sentence = Mapping[str, Any]
+
+
+def overlap(test: Sequence[Sentence], train: Iterable[Sentence] | None = None) -> dict[str, Any]:
+    """Counts of the ``sentences`` of a test set.
+
+    ``repeated``: the source is that of an earlier sentence. ``copied``: the reference is the source. ``invisible``: a
+    side has no character that can be seen. With training pairs, which are read once, ``training`` counts test sentences
+    with a training ``source``, with a training ``target`` as their reference, and with a whole training ``pair``; and
+    the training pairs, of which some are ``copied`` or ``invisible`` too.
+    """
+    sources = {row["source"] for row in test}
+    counted = {"sentences": len(test), "repeated": len(test) - len(sources), **_odd(test)}
+    return counted if train is None else {**counted, "training": _training(test, list(train))}
+
+
+def _odd(rows: Sequence[Sentence]) -> dict[str, int]:
+    return {
+        "copied": sum(row["source"] == row["target"] for row in rows),
+        "invisible": sum(not (visible(row["source"]) and visible(row["target"])) for row in rows),
+    }
+
+
+def _training(test: Sequence[Sentence], train: Sequence[Sentence]) -> dict[str, int]:
+    sources, targets = ({row[side] for row in train} for side in ("source", "target"))
+    pairs = {(row["source"], row["target"]) for row in train}
+    return {
+        "pairs": len(train),
+        "source": sum(row["source"] in sources for row in test),
+        "target": sum(row["target"] in targets for row in test),
+        "pair": sum((row["source"], row["target"]) in pairs for row in test),
+        **_odd(train),
+    }

@@ -1,0 +1,198 @@
+"""Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the beginning of
+a test set."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from heapq import heappush, heappushpop
+from typing import Literal
+
+from entropy_valley.errors import InputError
+from entropy_valley.late import numpy as np
+
+Pair = tuple[str, str]
+Subset = Literal["first", "keyed_hash"]
+FEWEST = 10  # pairs that train and dev can be drawn from, unless fewer are asked for
+
+
+def rank(pair: Pair, seed: int) -> int:
+    """128-bit blake2b of (source, target), keyed by ``seed``: pairs of lower rank are drawn first."""
+    text = "\0".join(pair).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16, key=str(seed).encode()).digest())
+
+
+class BottomK:
+    """The ``k`` distinct pairs of lowest rank of those that are added one by one, in O(k) memory.
+
+    The result does not depend on the order of adding; that of a smaller ``k`` is the beginning of that of a larger one.
+    Texts are kept in UTF-8, both of a pair in one: as Python's own text they take twice the memory or more.
+    """
+
+    def __init__(self, k: int, seed: int) -> None:
+        self._k, self._seed = k, seed
+        self._heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, and what _packed gives
+        self._kept: set[int] = set()  # minus their ranks
+
+    def add(self, pair: Pair) -> None:
+        order, heap = -rank(pair, self._seed), self._heap
+        full = len(heap) == self._k
+        if order in self._kept or (full and (not heap or order < heap[0][0])):
+            return
+        self._kept.add(order)
+        entry = (order, *_packed(pair))
+        if full:
+            self._kept.remove(heappushpop(heap, entry)[0])
+        else:
+            heappush(heap, entry)
+
+    def drawn(self) -> list[Pair]:
+        """Lowest rank first; all pairs if there are fewer than ``k``. The sample is emptied: no text is held twice."""
+        self._kept.clear()
+        self._heap.sort()
+        return [_unpacked(*self._heap.pop()[1:]) for _ in range(len(self._heap))]
+
+
+def _packed(pair: Pair) -> tuple[int, bytes]:
+    """The bytes of the source, how many, and then those of the target."""
+    source, target = (text.encode() for text in pair)
+    return len(source), source + target
+
+
+def _unpacked(cut: int, texts: bytes) -> Pair:
+    return texts[:cut].decode(), texts[cut:].decode()
+
+
+def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
+    """The ``k`` distinct pairs of lowest rank, in one pass, see :class:`BottomK`."""
+    sample = BottomK(k, seed)
+    for pair in pairs:
+        sample.add(pair)
+    return sample.drawn()
+
+
+def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
+    """At most ``train`` and ``dev`` pairs without a common pair, see :func:`shares`.
+
+    Dev has the lowest ranks, train the next. So if only ``train`` changes, dev stays the same, and a smaller train set
+    is part of a larger one.
+    """
+    return _apart(bottom_k(pairs, train + dev, seed), train, dev)
+
+
+def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> Iterator[tuple[list[Pair], list[Pair]]]:
+    """:func:`split` of the pairs with their sides exchanged, then of the pairs, from one pass."""
+    one, other = (BottomK(train + dev, seed) for _ in range(2))
+    for pair in pairs:
+        one.add(pair)
+        other.add(pair[::-1])
+    yield _apart(other.drawn(), train, dev)
+    yield _apart(one.drawn(), train, dev)
+
+
+def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:
+    train, dev = shares(len(drawn), train, dev)
+    return drawn[dev : dev + train], drawn[:dev]
+
+
+def shares(found: int, train: int, dev: int) -> tuple[int, int]:
+    """How many of ``found`` pairs are for training and for development: as many as are asked for, if there are so many.
+
+    Of fewer pairs, dev gets what train leaves over, or a tenth if that is more. Raises InputError for fewer than ten.
+    """
+    if found >= train + dev:
+        return train, dev
+    if found < FEWEST:
+        raise shortage(found, min(FEWEST, train + dev), "train + dev")
+    dev = min(dev, max(found // 10, found - train))
+    told_fewer(found, train + dev, f"train + dev; {found - dev} are for training, {dev} for development")
+    return found - dev, dev
+
+
+def told_fewer(found: int, wanted: int, what: str) -> None:
+    """Say in the log that a source has fewer pairs than the config allows."""
+    if found < wanted:
+        print(f"corpus: the source has {found} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
+
+
+def subset(pairs: Iterable[Pair], limit: int | None, seed: int, reading: Subset) -> list[tuple[int, Pair]]:
+    """``limit`` pairs, numbered from 1, in the order of the file; repeated pairs are kept.
+
+    ``first`` takes the first pairs, ``keyed_hash`` those of lowest rank.
+    """
+    numbered = list(enumerate(pairs, 1))
+    if limit is None:
+        return numbered
+    if reading == "first":
+        return numbered[:limit]
+    return sorted(sorted(numbered, key=lambda item: (rank(item[1], seed), item[0]))[:limit])
+
+
+def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int, reading: Subset) -> list[int]:
+    """The indices of at most ``limit`` rows of a test set, chosen as in :func:`subset`; ascending."""
+    pairs = ((row["source"], row["target"]) for row in rows)
+    return [number - 1 for number, _ in subset(pairs, limit, seed, reading)]
+
+
+def shortage(found: int, wanted: int, what: str) -> InputError:
+    """The error for a source with too few pairs."""
+    return InputError(
+        f"corpus: {what}",
+        f"{wanted} distinct pairs are asked for, the source has {found}",
+        "Ask for fewer pairs, widen the filters, or name a larger source.",
+    )
+
+
+# --- Training pairs as the scripts of the paper's authors draw them: a shuffled list, of which the first pairs are taken.
+#
+# There are two scripts. ``shuffle``, for Chinese: all pairs that pass the filters are shuffled. ``shuffle_rows``, for
+# German: the rows of the data set are shuffled; of these, the first that pass, 5,000 more than there are training pairs,
+# are shuffled again. In both, train is the beginning of the list, dev is what follows, and a pair that the data has twice
+# may come twice.
+#
+# Only numbers of rows are shuffled: the data is read twice, and its texts are never held at once.
+
+Shuffling = Literal["shuffle", "shuffle_rows"]
+SPARE = 5000  # pairs that `shuffle_rows` shuffles beside the training pairs; dev pairs are among these
+_CHUNK = 2**20  # rows that are looked up at once
+_ROW = "I"  # 32 bits: the data sets have tens of millions of rows
+
+
+def shuffled_split(
+    read: Callable[[], Iterable[tuple[Pair, bool]]], train: int, dev: int, seed: int, how: Shuffling
+) -> tuple[list[Pair], list[Pair]]:
+    """``train`` and ``dev`` pairs of the rows that ``read`` gives on each call: a pair, and whether it passes.
+
+    They are the most, see :func:`.sampling.shares`. The draw depends on which rows pass and on their order, and on no
+    text.
+    """
+    passing = bytearray(passes for _, passes in read())
+    order = _shuffled_rows(passing, train + SPARE, seed) if how == "shuffle_rows" else _rows(passing)
+    random.Random(seed).shuffle(order)
+    wanted = order[: train + dev]
+    del order, passing  # a data set has tens of millions of rows
+    train, _ = shares(len(wanted), train, dev)
+    place = {row: at for at, row in enumerate(wanted)}
+    drawn = {place[row]: pair for row, (pair, _) in enumerate(read()) if row in place}
+    pairs = [drawn[at] for at in range(len(wanted))]
+    return pairs[:train], pairs[train:]
+
+
+def _rows(passing: bytearray) -> MutableSequence[int]:
+    return array(_ROW, (row for row, passes in enumerate(passing) if passes))
+
+
+def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:
+    """The first ``size`` passing rows of the data set as `datasets.Dataset.shuffle` orders it."""
+    order, passes = np.arange(len(passing), dtype=np.uint32), np.frombuffer(passing, dtype=bool)
+    np.random.default_rng(seed).shuffle(order)  # as `permutation` does with numbers of 64 bits
+    kept = array(_ROW)
+    for begin in range(0, len(order), _CHUNK):
+        rows = order[begin : begin + _CHUNK]
+        kept.extend(rows[passes[rows]][: size - len(kept)].tolist())
+        if len(kept) == size:
+            break
+    return kept

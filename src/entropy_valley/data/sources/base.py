@@ -1,0 +1,94 @@
+"""What every source of sentence pairs has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pydantic import Field, PositiveInt
+
+from entropy_valley import files
+from entropy_valley.data.sampling import Pair
+from entropy_valley.settings import Section
+
+Spans = list[list[int]]  # [start, end] of parts of a text, in characters
+
+
+class Source(Section, ABC):
+    """A source of sentence pairs. Its fields are its settings in the config; ``name`` says which source it is.
+
+    ``splits``: the source itself keeps train, dev and test apart. ``endless``: its pairs never end. ``reversible``: of
+    the reverse direction it has the same pairs with their sides exchanged, and reading it takes so long that one pass
+    serves both. ``given``: its splits are files that are taken as they are, nothing is drawn or filtered.
+    """
+
+    splits: ClassVar[bool] = False
+    endless: ClassVar[bool] = False
+    reversible: ClassVar[bool] = False
+    given: ClassVar[bool] = False
+
+    limit: PositiveInt | None = Field(None, description="as a test set: so many of its sentences, see `corpus.subset`")
+    challenge: PositiveInt | None = Field(
+        None,
+        description="as a test set: so many sentences that have dates, lists, names or numbers, see `corpus.challenge`",
+    )
+
+    anchors: str | None = Field(
+        None,
+        description="as a test set: a file for the order oracle_anchor, line n {anchors: [[start, end], …]} in JSON: "
+        "the parts of reference n that are aligned with its source, in characters",
+    )
+
+    @abstractmethod
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """The (source, target) pairs of one split; of the whole source where ``splits`` is false."""
+
+    def unstripped(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """:meth:`pairs` with the blanks around their texts, where the source has such."""
+        return self.pairs(direction, split, seed)
+
+    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+        """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
+        unread = {"limit", "challenge", *([] if "test" in splits else ["anchors"])}
+        return self.model_dump(mode="json", exclude_none=True, exclude=unread)
+
+    @property
+    def has_anchors(self) -> bool:
+        """Whether its test set has anchors."""
+        return self.anchors is not None
+
+    def spans(self, direction: str) -> Iterator[Spans] | None:
+        """The anchors of each sentence of a test set, in its order; None if there are none."""
+        return self.anchors and (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
+
+    def watched(self, direction: str, *splits: str) -> list[str]:
+        """:meth:`own_files`, and that of anchors."""
+        return [*self.own_files(direction, *splits), *([self.anchors] if self.anchors and "test" in splits else [])]
+
+    @property
+    def total(self) -> int | None:
+        """How many pairs it must have, where that is a check and no part of :meth:`settings`."""
+        return None
+
+    @property
+    def size(self) -> int | None:
+        """How many pairs it has, as far as that is known before it is read."""
+        return self.total
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        """What these splits were read from, for the record of the job: digests of files that are no inputs of it."""
+        return {}
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        """The user's own files that these splits are read from; none if they come from elsewhere."""
+        return []
+
+    def refused(self, direction: str, *splits: str) -> str | None:
+        """Why it cannot give these splits of a direction, as far as its settings tell; None if nothing is known."""
+        return None
+
+
+def reverse(direction: str) -> str:
+    """The direction with its languages swapped."""
+    return "-".join(reversed(direction.split("-")))

@@ -1,0 +1,204 @@
+"""Two text files with one sentence per line: a user's own corpus, and the layout of most test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from entropy_valley import files, plain_text
+from entropy_valley.data import dataset
+from entropy_valley.data.sampling import Pair
+from entropy_valley.data.sources.base import Source, reverse
+from entropy_valley.errors import InputError, listed
+from entropy_valley.settings import Commit, Direction, Repository, Section
+
+
+class Files(Source):
+    """Two text files of the user's own, one sentence per line."""
+
+    name: Literal["files"] = Field(description="the kind of source")
+    source: str = Field(description="the file of source sentences, UTF-8")
+    target: str = Field(description="the file of target sentences; line n translates line n of the other file")
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        return iter(read_parallel(self.source, self.target))
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [self.source, self.target]
+
+
+def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
+    """The pairs of two files.
+
+    Raises InputError for an empty file, a line that is no sentence, files of unequal length, and equal ones.
+    """
+    sources, references = _sentences(source), _sentences(reference)
+    if len(sources) != len(references):
+        short, long = sorted(((len(sources), source), (len(references), reference)), key=lambda item: item[0])
+        raise InputError(
+            f"{long[1]}:{short[0] + 1}",
+            f"{long[0]} lines, but {short[1]} has {short[0]}",
+            "Line n of one file must translate line n of the other.",
+        )
+    if sources == references:
+        raise InputError(reference, f"has the sentences of {source}", "Name a file of their translations.")
+    return list(zip(sources, references, strict=True))
+
+
+def _sentences(path: str | Path) -> list[str]:
+    lines = files.read_lines(path)
+    if 2 * sum("\t" in line for line in lines) > len(lines):
+        raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
+    sentences = [plain_text.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
+        many = f"{len(blank)} blank lines: {listed(blank)}"
+        remedy = "Remove such lines from both files, or fill them."
+        raise InputError(f"{path}:{blank[0]}", many if len(blank) > 1 else "blank line", remedy)
+    return sentences
+
+
+# --- A file of tab-separated values with a pair in each line, for example an export of a spreadsheet or of Tatoeba.
+
+
+class Tsv(Source):
+    """A file of the user's own with a pair in each line, between tabs. Quotation marks are part of the text."""
+
+    name: Literal["tsv"] = Field(description="the kind of source")
+    file: str = Field(description="the file, UTF-8")
+    columns: dict[str, PositiveInt | str] = Field(
+        description="by language the column: its number, from 1, or its name in the first line"
+    )
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All pairs, without leading and trailing blanks. Raises InputError for a missing column and a blank text."""
+        if problem := self.refused(direction):
+            raise InputError(f"source {self.file}", problem, "Or name another source.")
+        rows = [line.split("\t") for line in files.read_lines(self.file)]
+        wanted = [self.columns[language] for language in direction.split("-")]
+        named = any(isinstance(column, str) for column in wanted)
+        places = [self._place(column, rows[0]) for column in wanted]
+        return (self._pair(rows[at], at + 1, places) for at in range(named, len(rows)))
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [self.file]
+
+    def refused(self, direction: str, *splits: str) -> str | None:
+        missing = [language for language in direction.split("-") if language not in self.columns]
+        return f"has no column of {' and '.join(missing)}; name it under `columns`" if missing else None
+
+    def _place(self, column: int | str, header: list[str]) -> int:
+        if isinstance(column, int):
+            return column - 1
+        if column not in header:
+            raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(header)}.")
+        return header.index(column)
+
+    def _pair(self, row: list[str], number: int, places: list[int]) -> Pair:
+        texts = [row[place].strip() if place < len(row) else "" for place in places]
+        for place, text in zip(places, texts, strict=True):
+            if not text:
+                problem = f"no text in column {place + 1}"
+                raise InputError(f"{self.file}:{number}", problem, "Fill it, or remove the line.")
+        return texts[0], texts[1]
+
+
+# --- Files of pairs in JSON Lines, a key for each language: those that the paper's authors published, and their like.
+
+
+class SplitFiles(Section):
+    """The file of each split, as the data set calls it."""
+
+    train: str | None = Field(None, description="training pairs")
+    dev: str | None = Field(None, description="development pairs")
+    test: str | None = Field(None, description="a test set")
+
+
+class SplitRows(Section):
+    """How many rows the file of each split must have."""
+
+    train: PositiveInt | None = Field(None, description="rows of the training pairs; null: not checked")
+    dev: PositiveInt | None = Field(None, description="rows of the development pairs")
+    test: PositiveInt | None = Field(None, description="rows of the test set")
+
+
+class JsonLines(Source):
+    """Files of a data set of the Hugging Face hub, or of a folder, with a pair in each line.
+
+    Train and dev are the files as they are, or their first rows where `corpus.train` or `corpus.dev` is fewer. A
+    direction without files takes those of its reverse, with their roles swapped.
+    """
+
+    given: ClassVar[bool] = True
+
+    name: Literal["json_lines"] = Field(description="the kind of source")
+    dataset: Repository | None = Field(None, description="its name on the hub, owner/name")
+    revision: Commit | None = Field(None, description="null: the newest, which is written to the results")
+    folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
+    files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
+    rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
+    keys: dict[str, str] = Field({}, description="key of each language; default: its code, like en")
+
+    @model_validator(mode="after")
+    def _has_an_origin(self) -> Self:
+        if not (self.dataset or self.folder):
+            raise ValueError("give `dataset` or `folder`")
+        return self
+
+    @property
+    def downloaded(self) -> bool:
+        """Whether its files come from the hub."""
+        return self.folder is None
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All pairs of a file, without leading and trailing blanks."""
+        path = self._path(direction, split)
+        dataset.require_as_downloaded(Path(self.folder), path)
+        keys = [self.keys.get(language, language) for language in direction.split("-")]
+        found = files.read_jsonl(path, keys)
+        self._require_rows(path, len(found), split)
+        return (self._pair(path, number, row, keys) for number, row in enumerate(found, 1))
+
+    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+        """As of any source, but only the files of these splits."""
+        named = {split: self._file(direction, split) for split in splits}
+        rows = self.rows.model_dump(include=set(splits), exclude_none=True)
+        plain = super().settings(direction, *splits)
+        return {**plain, "files": {self._pair_of_languages(direction): named}, "rows": rows}
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [] if self.downloaded else [str(self._path(direction, split)) for split in splits]
+
+    def refused(self, direction: str, *splits: str) -> str | None:
+        missing = [split for split in splits if self._file(direction, split) is None]
+        return f"has no {' and no '.join(missing)} file of {direction}; name it under `files`" if missing else None
+
+    def _pair_of_languages(self, direction: str) -> str:
+        return direction if direction in self.files else reverse(direction)
+
+    def _file(self, direction: str, split: str) -> str | None:
+        found = self.files.get(self._pair_of_languages(direction))
+        return getattr(found, split) if found else None
+
+    def _path(self, direction: str, split: str) -> Path:
+        place = f"data set {self.dataset or self.folder}"
+        if self.folder is None:
+            raise InputError(place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
+        if problem := self.refused(direction, split):
+            raise InputError(place, problem, "Or name another source.")
+        return Path(self.folder, self._file(direction, split))
+
+    def _require_rows(self, path: Path, found: int, split: str) -> None:
+        wanted = getattr(self.rows, split)
+        if wanted not in (None, found):
+            remedy = "Get the whole file, or correct the source's `rows`."
+            raise InputError(path, f"{found} rows instead of {wanted}", remedy)
+
+    @staticmethod
+    def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
+        source, target = (row[key] for key in keys)
+        if not (isinstance(source, str) and isinstance(target, str)):
+            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
+        return plain_text.sentence(f"{path}:{number}", source), plain_text.sentence(f"{path}:{number}", target)

@@ -1,0 +1,78 @@
+"""The length methods. A new one is a file and a line here, or a user's own ``module:Class``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from entropy_valley import plugins
+from entropy_valley.errors import InputError
+from entropy_valley.lengths.base import Choice, LengthMethod, Sentence
+from entropy_valley.lengths.baselines import EosProbe, LengthHead, LengthLine, Neighbours, Oracle, Ratio
+from entropy_valley.lengths.ev import (
+    AdaptiveEntropyValley,
+    CalibratedEntropyValley,
+    EntropyValley,
+    LineEntropyValley,
+    PriorEntropyValley,
+    RerankedEntropyValley,
+)
+from entropy_valley.lengths.published import (
+    CalibratedConfidence,
+    Daedal,
+    LengthRegularisedStyle,
+    PartialUnmask,
+    SmartCropStyle,
+)
+from entropy_valley.lengths.statistics import LengthStatistics
+
+LENGTH_METHODS: dict[str, type] = {
+    "oracle": Oracle,
+    "ratio": Ratio,
+    "ev": EntropyValley,
+    "adaptive_ev": AdaptiveEntropyValley,
+    "smartcrop_style": SmartCropStyle,
+    "lr_style": LengthRegularisedStyle,
+    "cal": CalibratedConfidence,
+    "ev_calibrated": CalibratedEntropyValley,
+    "ev_prior": PriorEntropyValley,
+    "ev_line": LineEntropyValley,
+    "length_line": LengthLine,
+    "neighbours": Neighbours,
+    "ev_rerank": RerankedEntropyValley,
+    "length_head": LengthHead,
+    "daedal": Daedal,
+    "eos_probe": EosProbe,
+    "partial_unmask": PartialUnmask,
+}
+
+PARTS = {"sees_reference": None, "propose": 2, "choose": 2}
+FLAGS = ("sees_reference", "uses_length_head")
+
+__all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
+
+
+def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
+    """A length method from its settings for one direction. If they have the key ``selector``, it names the class.
+
+    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
+    InputError if the name is unknown or the class refuses the settings.
+    """
+    keywords = {key: value for key, value in settings.items() if key != "selector"}
+    if getattr(find_method(name, settings), "uses_statistics", False):
+        keywords["statistics"] = statistics
+    said = settings.get("selector", name)
+    method = plugins.make("length method", LENGTH_METHODS, said, keywords, PARTS)
+    said = plugins.without_code(said)
+    for flag in FLAGS:
+        if not isinstance(value := getattr(method, flag, False), bool):
+            raise InputError(f"length method {said!r}", f"{flag} is {plugins.shown(value)}", "It is True or False.")
+    if plugins.whole(steps := getattr(method, "draft_steps", 0), 0) is None:
+        problem = f"draft_steps is {plugins.shown(steps)}"
+        raise InputError(f"length method {said!r}", problem, "It is a whole number, 0 for all-mask canvases.")
+    return method
+
+
+def find_method(name: str, settings: Mapping[str, Any]) -> type:
+    """The class of a length method; raises InputError where its name is unknown."""
+    return plugins.find("length method", LENGTH_METHODS, settings.get("selector", name))

@@ -1,0 +1,172 @@
+"""The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of ratios.
+
+A diagnostic, not a length method: the offsets are counted from the reference. Plain numbers in, the curves of
+``valley.json`` out.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from entropy_valley import files
+from entropy_valley.data.sampling import draw
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.job import ROW, How, Job
+from entropy_valley.engine.probe import probe, slot_sigs
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.lengths.ev import mean_entropy
+
+
+class Place(NamedTuple):
+    """An all-mask canvas: the row of the test set, where on a curve it belongs (an offset or a ratio), its slots."""
+
+    row: int
+    at: float
+    length: int
+
+
+def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[Place]:
+    """Canvases of -reach … +reach slots beside the reference's tokens and its EOS; none that is too short to choose."""
+    places = (Place(row, offset, targets[row] + 1 + offset) for row in rows for offset in range(-reach, reach + 1))
+    return [place for place in places if place.length >= SHORTEST]
+
+
+def on_grid(rows: Iterable[int], sources: Sequence[int], ratios: Sequence[float]) -> list[Place]:
+    """The candidate canvas of every ratio, as EV takes it."""
+    return [Place(row, ratio, candidate_length(ratio, sources[row])) for row in rows for ratio in ratios]
+
+
+def curve(places: Sequence[Place], entropies: Sequence[float]) -> list[dict[str, Any]]:
+    """By place on the curve, ascending: ``at``; over its sentences the ``mean`` entropy (nats) and its
+    ``standard_error`` (null for one sentence); ``mean_length`` in slots; and how many ``sentences``."""
+    groups: dict[float, list[tuple[int, float]]] = {}
+    for place, entropy in zip(places, entropies, strict=True):
+        groups.setdefault(place.at, []).append((place.length, entropy))
+    return [_point(at, *zip(*groups[at], strict=True)) for at in sorted(groups)]
+
+
+def _point(at: float, lengths: Sequence[int], entropies: Sequence[float]) -> dict[str, Any]:
+    count = len(entropies)
+    error = statistics.stdev(entropies) / math.sqrt(count) if count > 1 else None
+    return {
+        "at": at,
+        "mean": math.fsum(entropies) / count,
+        "standard_error": error,
+        "mean_length": sum(lengths) / count,
+        "sentences": count,
+    }
+
+
+def complete(places: Sequence[Place], entropies: Sequence[float]) -> list[dict[str, Any]]:
+    """:func:`curve` over the sentences that have a canvas at every place of the curve, so that all points have the same
+    ones; and ``lowest``, the share of them whose entropy is lowest there (the shorter canvas on a tie)."""
+    whole = len({place.at for place in places})
+    have = Counter(place.row for place in places)
+    kept = [pair for pair in zip(places, entropies, strict=True) if have[pair[0].row] == whole]
+    if not kept:
+        return []
+    best: dict[int, tuple[float, float]] = {}
+    for place, entropy in kept:
+        best[place.row] = min(best.get(place.row, (math.inf, 0.0)), (entropy, place.at))
+    lowest = Counter(at for _, at in best.values())
+    points = curve(*zip(*kept, strict=True))
+    return [point | {"lowest": lowest[point["at"]] / len(best)} for point in points]
+
+
+# --- The all-mask canvases that diagnostics of a run's test sets read. They see the reference, and choose nothing.
+#
+# ``valley``: mean entropies around the reference's length and on a dense grid of ratios. ``sig``: how much a sentence's
+# canvas depends on its source, and how much of that sits in a few slots. The paper names a sentence-level
+# SIG-Concentration and does not define it; its authors' code takes the Gini coefficient.
+
+
+def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+    """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
+    base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
+    paths = {Path(path).stem: Path(path) for path in testsets}
+    with Job(base, how) as job, job.made("diagnose", params, testsets, [out]):
+        tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
+        found = {
+            kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}
+            for kind, names in params["testsets"].items()
+        }
+        files.write_json(out, found)
+        job.report("diagnose", out)
+
+
+def read_valley(job: Job) -> dict[str, Any]:
+    """The curves of a test set, see :mod:`.valley`, and the source tokens of each sentence."""
+    tokens = job.identity.prompt.tokens
+    around, grid = valley_places(job)
+    entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
+    return {
+        "offsets": curve(around, entropies[: len(around)]),
+        "offsets_complete": complete(around, entropies[: len(around)]),
+        "ratios": curve(grid, entropies[len(around) :]),
+        "source_tokens": {row["id"]: len(tokens(row["source"])) for row in job.rows},
+        "signature": {**job.signature("all-mask"), "data_digest": files.file_digest(job.testset)},
+    }
+
+
+def valley_places(job: Job) -> tuple[list[Place], list[Place]]:
+    """Those around the reference's length, and those of the grid of ratios, as the job's spec says; each within the
+    context, for the curves count their sentences."""
+    spec, tokens = job.spec, job.identity.prompt.tokens
+    rows = draw(job.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
+    targets = [len(tokens(row["target"])) for row in job.rows]
+    sources = [len(tokens(row["source"])) for row in job.rows]
+    around = around_reference(rows, targets, spec["offset"])
+    grid = on_grid(rows, sources, spec["ratios"])
+    return _within(job, around), _within(job, grid)
+
+
+def _within(job: Job, places: list[Place]) -> list[Place]:
+    return [place for place in places if job.inputs.fits(place.row, place.length)]
+
+
+def read_sig(job: Job) -> list[dict[str, Any]]:
+    """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
+    takes it; six decimals."""
+    tokens = job.identity.prompt.tokens
+    places = [(place, len(tokens(row["target"])) + 1) for place, row in enumerate(job.rows)]
+    return [
+        {
+            "id": row["id"],
+            "concentration": round(concentration(sigs, job.spec), 6),
+            "mean_sig": round(statistics.fmean(sigs), 6),
+        }
+        for row, sigs in zip(job.rows, slot_sigs(job, places, job.spec["sig"]), strict=True)
+    ]
+
+
+def concentration(sigs: Sequence[float], settings: Mapping[str, Any]) -> float:
+    """That of the SIG of all L ≥ 1 slots of the all-mask canvas, by the ``measure`` of the config's block; a negative
+    SIG counts as 0."""
+    positive = [max(0.0, sig) for sig in sigs]
+    return gini(positive) if settings["measure"] == "gini" else top_share(positive, settings["share"])
+
+
+def gini(numbers: Sequence[float]) -> float:
+    """The Gini coefficient of numbers that are not negative, in [0, 1 - 1/n]: 2 Σ i x_i / (n Σ x) - (n + 1) / n, the
+    i-th smallest being x_i; 0 where all are 0."""
+    total, count = math.fsum(numbers), len(numbers)
+    ranked = math.fsum(place * number for place, number in enumerate(sorted(numbers), 1))
+    return 2 * ranked / (count * total) - (count + 1) / count if total else 0.0
+
+
+def top_share(numbers: Sequence[float], share: float) -> float:
+    """Share of their sum that the ⌈``share`` · n⌉ largest of numbers that are not negative have, in [``share``, 1].
+
+    Where all are 0, all count the same.
+    """
+    top = math.ceil(round(share * len(numbers), 9))  # 0.2 · 15 is 3, whatever binary floating point says
+    total = math.fsum(numbers)
+    return math.fsum(sorted(numbers, reverse=True)[:top]) / total if total else top / len(numbers)
+
+
+READERS = {"valley": read_valley, "sig": read_sig}

@@ -1,0 +1,280 @@
+"""Calls a length method and checks what it answers: a user's own may propose and choose anything."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, PositiveInt
+
+from entropy_valley import files, plugins
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.reading import Reading
+from entropy_valley.errors import InputError
+from entropy_valley.lengths import Choice, LengthMethod, Sentence, find_method, make_method
+from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.model.prompt import Prompt
+from entropy_valley.revisions import DECODING, LENGTH_HEAD
+from entropy_valley.settings import Name, Section
+
+if TYPE_CHECKING:
+    from entropy_valley.engine.job import Job
+    from entropy_valley.lengths.training_pairs import Fits
+
+ROUNDS = 1000  # of probes for a sentence; DAEDAL, which grows by 8 slots, may need 256
+PROPOSALS = 10_000  # in a round
+
+_LENGTHS = "Return a set of whole numbers of slots, 1 or more; an empty one, (), when no more are to be probed."
+_CHOICE = "Return a Choice of entropy_valley.lengths.base, such as Choice(12)."
+_NUMBERS = "Give whole numbers of slots, 1 or more, and scores that are numbers."
+
+
+def proposed(method: LengthMethod, sentence: Sentence, probes: Mapping[int, Reading], about: str) -> list[int]:
+    """The lengths to be probed next, ascending; ``about`` names the sentence in errors.
+
+    Raises InputError for anything else than whole numbers of slots, and for more than ``PROPOSALS`` of them.
+    """
+    with plugins.calling(method, "propose", about):
+        answer = method.propose(sentence, MappingProxyType(probes))
+        if answer is None:
+            raise plugins.refused(method, "propose", about, "returned None", _LENGTHS)
+        lengths = list(itertools.islice(answer, PROPOSALS + 1))
+    if len(lengths) > PROPOSALS:
+        raise plugins.refused(method, "propose", about, f"proposes more than {PROPOSALS} lengths at once", _LENGTHS)
+    for length in lengths:
+        if plugins.whole(length, 1) is None:
+            raise plugins.refused(method, "propose", about, f"proposes {plugins.shown(length)} slots", _LENGTHS)
+    return sorted({plugins.whole(length) for length in lengths} - probes.keys())
+
+
+def endless(method: LengthMethod, about: str) -> Exception:
+    """The error for a method that proposes new lengths after so many rounds."""
+    problem = f"still proposes new lengths after {ROUNDS} rounds of probes"
+    return plugins.refused(method, "propose", about, problem, "Propose more lengths at once, and an end of the search.")
+
+
+def chosen(method: LengthMethod, sentence: Sentence, probes: Mapping[int, Reading], about: str) -> Choice:
+    """The choice, in numbers of Python; ``about`` names the sentence in errors.
+
+    Raises InputError for anything else than a choice of whole slots whose scores are numbers.
+    """
+    with plugins.calling(method, "choose", about):
+        choice = method.choose(sentence, MappingProxyType(probes))
+        if not isinstance(choice, Choice):
+            raise plugins.refused(method, "choose", about, f"returned {plugins.shown(choice)}", _CHOICE)
+        compared, contenders = dict(choice.scores), list(choice.contenders)
+    if problem := _problem(choice.length, compared, contenders):
+        raise plugins.refused(method, "choose", about, problem, _NUMBERS)
+    scores = {plugins.whole(length): plugins.number(score) for length, score in compared.items()}
+    kept = [plugins.whole(length) for length in contenders]
+    return Choice(plugins.whole(choice.length), scores, kept, bool(choice.rescoring))
+
+
+def _problem(length: Any, scores: Mapping[Any, Any], contenders: list[Any]) -> str | None:
+    """What is wrong with a choice; None if nothing is."""
+    for what, lengths in {"chooses": [length], "compares": scores, "keeps": contenders}.items():
+        for slots in lengths:
+            if plugins.whole(slots, 1) is None:
+                return f"{what} {plugins.shown(slots)} slots"
+    for slots, score in scores.items():
+        if plugins.number(score) is None:
+            return f"gives {slots} slots the score {plugins.shown(score)}, no number"
+    return None
+
+
+# --- From sentences and a length method to canvas rows, probing only what the method asks for.
+
+
+def choosing(
+    method: LengthMethod,
+    sentence: Sentence,
+    probe: Callable[[int], Any],
+    probes: dict[int, Reading],
+    name: object = None,
+) -> Generator[list[Any], list[Reading], dict[str, Any]]:
+    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
+
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
+    ``name`` is the sentence's in errors: what a method answers is checked.
+    """
+    about, rounds = f"sentence {name!r}", 0
+    while lengths := proposed(method, sentence, probes, about):
+        if (rounds := rounds + 1) > ROUNDS:
+            raise endless(method, about)
+        readings = yield [probe(length) for length in lengths]
+        probes |= zip(lengths, readings, strict=True)
+    return canvas_row(chosen(method, sentence, probes, about), sentence, probes, draft_steps(method) + 1)
+
+
+def draft_steps(method: LengthMethod) -> int:
+    """Steps of a canvas before a method reads it: 0 for all-mask canvases."""
+    return getattr(method, "draft_steps", 0)
+
+
+def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
+    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
+
+    ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
+    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
+    them; the pass over the prompt that a length head reads is one more, of no slots. Where there are probes too, the
+    row has it also as ``apart``. ``contenders``, only where there are several: the lengths that are all to be decoded,
+    ascending, ``length`` among them, and of the others those for which there is room; ``rescoring`` where the finished
+    texts are then to be compared.
+    """
+    room = math.inf if sentence.room is None else sentence.room
+    contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
+    compared, apart = sorted(choice.scores), int(sentence.predicted is not None)
+    return {
+        "length": choice.length,
+        "candidates": compared or [choice.length],
+        "scores": [choice.scores[length] for length in compared],
+        "calls": passes * len(probes) + apart,
+        "slots": passes * sum(probes),
+        **({"apart": apart} if apart and probes else {}),
+        **({"contenders": contenders} if len(contenders) > 1 else {}),
+        **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
+    }
+
+
+def sentences_of(
+    rows: Sequence[Mapping[str, str]],
+    prompt: Prompt,
+    method: LengthMethod,
+    predicted: Iterable[Mapping[int, float] | None] = (),
+    rooms: Iterable[int | None] = (),
+) -> list[Sentence]:
+    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
+
+    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
+    context leaves for each.
+    """
+    return [
+        Sentence(
+            len(prompt.tokens(row["source"])),
+            len(prompt.tokens(row["target"])) if method.sees_reference else None,
+            None if lengths is None else MappingProxyType(lengths),
+            room,
+        )
+        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
+    ]
+
+
+def read_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None) -> LengthMethod:
+    """A length method from its settings; with the length statistics of its run, if it uses them.
+
+    Raises :class:`InputError` where they are needed and not given.
+    """
+    if not getattr(find_method(name, settings), "uses_statistics", False):
+        return make_method(name, settings)
+    if statistics is None:
+        raise InputError(f"length method {name!r}", "needs length statistics", "Name them in the spec's `fits`.")
+    return make_method(name, settings, statistics)
+
+
+def needed_head(name: str, method: LengthMethod, fits: Fits) -> bytes | None:
+    """The run's length head where the method uses it, else None.
+
+    Raises InputError where it is needed and not given.
+    """
+    if not getattr(method, "uses_length_head", False):
+        return None
+    if fits.head is None:
+        raise InputError(f"length method {name!r}", "needs a length head", "Name it in the spec's `fits`.")
+    return fits.head.weights
+
+
+def to_choose(
+    job: Job, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
+) -> tuple[LengthMethod, dict[int, Sentence]]:
+    """A length method, and what it may know of the rows at ``places``.
+
+    The model is loaded if a length head is to predict something that the store has not.
+    """
+    method = read_method(name, settings, fits.statistics)
+    weights = needed_head(name, method, fits)
+    part = job.on([job.rows[place] for place in places])
+    predicted = predict(part, weights) if weights else ()
+    sentences = sentences_of(part.rows, job.identity.prompt, method, predicted, part.inputs.rooms)
+    return method, dict(zip(places, sentences, strict=True))
+
+
+def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
+    """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
+
+    ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
+    """
+    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in job.inputs.prompts]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.lengths.length_head import LengthHead, predictions
+
+        head, prompts = LengthHead.of(weights, job.backbone.device), [job.inputs.prompts[place] for place in missing]
+        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
+            yield missing[index], [[length, logprob] for length, logprob in found.items()]
+
+    return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]
+
+
+# --- Realised-ratio reassignment: a method's canvas ratios, given to other sentences of the same test set.
+#
+# The paper's control (sec. "Selector checks"): it keeps the distribution of the ratios, and breaks the pairing of source
+# and canvas. The mean over many permutations estimates the score of a ratio that is drawn at random from EV's. Each
+# permutation is a method of its own.
+
+DECILES = 10
+
+
+class Reassigned(Section):
+    """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
+
+    of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
+    seed: PositiveInt = Field(description="of the permutation")
+    within: Literal["all", "deciles"] = Field(
+        "all", description="deciles: only between sentences of the same decile of source length"
+    )
+
+
+def reassigned_rows(job: Job, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
+    """The canvas rows of a job's sentences, from the ``lengths`` that another method has given all of them.
+
+    ``settings`` are those of :class:`Reassigned`. The ratios are those that other sentences have probed: this method's
+    own probes are none. Raises InputError for a canvas that exceeds the context.
+    """
+    tokens = job.identity.prompt.tokens
+    sources = [len(tokens(row["source"])) for row in job.rows]
+    dealt = reassign(lengths, sources, settings["seed"], settings["within"])
+    for place, length in enumerate(dealt):
+        job.inputs.check(place, length)
+    return [{"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0} for length in dealt]
+
+
+def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: str) -> list[int]:
+    """New canvas lengths: the ratios L/|x| are permuted, and each is multiplied by its new sentence's source length.
+
+    ``lengths`` are slots with that of the EOS, ``sources`` are tokens; an empty source counts as one token. The result
+    is rounded to the nearest slot. Ratios are exact fractions, so a sentence with its own ratio keeps its length.
+    ``within`` "all" permutes over the whole test set, "deciles" within each tenth of it by source length.
+    """
+    counts = [max(1, count) for count in sources]
+    generator, dealt = random.Random(seed), [0] * len(lengths)
+    for group in _groups(counts, within):
+        givers = list(group)
+        generator.shuffle(givers)
+        for place, giver in zip(group, givers, strict=True):
+            dealt[place] = max(SHORTEST, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
+    return dealt
+
+
+def _groups(sources: Sequence[int], within: str) -> list[list[int]]:
+    """The sentences that exchange ratios: all, or tenths of nearly equal size; equal sources in the file's order."""
+    if within == "all":
+        return [list(range(len(sources)))]
+    ranked = sorted(range(len(sources)), key=sources.__getitem__)
+    bounds = [len(ranked) * part // DECILES for part in range(DECILES + 1)]
+    return [ranked[first:last] for first, last in itertools.pairwise(bounds)]

@@ -1,0 +1,178 @@
+"""What length methods may know of a backbone and a direction: lengths and readings of training pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import curve_fit
+
+from entropy_valley.errors import InputError
+
+FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
+
+
+@dataclass(frozen=True)
+class LengthLine:
+    """|y| + 1 as a line in |x|: ``intercept`` + ``slope``·|x| slots, with a variance of ``variance``·|x|."""
+
+    intercept: float
+    slope: float
+    variance: float
+
+    def expected(self, source_tokens: int) -> float:
+        """The canvas length on the line, in slots."""
+        return self.intercept + self.slope * source_tokens
+
+    def deviation(self, source_tokens: int) -> float:
+        """The standard deviation about the line, in slots."""
+        return math.sqrt(self.variance * max(1, source_tokens))
+
+    def z(self, length: int, source_tokens: int) -> float:
+        """How many standard deviations a canvas lies beyond the line; 0 where all pairs lie on it."""
+        spread = self.deviation(source_tokens)
+        return (length - self.expected(source_tokens)) / spread if spread else 0.0
+
+
+@dataclass(frozen=True)
+class LengthStatistics:
+    """Measured on training pairs by one run's checkpoint.
+
+    ``ratio_mean``, ``ratio_std``: of (|y| + 1)/|x|. ``entropies``: Ē at ``shortest``, ``shortest`` + 1, … slots (nats).
+    ``bias``: a, b, c, d, e of :func:`confidence_curve`. ``line``: of |y| + 1 on |x|.
+    """
+
+    ratio_mean: float
+    ratio_std: float
+    shortest: int
+    entropies: Sequence[float]
+    bias: Sequence[float]
+    line: LengthLine
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Self:
+        """From what :func:`~entropy_valley.lengths.training_pairs.length_statistics` measures."""
+        ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
+        line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
+        curve = [bias[name] for name in "abcde"]
+        return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
+
+    def z(self, length: int, source_tokens: int) -> float:
+        """How many standard deviations a canvas ratio lies above the mean; 0 where all pairs have the same ratio."""
+        distance = length / max(1, source_tokens) - self.ratio_mean
+        return distance / self.ratio_std if self.ratio_std else 0.0
+
+    def expected_entropy(self, length: int) -> float:
+        """Ē(L): the curve, held constant beyond its ends."""
+        place = min(max(length - self.shortest, 0), len(self.entropies) - 1)
+        return max(self.entropies[place], FLOOR)
+
+    def confidence_bias(self, length: int) -> float:
+        """B(L): the mean max-probability that a length has by itself."""
+        return confidence_curve(length, *self.bias)
+
+
+def confidence_curve(length: float, a: float, b: float, c: float, d: float, e: float) -> float:
+    """a·e^(-bL) + c·e^(-dL) + e (CAL's length bias)."""
+    return a * math.exp(-b * length) + c * math.exp(-d * length) + e
+
+
+# --- Length statistics from what was measured on training pairs; plain numbers in, the JSON of their file out.
+
+LENGTHS = (1, 2, 4, 6, 12, 16, 24, 32, 48, 64, 96, 128)  # where CAL's bias is measured
+NEAR = 4  # slots around the true length that CAL leaves out: there confidence is not bias alone
+PUBLIC_BIAS = (1.00, 1.77, 0.56, 0.06, 0.24)  # a, b, c, d, e as published; the fit starts here
+BANDWIDTH = 0.15  # of the smoother, in log length: pairs 15 % longer or shorter still count for much
+
+
+def ratio_moments(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Mean and sample standard deviation of (|y| + 1)/|x| over pairs of token counts (|x|, |y|)."""
+    ratios = [(target + 1) / source for source, target in pairs if source]
+    if not ratios:
+        raise InputError("length statistics", "no training pair has a source", "Give a corpus of sentence pairs.")
+    mean = math.fsum(ratios) / len(ratios)
+    squares = math.fsum((ratio - mean) ** 2 for ratio in ratios)
+    return {"mean": mean, "std": math.sqrt(squares / max(1, len(ratios) - 1)), "pairs": len(ratios)}
+
+
+def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """|y| + 1 = ``intercept`` + ``slope``·|x| and the residuals' variance over |x|, from pairs of counts (|x|, |y|).
+
+    Least squares weighted by 1/|x|: a longer sentence's length varies more. Where all sources are equally long the line
+    goes through the origin.
+    """
+    points = [(source, target + 1) for source, target in pairs if source]
+    if not points:
+        raise InputError("length statistics", "no training pair has a source", "Give a corpus of sentence pairs.")
+    count, inverse = len(points), math.fsum(1 / x for x, _ in points)
+    sources, lengths, ratios = (math.fsum(column) for column in zip(*((x, y, y / x) for x, y in points), strict=True))
+    determinant = inverse * sources - count**2
+    if determinant > 1e-9 * count**2:
+        intercept = (ratios * sources - count * lengths) / determinant
+        slope = (inverse * lengths - count * ratios) / determinant
+    else:
+        intercept, slope = 0.0, lengths / sources
+    squares = math.fsum((y - intercept - slope * x) ** 2 / x for x, y in points)
+    return {"intercept": intercept, "slope": slope, "variance": squares / max(1, count - 2), "pairs": count}
+
+
+def expected_entropies(points: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    """Ē at every integer length between the shortest and the longest of the (length, mean entropy) points.
+
+    Smoothed by a kernel regression (Nadaraya and Watson): the mean of all points, weighted by a Gaussian of bandwidth
+    ``BANDWIDTH`` in log length. It never leaves the range of the points, and rare lengths borrow from their neighbours.
+    """
+    if not points:
+        raise InputError("length statistics", "no training pair fits the context", "Give shorter pairs.")
+    first, last = min(points)[0], max(points)[0]
+    values = [_kernel_mean(length, points) for length in range(first, last + 1)]
+    return {"shortest": first, "values": values, "pairs": len(points), "bandwidth": BANDWIDTH}
+
+
+def _kernel_mean(length: int, points: Sequence[tuple[int, float]]) -> float:
+    distances = [((math.log(length) - math.log(other)) / BANDWIDTH) ** 2 / 2 for other, _ in points]
+    nearest = min(distances)  # weights are relative to the nearest point's: in a wide gap all would be 0
+    weights = [math.exp(nearest - distance) for distance in distances]
+    return math.fsum(w * value for w, (_, value) in zip(weights, points, strict=True)) / math.fsum(weights)
+
+
+def confidence_bias(points: Iterable[tuple[int, float]]) -> dict[str, Any]:
+    """B's five parameters, none negative, from (length, mean max-probability) of all-mask canvases.
+
+    Least squares on the mean of each length, weighted by the root of how many canvases it is the mean of.
+    Raises InputError for fewer than five lengths, and where the fit does not end.
+    """
+    means = _means(points)
+    if len(means) < len(PUBLIC_BIAS):
+        raise InputError(
+            "length statistics",
+            f"confidences at {len(means)} lengths, the bias curve has five parameters",
+            "Give more training pairs, or a backbone of longer context.",
+        )
+    curve = dict(zip("abcde", _fit(means), strict=True))
+    return {**curve, "points": [{"length": length, "mean": mean, "canvases": n} for length, mean, n in means]}
+
+
+def _means(points: Iterable[tuple[int, float]]) -> list[tuple[int, float, int]]:
+    """(length, mean, how many), by length."""
+    groups: dict[int, list[float]] = {}
+    for length, value in points:
+        groups.setdefault(length, []).append(value)
+    return [(length, math.fsum(values) / len(values), len(values)) for length, values in sorted(groups.items())]
+
+
+def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
+    def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
+        return a * np.exp(-b * length) + c * np.exp(-d * length) + e
+
+    lengths, confidences, counts = (np.array(column, dtype=float) for column in zip(*means, strict=True))
+    try:
+        found, _ = curve_fit(
+            curve, lengths, confidences, PUBLIC_BIAS, 1 / np.sqrt(counts), bounds=(0, np.inf), max_nfev=20_000
+        )
+    except RuntimeError as error:
+        raise InputError("length statistics", f"no bias curve fits ({error})", "Give more training pairs.") from None
+    return found.tolist()

@@ -1,0 +1,164 @@
+"""What a run learns about lengths from its training pairs: length statistics and the length head, through the store.
+
+The pairs take the test set's place in these jobs.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from entropy_valley import files
+from entropy_valley.engine.context import SHORTEST
+from entropy_valley.engine.job import ROW, Job
+from entropy_valley.engine.probe import probe
+from entropy_valley.errors import InputError
+from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.lengths.published import mean_confidence
+from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.progress import progress
+from entropy_valley.revisions import DECODING, LENGTH_HEAD
+from entropy_valley.store import Store
+
+if TYPE_CHECKING:
+    import torch
+
+PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
+
+
+def length_statistics(job: Job) -> dict[str, Any]:
+    """What calibrated length methods are fitted to, measured on the job's rows."""
+    from entropy_valley.lengths import statistics as fitting
+
+    tokens = job.identity.prompt.tokens
+    rows = job.rows[: job.spec.get("limit")]
+    pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
+    lengths = [target + 1 for _, target in pairs]
+    # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
+    probed = job.on(rows[: max(job.spec["pairs"], job.spec["bias_pairs"])])
+    return {
+        "ratio": fitting.ratio_moments(pairs),
+        "line": fitting.length_line(pairs),
+        "expected_entropy": fitting.expected_entropies(_entropies(probed, lengths)),
+        "confidence_bias": fitting.confidence_bias(_confidences(probed, lengths)),
+    }
+
+
+def _entropies(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
+    """(true length, mean entropy) of one all-mask canvas a pair; an empty target has no slot to take a mean of."""
+    rows = range(min(job.spec["pairs"], len(job.rows)))
+    asked = [(place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])]
+    readings = probe(job, asked)
+    return [(length, mean_entropy(reading)) for (_, length), reading in zip(asked, readings, strict=True)]
+
+
+def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
+    """(length, mean max-probability) of canvases whose length is not near the pair's own."""
+    from entropy_valley.lengths import statistics as fitting
+
+    asked = [
+        (place, length)
+        for place in range(min(job.spec["bias_pairs"], len(job.rows)))
+        for length in fitting.LENGTHS
+        if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
+    ]
+    readings = probe(job, asked)
+    return [(length, mean_confidence(reading)) for (_, length), reading in zip(asked, readings, strict=True)]
+
+
+@dataclass(frozen=True)
+class TrainedHead:
+    """The bytes of a length head as a ``.safetensors``, and how well it does on training and dev pairs."""
+
+    weights: bytes
+    info: dict[str, Any]
+
+
+def length_head(job: Job, dev: Path) -> TrainedHead:
+    """The head that the job's spec asks for, trained on the job's rows where the store has it not."""
+    settings = dict(job.spec["training"])
+    # A corpus lies in the order of its keyed hash: its beginning is a random sample.
+    train = job.rows[: job.spec.get("limit")][: settings.pop("pairs")]
+    both = job.on(train + files.read_jsonl(dev, ROW))
+    kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
+    if not kept or kept[0] >= len(train):
+        raise InputError(job.testset, "no training pair fits the context", "Give shorter pairs.")
+    digests = [files.file_digest(path) for path in (job.testset, dev)]
+    stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    limit = [job.spec["limit"]] if "limit" in job.spec else []
+    key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        trained = _train(both, kept, sum(place < len(train) for place in kept), settings)
+        yield 0, {"weights": base64.b64encode(trained.weights).decode(), "info": trained.info}
+
+    (value,) = job.recall("trained length head", [key], compute)
+    return TrainedHead(base64.b64decode(value["weights"]), value["info"])
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What length methods use that a run has fitted to its training pairs: what :func:`length_statistics` measures, and
+    the length head; None where no method of the job uses it."""
+
+    measured: Mapping[str, Any] | None = None
+    head: TrainedHead | None = None
+
+    @classmethod
+    def of(cls, job: Job, specs: Mapping[str, Any]) -> Self:
+        """What the ``fits`` of a job's spec ask for, from the run's corpus, through the store.
+
+        The probes of training pairs have a store of their own: all others would read past them.
+        """
+        if not specs:
+            return cls()
+        (train, dev), kept = (job.how.corpus / name for name in PAIRS), job.how.store
+        pairs, found = job.on(files.read_jsonl(train, ROW), train), {}
+        if spec := specs.get("length_statistics"):
+            with Store(kept and kept / "length_statistics") as store:
+                found["measured"] = length_statistics(pairs.with_spec(spec, store))
+        if spec := specs.get("length_head"):
+            found["head"] = length_head(pairs.with_spec(spec), dev)
+        return cls(**found)
+
+    @property
+    def statistics(self) -> LengthStatistics | None:
+        """What is measured, as length methods see it."""
+        return LengthStatistics.of(self.measured) if self.measured else None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a header says of them."""
+        found = {"length_statistics": self.measured, "length_head": self.head and self.head.info}
+        return {name: fact for name, fact in found.items() if fact}
+
+
+def _train(job: Job, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
+    """A head from the rows at the first ``cut`` of the places ``kept``; those at the others are dev pairs."""
+    from entropy_valley.lengths.length_head import fit, report
+
+    lengths = [len(job.identity.prompt.tokens(job.rows[place]["target"])) + 1 for place in kept]
+    states = _states(job, kept)
+    head = fit(states[:cut], lengths[:cut], seed=job.spec["seed"], **settings)
+    parts = {"train": slice(None, cut), "dev": slice(cut, None)}
+    return TrainedHead(
+        head.to_bytes(), {name: report(head, states[part], lengths[part]) for name, part in parts.items()}
+    )
+
+
+def _states(job: Job, places: list[int]) -> torch.Tensor:
+    """The mean state of each row's prompt, (rows, width) in float32 on the model's device."""
+    import torch
+
+    from entropy_valley.lengths.length_head import mean_states
+
+    prompts = [job.inputs.prompts[place] for place in places]
+    states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
+    with progress(total=len(prompts), description="prompts", unit="pair") as bar:
+        for index, state in mean_states(job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
+            states[index] = state
+            bar.update()
+    return states

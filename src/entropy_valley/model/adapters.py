@@ -1,0 +1,463 @@
+"""A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from entropy_valley import files, folders, provenance
+from entropy_valley.errors import InputError, listed
+from entropy_valley.model import checkpoint
+from entropy_valley.model.attention import ATTENTIONS, BOTH_WAYS, PREFIX, attention_of
+from entropy_valley.model.families import Family, find_family
+from entropy_valley.provenance import CARD
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+_PREFIX = "base_model.model."
+_MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
+_PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
+
+# Settings of training and origin, and the settings that are read here.
+_HARMLESS = {
+    *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
+    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
+    *("eva_config", "lora_dropout", "megatron_core", "qalora_group_size"),
+    *("alpha_pattern", "lora_alpha", "r", "rank_pattern", "use_rslora"),
+}
+# Other ways to initialise (PiSSA, OLoRA, LoftQ, …) change the backbone's own weights.
+_PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Changes W + scaling · B A of a stock model's linear layers.
+
+    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU; ``alphas`` holds each
+    module's alpha. The scaling is alpha / rank (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski,
+    2023). ``dropout`` was used in training; ``base`` is the backbone's repository or path, None if unknown.
+    """
+
+    pairs: Mapping[str, tuple[Tensor, Tensor]]
+    alphas: Mapping[str, float]
+    rslora: bool = False
+    dropout: float = 0.0
+    base: str | None = None
+
+    def rank(self, module: str) -> int:
+        return self.pairs[module][0].shape[0]
+
+    def scaling(self, module: str) -> float:
+        return self.alphas[module] / (math.sqrt(self.rank(module)) if self.rslora else self.rank(module))
+
+    @property
+    def parameters(self) -> int:
+        return sum(down.numel() + up.numel() for down, up in self.pairs.values())
+
+    @property
+    def digest(self) -> str:
+        """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
+        return files.digest(
+            [
+                (module, self.scaling(module), [(list(tensor.shape), _bytes_digest(tensor)) for tensor in pair])
+                for module, pair in sorted(self.pairs.items())
+            ]
+        )
+
+
+def from_peft(
+    weights: Mapping[str, Tensor],
+    settings: Mapping[str, Any],
+    family: Family,
+    model: Module | None = None,
+    *,
+    place: object,
+) -> Adapter:
+    """An adapter from PEFT's tensors and its ``adapter_config.json``.
+
+    Raises InputError for settings and tensors with which PEFT computes something other than W + scaling · B A, and for
+    a matrix without its pair or of a wrong shape. With a ``model``, which may be on ``meta``, also for modules that it
+    does not have.
+    """
+    sides, written, extra = _by_module(weights, family)
+    pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
+    problems = {
+        "settings of another function": _other_functions(settings),
+        "tensors beside plain LoRA matrices": extra,
+        "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
+        **_misfits(pairs, written, settings, model),
+    }
+    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if said or not pairs:
+        raise InputError(
+            place, said or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
+        )
+    return Adapter(
+        {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
+        {module: _pattern(settings, "alpha", written[module]) for module in pairs},
+        bool(settings.get("use_rslora")),
+        settings.get("lora_dropout") or 0.0,
+        settings.get("base_model_name_or_path"),
+    )
+
+
+def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """PEFT's tensors and ``adapter_config.json``: in the released names of ``family``; without a family in stock names.
+
+    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
+    are left out, because older versions refuse keys that they do not know.
+    """
+    names = {module: family.released_name(module) if family else module for module in adapter.pairs}
+    tensors = {
+        f"{_PREFIX}{names[module]}.lora_{side}.weight": tensor
+        for module, pair in adapter.pairs.items()
+        for side, tensor in zip("AB", pair, strict=True)
+    }
+    return tensors, _settings(adapter, names)
+
+
+def _settings(adapter: Adapter, names: Mapping[str, str]) -> dict[str, Any]:
+    """``adapter_config.json`` with module ``names``: the most common rank and alpha, and patterns for the others."""
+    ranks = {module: adapter.rank(module) for module in names}
+    (rank, _), (alpha, _) = (Counter(values.values()).most_common(1)[0] for values in (ranks, adapter.alphas))
+    settings = {
+        "peft_type": "LORA",
+        "base_model_name_or_path": adapter.base,
+        "inference_mode": True,
+        "r": rank,
+        "lora_alpha": alpha,
+        "lora_dropout": adapter.dropout,
+        "use_rslora": adapter.rslora,
+        "target_modules": sorted(names.values()),
+        "rank_pattern": {names[module]: value for module, value in ranks.items() if value != rank},
+        "alpha_pattern": {names[module]: value for module, value in adapter.alphas.items() if value != alpha},
+    }
+    return {key: value for key, value in settings.items() if value}
+
+
+def _bytes_digest(tensor: Tensor) -> str:
+    return hashlib.blake2b(tensor.numpy().tobytes(), digest_size=16).hexdigest()
+
+
+def _by_module(
+    weights: Mapping[str, Tensor], family: Family
+) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
+    """Tensors by stock module and side, each module's name in the file, and the names of all other tensors."""
+    sides, written, extra = defaultdict(dict), {}, []
+    for name, tensor in weights.items():
+        match = _MATRIX.fullmatch(name)
+        module = family.stock_name(match[1]) if match else name
+        if match and match[2] not in sides[module]:
+            sides[module][match[2]], written[module] = tensor, match[1]
+        else:
+            extra.append(name)
+    return sides, written, extra
+
+
+def _other_functions(settings: Mapping[str, Any]) -> list[str]:
+    """Settings that may change W + scaling · B A, unknown ones of later PEFT versions included."""
+    return [
+        f"{key} is {value!r}"
+        for key, value in sorted(settings.items())
+        if key not in _HARMLESS and value and value not in _PLAIN.get(key, ())
+    ]
+
+
+def _misfits(
+    pairs: Mapping[str, tuple[Tensor, Tensor]],
+    written: Mapping[str, str],
+    settings: Mapping[str, Any],
+    model: Module | None,
+) -> dict[str, list[str]]:
+    """Modules that the model does not have, and pairs that do not fit its weights or the rank in the settings."""
+    weights, unknown, misshapen = _linear_weights(model), [], []
+    for module, (down, up) in pairs.items():
+        rank, weight = _pattern(settings, "rank", written[module]), weights.get(module)
+        if model is not None and weight is None:
+            unknown.append(written[module])
+        elif not _fits(down, up, rank, None if weight is None else weight.shape):
+            of = "" if weight is None else f" on a weight {tuple(weight.shape)}"
+            misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{of}")
+    return {"no such linear layer": unknown, "of another shape": misshapen}
+
+
+def _linear_weights(model: Module | None) -> dict[str, Tensor]:
+    if model is None:
+        return {}
+    from torch.nn import Linear
+
+    return {name: module.weight for name, module in model.named_modules() if isinstance(module, Linear)}
+
+
+def _fits(down: Tensor, up: Tensor, rank: int, shape: tuple[int, int] | None) -> bool:
+    if not down.dim() == up.dim() == 2 or rank < 1:
+        return False
+    outer, inner = shape or (up.shape[0], down.shape[1])
+    return (*down.shape, *up.shape) == (rank, inner, outer, rank)
+
+
+def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
+    """The rank or alpha of a module, by PEFT's rule: the first pattern that its name ends with, else the default."""
+    common = settings.get({"rank": "r", "alpha": "lora_alpha"}[what], _PEFT_DEFAULT)
+    patterns = settings.get(f"{what}_pattern") or {}
+    return next((value for key, value in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", module)), common)
+
+
+# --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
+
+WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
+PICKLE = "adapter_model.bin"
+
+
+def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
+    """Read a PEFT folder whose modules have the family's stock or released names.
+
+    Raises one InputError that lists every problem, see :func:`from_peft`.
+    """
+    require_weights([path.name for path in folder.glob("*")], folder)
+    settings = files.read_json(folder / SETTINGS)
+    return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
+
+
+def fitting_adapter(
+    folder: Path, family: Family, model: Module, backbone_digest: str, backbone: Path, attention: str = BOTH_WAYS
+) -> Adapter:
+    """The adapter in ``folder``, checked against the digest of the folder ``backbone``, ``model``, which may be on
+    ``meta``, the ``attention`` asked of it, and the digest of its tensors in ``adapter.json``.
+
+    Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
+    """
+    known = checked_facts(folder, backbone_digest, backbone, attention)
+    return require_digest(read_adapter(folder, family, model), known, folder)
+
+
+def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
+    """Raise InputError if an adapter's file ``names`` have no safetensors. The error says how to convert a pickle.
+
+    ``first`` is the step before that, for a ``folder`` that does not exist yet.
+    """
+    if WEIGHTS in names:
+        return
+    if PICKLE not in names:
+        remedy = f"Remove its {FACTS} too and run again." if FACTS in names else "Give a folder that PEFT saved."
+        raise InputError(folder, f"no {WEIGHTS}", remedy)
+    raise checkpoint.only_pickles(folder, PICKLE, folder, first)
+
+
+def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
+    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout."""
+    tensors, settings = to_peft(adapter, family)
+    checkpoint.write_tensors(tensors, folder / WEIGHTS)
+    files.write_json(folder / SETTINGS, settings)
+
+
+def merge_adapter(model: Module, adapter: Adapter) -> None:
+    """Add scaling · B A to each adapted weight in place, in float32."""
+    import torch
+
+    for module, pair in adapter.pairs.items():
+        weight = model.get_submodule(module).weight
+        down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
+        weight.data.copy_(weight.float() + adapter.scaling(module) * (up @ down))
+
+
+def attach_adapter(model: Module, adapter: Adapter) -> None:
+    """Let PEFT add scaling · B (A x) in float32 to the output of each adapted layer; no weight changes."""
+    import torch
+    from peft import LoraConfig, inject_adapter_in_model
+
+    _, settings = to_peft(adapter)
+    inject_adapter_in_model(LoraConfig(**settings), model, low_cpu_mem_usage=True)  # on `meta`: no random draw
+    for module, pair in adapter.pairs.items():
+        layer = model.get_submodule(module)
+        for side, tensor in zip((layer.lora_A, layer.lora_B), pair, strict=True):
+            # PEFT's own loading would round the factors to the dtype of the weights.
+            side["default"].weight = torch.nn.Parameter(tensor.to(layer.weight.device), requires_grad=False)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """The content of ``adapter.json``; {} without one."""
+    return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
+
+
+def checked_facts(
+    folder: Path, backbone_digest: str, backbone: Path | None = None, attention: str = BOTH_WAYS
+) -> dict[str, Any]:
+    """The content of ``adapter.json``; {} without one.
+
+    Raises InputError if it names another backbone than the one in the folder ``backbone``, or if that is damaged; and
+    if it says that the adapter was trained with another ``attention``.
+    """
+    known = facts(folder)
+    if known.get("backbone_digest", backbone_digest) != backbone_digest:
+        if backbone:
+            checkpoint.require_whole(backbone)
+        raise InputError(
+            folder,
+            f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
+            "Use the backbone it was trained on, or train again.",
+        )
+    if known and (trained := attention_of(known.get("spec", {}))) != attention:
+        raise InputError(
+            folder,
+            f"trained with attention {trained}, not {attention}",
+            f"Use a backbone with `attention: {trained}`, or train an adapter of this one.",
+        )
+    return known
+
+
+def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Adapter:
+    """The adapter. Raises InputError if its tensors are not those whose digest ``adapter.json`` has."""
+    said = known.get("adapter_digest")
+    if said and said != (found := adapter.digest):
+        raise InputError(
+            folder / WEIGHTS,
+            f"its tensors have the digest {found}, but {FACTS} says {said}",
+            "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
+        )
+    return adapter
+
+
+def adapter_digest(
+    folder: Path,
+    family: Family,
+    backbone_digest: str,
+    backbone: Path | None = None,
+    attention: str = BOTH_WAYS,
+) -> str:
+    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
+
+    Raises InputError for files that are not as the job wrote them that made the adapter here, whoever computes what
+    they are read for, and as :func:`checked_facts` does.
+    """
+    provenance.require_whole(folder / FACTS)
+    known = checked_facts(folder, backbone_digest, backbone, attention)
+    return known.get("adapter_digest") or read_adapter(folder, family).digest
+
+
+def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
+    """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names.
+
+    ``family`` is needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for a family that
+    is unknown or not the adapter's, an unreadable adapter, and an existing ``out``.
+    """
+    if out.exists():
+        raise InputError(out, "exists already", "Name a new folder.")
+    known = facts(folder)
+    if not (family or known.get("family")):
+        raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
+    kind = find_family(family or known["family"])
+    if known.get("family", kind.name) != kind.name:
+        raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
+    adapter = require_digest(read_adapter(folder, kind), known, folder)
+    with folders.atomic(out) as new:
+        write_adapter(adapter, new, kind if layout == "released" else None)
+        if known:
+            files.write_json(new / FACTS, known)
+
+
+# --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is no result, and may be edited.
+
+_OF_TRAINING = ("epochs", "global_batch", "learning_rate", "warmup", "weight_decay", "max_tokens")
+
+
+def write_card(folder: Path, layout: str = "stock") -> None:
+    """Write the card of the adapter in a folder; none where there is one, or where no ``adapter.json`` says enough.
+
+    ``layout`` names the modules: those of the ``stock`` transformers class, or the ``released`` ones.
+    """
+    known = facts(folder)
+    if "spec" in known and not (folder / CARD).exists():
+        files.write_text(folder / CARD, card(known, files.read_json(folder / SETTINGS), layout))
+
+
+def card(known: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
+    """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
+    spec, base = known["spec"], settings.get("base_model_name_or_path")
+    source, target = spec["direction"].split("-")
+    kind = "autoregressive" if find_family(known["family"]).causal else "masked diffusion"
+    head = {"library_name": "peft", "pipeline_tag": "translation", "language": [source, target]}
+    head |= {"tags": [kind.replace(" ", "-"), "machine-translation", "lora"]} | ({"base_model": base} if base else {})
+    title = f"# {spec['backbone']}, {source} → {target}: a LoRA adapter for {kind} translation"
+    parts = [f"---\n{yaml.safe_dump(head, sort_keys=False)}---", title, _origin(known, base)]
+    parts += [
+        "## Use",
+        "\n\n".join(_use(known, layout)),
+        "## Facts",
+        "\n".join(_table(known, settings)),
+        _limits(known, base),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _origin(known: Mapping[str, Any], base: str | None) -> str:
+    of = (
+        f"[{base}](https://huggingface.co/{base})"
+        if base
+        else f"the checkpoint with digest `{known['backbone_digest']}`"
+    )
+    if known.get("adopted"):
+        source = known["source"].get("repository") or "a given folder"
+        return f"An adapter for {of}. It was not trained by this workflow, but taken from {source}."
+    return f"An adapter for {of}, trained on {known['pairs']:,} sentence pairs with seed {known['seed']}."
+
+
+def _use(known: Mapping[str, Any], layout: str) -> Iterator[str]:
+    spec, names = known["spec"], "the model class of its authors" if layout == "released" else "its stock class"
+    if not find_family(known["family"]).causal:
+        yield "The adapter holds no length method: how many slots a translation gets is chosen when it is decoded."
+        options = f"--direction {spec['direction']} --backbone {spec['backbone']} --adapter FOLDER"
+        yield f"```bash\nentropy-valley translate {options} < in.txt > out.txt\n```"
+    yield (
+        f"PEFT loads it on {names} in transformers: its modules have the names there. `entropy-valley export` converts "
+        "between the names of the authors' class and of the stock class."
+    )
+    if attention_of(spec) == PREFIX:
+        yield (
+            "It was trained with another attention than its checkpoint: the rows of the prompt attend to the prompt "
+            f"alone. PEFT alone does not mask the canvas from them, and computes another function. `{FACTS}` says "
+            "`attention: prefix`, and this workflow decodes so."
+        )
+    if "prompt" in spec:
+        yield "The prompt of its training, as a JSON string, with `{src}` where the source goes:"
+        yield f"```json\n{json.dumps(spec['prompt'], ensure_ascii=False)}\n```"
+
+
+def _table(known: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+    spec, training = known["spec"], known["spec"].get("training", {})
+    versions = ", ".join(f"{name} {version}" for name, version in known.get("versions", {}).items())
+    rows = {
+        "LoRA": f"rank {settings['r']}, alpha {settings['lora_alpha']}, {known['trainable_parameters']:,} parameters",
+        "optimiser steps": known.get("steps"),
+        **{name.replace("_", " "): training.get(name) for name in _OF_TRAINING},
+        "precision of the frozen weights": spec.get("precision"),
+        "family": find_family(known["family"]).name,
+        "attention": f"{PREFIX}: {ATTENTIONS[PREFIX]}" if attention_of(spec) == PREFIX else None,
+        "digest of the adapter": known["adapter_digest"],
+        "digest of the backbone": known["backbone_digest"],
+        "digest of the training pairs": known.get("data_digest"),
+        "versions": versions or None,
+    }
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {name} | {value} |" for name, value in rows.items() if value is not None)
+
+
+def _limits(known: Mapping[str, Any], base: str | None) -> str:
+    released = find_family(known["family"]).release(base) if base else None
+    licence = f" Its checkpoint is under the licence {released.licence}." if released else ""
+    return (
+        "## Limits\n\nNothing here says how well it translates: score it on a test set that it has not seen. Text "
+        f"unlike its training pairs may be translated badly. All settings are in `{FACTS}`.\n\n"
+        f"The licence of the adapter is for its owner to add.{licence}"
+    )

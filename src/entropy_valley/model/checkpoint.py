@@ -1,0 +1,444 @@
+"""Checkpoint folders in the released layouts: read and written, as safetensors only."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley import digest_cache, files, provenance
+from entropy_valley.errors import InputError, listed
+from entropy_valley.model.families import Family
+
+INDEX = "model.safetensors.index.json"
+MANIFEST = "checkpoint.json"
+MANIFEST_HELP = "how the files of the checkpoint were when it was fetched; else they are as they are"
+CONTENT = (
+    "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "merges.txt",
+)  # fmt: skip
+# The first match counts: trainers leave other ``.bin`` files beside the weights.
+PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
+# Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.
+CONVERSION = (
+    'python -c "import pathlib, sys, torch, safetensors.torch as s; '
+    "load = lambda path: torch.load(path, map_location='cpu', weights_only=True).items(); "
+    "[s.save_file({k: v.contiguous().clone() for k, v in load(path)}, path.with_suffix('.safetensors')) "
+    'for path in pathlib.Path(sys.argv[1]).glob(sys.argv[2])]"'
+)
+
+
+def shards(folder: Path) -> list[Path]:
+    """The safetensors files that a checkpoint should have, in name order; pickles are refused."""
+    index = read_index(folder)
+    if index:
+        return [folder / name for name in sorted(set(index.values()))]
+    refuse_pickles([path.name for path in folder.glob("*")], folder, folder)
+    return sorted(folder.glob("*.safetensors"))
+
+
+def read_index(folder: Path) -> dict[str, str]:
+    """The file of each tensor, from ``model.safetensors.index.json``; {} without one."""
+    if not (folder / INDEX).exists():
+        return {}
+    content = files.read_json(folder / INDEX)
+    index = content.get("weight_map") if isinstance(content, dict) else None
+    names = index.values() if isinstance(index, dict) else ()
+    # A name with a folder in it could point outside the checkpoint.
+    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise InputError(folder / INDEX, "no `weight_map` from tensors to files beside it", "Fetch it again.")
+    return index
+
+
+def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str = "") -> None:
+    """Raise InputError if the file ``names`` of ``place`` (a folder, a repository) have no safetensors.
+
+    The error says how to convert pickles in ``folder``; ``first`` is the step before that, if ``folder`` does not exist
+    yet.
+    """
+    beside = [name for name in names if "/" not in name]
+    if fnmatch.filter(beside, "*.safetensors"):
+        return
+    pickles = next((pattern for pattern in PICKLES if fnmatch.filter(beside, pattern)), None)
+    if pickles is None:
+        raise InputError(place, "no safetensors files", "Give a whole checkpoint.")
+    raise only_pickles(place, pickles, folder, first)
+
+
+def only_pickles(place: object, pattern: str, folder: Path, first: str = "") -> InputError:
+    """The error for weights that exist as pickles only, with the command that converts them in ``folder``."""
+    return InputError(
+        place,
+        f"pickled weights only ({pattern}), and a pickle can run any code",
+        f"If you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pattern}'`",
+    )
+
+
+@contextlib.contextmanager
+def open_shard(path: Path) -> Iterator[Any]:
+    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged.
+
+    By default safetensors maps the file: pages then count twice while a tensor is converted, and a job ends when its
+    file changes or vanishes.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt", backend="pread") as shard:
+            yield shard
+    except FileNotFoundError:
+        raise InputError(path, "missing", "Fetch or make it again.") from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            path, f"not a whole safetensors file ({error})", "Remove it and fetch or make it again."
+        ) from None
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor of a safetensors file; no weight is read."""
+    with open_shard(path) as shard:
+        return {name: tuple(shard.get_slice(name).get_shape()) for name in shard.keys()}  # noqa: SIM118
+
+
+def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
+    """Every (name, tensor) of a safetensors file, one at a time."""
+    with open_shard(path) as shard:
+        for name in shard.keys():  # noqa: SIM118 - not a mapping
+            yield name, shard.get_tensor(name)
+
+
+def require_whole(folder: Path) -> None:
+    """Raise InputError if a file of weights is cut, or if the folder is not as it was when it was fetched or made."""
+    for path in shards(folder):
+        read_shapes(path)
+    record = provenance.read_record(provenance.record_path(folder / MANIFEST))
+    if record is not None and not record.describes(folder):
+        problem = "its files are not those that were fetched or made"
+        raise InputError(folder, problem, "Remove the folder and run Snakemake again, which fetches or makes it.")
+
+
+def checkpoint_digest(folder: Path) -> str:
+    """One digest of all weight and tokenizer files."""
+    return manifest(folder)["digest"]
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """The content of ``checkpoint.json``, and the digest of each file and of all of them.
+
+    The digests are of the files as they are now: further training leaves an old ``checkpoint.json``. Raises InputError
+    for a file that is not as the job wrote it that made the checkpoint here.
+    """
+    found = _digests(folder)
+    if record := provenance.read_record(provenance.record_path(folder / MANIFEST)):
+        record.require(folder, found["files"])
+    return {**facts(folder), **found}
+
+
+def require_same(folder: Path, written: Path) -> None:
+    """Raise InputError unless the files in ``folder`` are those of the manifest ``written``, which a download or the
+    check of a user's own checkpoint has left. A folder that is not there is not looked at."""
+    if not folder.is_dir():
+        return
+    known, found = files.read_json(written)["files"], _digests(folder)["files"]
+    if differing := sorted(name for name in {**known, **found} if known.get(name) != found.get(name)):
+        problem = f"not as {written} says: {listed(differing)}"
+        remedy = f"Restore it; or remove {written}, and of a download the folder too, and run again."
+        raise InputError(folder, problem, remedy)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
+    return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
+
+
+def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
+    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same, and its files are as written."""
+    known = facts(folder)
+    same = all(known.get(key) == value for key, value in identity.items())
+    return same and any(folder.glob("*.safetensors")) and provenance.stands(folder / MANIFEST)
+
+
+def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
+    """Write a stock model in the family's released layout: names, config, tokenizer and ``checkpoint.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {family.released_name(name): tensor.contiguous() for name, tensor in model.state_dict().items()}
+    write_tensors(weights, folder / "model.safetensors")
+    config = {
+        **family.to_released(model.config),
+        "model_type": family.model_type,
+        "mask_token_id": tokenizer.mask_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tokenizer.save_pretrained(folder)
+    write_manifest(folder, family)
+
+
+def write_tensors(tensors: dict[str, Any], path: Path) -> None:
+    """Write a safetensors file with the permissions of any new file."""
+    from safetensors.torch import save_file
+
+    with files.saving(path):
+        save_file(tensors, path, metadata={"format": "pt"})
+    files.permit(path)
+
+
+def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
+    """Write ``checkpoint.json``: the family and what else is known (repository, revision, …)."""
+    files.write_json(folder / MANIFEST, {"family": family.name, **facts})
+
+
+def _digests(folder: Path) -> dict[str, Any]:
+    def compute() -> dict[str, Any]:
+        digests = {path.name: files.file_digest(path) for path in _content(folder)}
+        return {"files": digests, "digest": files.digest(digests)}
+
+    return digest_cache.remembered(_content(folder), compute)
+
+
+def _content(folder: Path) -> list[Path]:
+    """The files that decide what the model computes and how text becomes tokens."""
+    return [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
+
+
+# --- Released weights into a stock model: first all headers are checked, then each tensor is read once.
+
+_COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A tensor in the header of its file."""
+
+    path: Path
+    shape: tuple[int, ...]
+
+
+def fill(model: Any, family: Family, folder: Path, device: str) -> None:
+    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
+
+    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
+    beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
+    no checkpoint fills.
+    """
+    stored = check(model, family, folder)
+    parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
+    # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
+    for name in sorted(stored, key=lambda name: -prod(stored[name].shape)):
+        stock, parameter = parameters[name]
+        _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
+    # The rotary table is not in a checkpoint, and on `meta` it was not computed.
+    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
+    _require_filled(model, family, folder)
+
+
+def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
+    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
+
+    Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
+    two files, of a wrong shape, or not where the index says.
+    """
+    wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    found, unreadable = _headers(folder)
+    index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
+    problems = _problems(wanted, found, index, unreadable)
+    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if said:
+        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
+    return {name: place for name, (place,) in found.items()}
+
+
+def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
+    """All places of each tensor, and by file the reason why it could not be read."""
+    found, unreadable = defaultdict(list), {}
+    for path in shards(folder):
+        try:
+            for name, shape in read_shapes(path).items():
+                if not name.endswith(_COMPUTED):
+                    found[name].append(_Stored(path, shape))
+        except InputError as error:
+            unreadable[path.name] = error.problem
+    return found, unreadable
+
+
+def _problems(
+    wanted: Mapping[str, tuple[int, ...]],
+    found: Mapping[str, Sequence[_Stored]],
+    index: Mapping[str, str],
+    unreadable: Mapping[str, str],
+) -> dict[str, list[str]]:
+    """Problems by kind, from the ``wanted`` shapes, the ``found`` tensors, the ``index`` and the unreadable files."""
+    return {
+        "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
+        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in found.items() if len(places) > 1],
+        "not in the file that the index names": [
+            f"{name} ({file})"
+            for name, file in index.items()
+            if file not in unreadable and file not in _files(found.get(name, []))
+        ],
+        "not in the index": [name for name in found if index and name not in index],
+        "missing": [name for name in wanted if name not in found and name not in index],
+        "extra": [name for name in found if name not in wanted],
+        "of another shape": [
+            f"{name} is {place.shape}, not {wanted[name]}"
+            for name, places in found.items()
+            for place in places
+            if place.shape != wanted.get(name, place.shape)
+        ],
+    }
+
+
+def _files(places: Sequence[_Stored]) -> list[str]:
+    return [place.path.name for place in places]
+
+
+def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
+    with open_shard(path) as shard:
+        # First the device, then the dtype: one call for both would make a second tensor on the host.
+        return shard.get_tensor(name).to(device).to(dtype)
+
+
+def _require_filled(model: Any, family: Family, folder: Path) -> None:
+    """Refuse models with tied weights or computed buffers: a checkpoint does not hold these."""
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        raise InputError(
+            folder,
+            f"nothing in it fills {listed(empty)} of {family.architecture}",
+            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
+        )
+
+
+def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
+    module, _, leaf = name.rpartition(".")
+    setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
+
+
+# --- A checkpoint's config and special tokens, checked against its family and its release.
+
+CONFIG = "config.json"
+SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"),
+    *("num_attention_heads", "num_key_value_heads", "max_position_embeddings"),
+)
+
+
+def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
+    """Keyword arguments of the stock config, from ``config.json``.
+
+    Raises one InputError that names every field with which the checkpoint computes another function than its family.
+    If ``repository`` (default: the one in ``checkpoint.json``) is a release of the family, also every field that
+    differs from the release.
+    """
+    config = _config(folder, family)
+    repository = repository or facts(folder).get("repository")
+    problems = _differences(config, {"model_type": family.model_type, **family.fixed})
+    try:
+        arguments = dict(family.to_stock(config))
+    except KeyError as error:
+        problems.append(f"no field {error}")
+    except Exception as error:  # of a user's own family, too
+        problems.append(f"{family.name} cannot read it ({type(error).__name__}: {error})")
+    else:
+        problems += _impossible(arguments)
+        release = family.release(repository) if repository else None
+        problems += _differences(arguments, release.config if release else {})
+    if problems:
+        raise InputError(
+            folder / CONFIG,
+            "; ".join(problems),
+            f"Name the family of this checkpoint, or fetch it again: {repository or family.name} is another model.",
+        )
+    return arguments
+
+
+def _impossible(arguments: Mapping[str, Any]) -> list[str]:
+    """Sizes of which no model can be made."""
+    sizes = {name: arguments[name] for name in SIZES if arguments.get(name) is not None}
+    wrong = [f"{name} is {value!r}, no whole number above 0" for name, value in sizes.items() if not _is_size(value)]
+    if wrong or not {"hidden_size", "num_attention_heads"} <= sizes.keys():
+        return wrong
+    width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
+    shared = sizes.get("num_key_value_heads", heads)
+    problems = [f"hidden_size {width} is no even number for each of {heads} heads"] if width % (2 * heads) else []
+    return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
+    """The ids of the ``mask``, ``eos``, ``pad`` and ``bos`` token in the tokenizer; None: the family has none.
+
+    Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
+    ``config.json`` or from a release of the family with a vocabulary of the same size.
+    """
+    vocabulary, tokens = tokenizer.get_vocab(), _special_tokens(family, tokenizer)
+    ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
+    wanted = (*tokens.values(), *family.chat_tokens)
+    problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
+    problems += [
+        f"{kind} id is {ids[kind]}, {origin} {value}"
+        for origin, known in _known_ids(folder, family).items()
+        for kind, value in known.items()
+        if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
+    ]
+    if problems:
+        raise InputError(
+            folder,
+            f"the tokenizer's {'; '.join(problems)}",
+            "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
+        )
+    return ids
+
+
+def _config(folder: Path, family: Family) -> dict[str, Any]:
+    """``config.json`` over the family's defaults for fields that it leaves out."""
+    config = files.read_json(folder / CONFIG)
+    if not isinstance(config, dict):
+        raise InputError(folder / CONFIG, "not a JSON object", "Fetch it again.")
+    return {**family.defaults, **config}
+
+
+def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
+    return [
+        f"{key} is {found[key]!r}, not {value!r}"
+        for key, value in expected.items()
+        if key in found and found[key] != value
+    ]
+
+
+def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
+    """The special tokens; a mask token that the tokenizer itself declares has priority."""
+    return {
+        "mask": family.mask_token and (getattr(tokenizer, "mask_token", None) or family.mask_token),
+        "eos": family.eos_token,
+        "pad": family.pad_token,
+        "bos": family.bos_token,
+    }
+
+
+def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
+    """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
+    config = _config(folder, family)
+    # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
+    known = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    size = family.to_stock(config)["vocab_size"]
+    return known | {
+        f"{release.repository} has": release.ids
+        for release in family.releases
+        if release.config.get("vocab_size") == size
+    }

@@ -1,0 +1,248 @@
+"""From a checkpoint folder and an adapter to a frozen model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley import folders, hub, limits
+from entropy_valley.errors import InputError
+from entropy_valley.model import adapters, checkpoint
+from entropy_valley.model import checkpoint as released
+from entropy_valley.model import checkpoint as weights
+from entropy_valley.model.attention import BIDIRECTIONAL, BOTH_WAYS, CAUSAL, PREFIX, exact
+from entropy_valley.model.checkpoint import config_arguments, special_ids
+from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.packing import hidden_states, narrow, pack
+from entropy_valley.model.tokenizer import load_tokenizer
+
+_DAMAGED = (
+    "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
+    "learning rate."
+)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
+
+    ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
+    computed in float32 from its last states. ``attention``: one of :data:`.prompt_attention.ATTENTIONS`.
+    """
+
+    family: Family
+    model: Any
+    tokenizer: Any
+    mask_id: int | None
+    eos_id: int
+    bos_id: int | None
+    digest: str
+    shifted: bool
+    float32_head: bool = True
+    attention: str = BOTH_WAYS
+
+    def prefix(self, prompt: int) -> int:
+        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
+        none of them: a slot's row sees the whole canvas."""
+        return prompt - int(self.shifted) if self.attention == PREFIX else 0
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    @property
+    def context(self) -> int:
+        """The largest number of tokens of prompt and canvas together."""
+        return self.model.config.max_position_embeddings
+
+
+def load_backbone(
+    folder: str | Path,
+    family: str,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    adapter: str | Path | None = None,
+    merge: bool = True,
+    shifted: bool | None = None,
+    float32_head: bool = True,
+    attention: str = BOTH_WAYS,
+) -> Backbone:
+    """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter: W + scaling · B A.
+
+    With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
+    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for tensors that are
+    missing, extra, truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an
+    adapter of another checkpoint or attention, or not a plain LoRA adapter. Also for weights that give no numbers, or
+    that let no token see another, as those of a training that diverged do.
+    """
+    folder, kind = Path(folder), find_family(family)
+    # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
+    device = str(torch.empty(0, device=device).device)
+    model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
+    _require_memory(model, device, folder)
+    digest = checkpoint.checkpoint_digest(folder)
+    changes = (
+        None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder, attention)
+    )
+    tokenizer = load_tokenizer(folder, kind)
+    ids = special_ids(folder, kind, tokenizer)
+    weights.fill(model, kind, folder, device)
+    if changes:
+        (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
+    _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
+    shifted = kind.shifted if shifted is None else shifted
+    return Backbone(
+        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head, attention
+    )
+
+
+def _require_memory(model: Any, device: str, folder: Path) -> None:
+    """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
+    needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    on_cpu = device == "cpu"
+    there = limits.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    if needed > there:
+        place = f"this machine has {limits.amount(there)}" if on_cpu else f"{limits.amount(there)} are free on the GPU"
+        problem = f"its weights need {limits.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
+        raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Any:
+    """A model of the family's stock class with our attention; on ``meta`` its tensors take no memory."""
+    import transformers
+
+    stock = getattr(transformers, family.architecture)
+    config = stock.config_class(**arguments)
+    with torch.device(device):
+        attention = CAUSAL if family.causal else BIDIRECTIONAL
+        model = stock._from_config(config, attn_implementation=attention, dtype=dtype)
+        model.model.rotary_emb = exact(type(model.model.rotary_emb), family.float32_rotary)(config)
+        narrow(model)
+        return model
+
+
+def new_model(
+    family: str,
+    *,
+    vocabulary: int,
+    width: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    ffn: int,
+    context: int,
+    seed: int,
+) -> Any:
+    """A float32 model of the family with random weights, for pre-training and tests."""
+    arguments = dict(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=ffn,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        max_position_embeddings=context,
+        rope_theta=10000.0,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(seed)
+    return empty_model(find_family(family), arguments, torch.float32, "cpu")
+
+
+@torch.inference_mode()
+def _require_attention(model: Any, family: Family, weights: object) -> None:
+    """Check whether a later token changes an earlier state: wrong attention would pass every shape check.
+
+    Raises InputError where our attention is right and the ``weights``, a folder, are at fault.
+    """
+    before, after = _states(model)
+    if not (before.isfinite().all() and after.isfinite().all()):
+        raise InputError(weights, "the model computes numbers that are not finite", _DAMAGED)
+    if torch.equal(before, after) != family.causal:
+        does = "changes" if family.causal else "does not change"
+        problem = f"a later token {does} an earlier state"
+        if _attends(model, family):
+            raise InputError(weights, problem, _DAMAGED)
+        raise RuntimeError(f"the attention is not the one of {family.name}: {problem}")
+
+
+def _states(model: Any) -> list[torch.Tensor]:
+    """The states of the first two of three tokens, for two tokens in the third place."""
+    return [hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1)]
+
+
+def _attends(model: Any, family: Family) -> bool:
+    """Whether a model attends as its family does; its weights are replaced by random ones."""
+    generator = torch.Generator(model.device).manual_seed(0)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.normal_(0.0, 0.1, generator=generator)
+        else:
+            parameter.fill_(1.0)
+    before, after = _states(model)
+    return torch.equal(before, after) == family.causal
+
+
+# --- Released checkpoints: downloaded, and checked before a GPU job loads them.
+
+
+def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dict[str, Any]:
+    """Download a checkpoint unless its folder exists, check it, and return its manifest.
+
+    ``spec``: the params of the rule ``fetch_backbone``. ``own``: the folder is the user's, which gets a hidden file of
+    digests and nothing else. ``agreed``: whether the config has agreed to large downloads. Raises InputError for what
+    cannot be downloaded or loaded, and for a folder that holds another repository or revision.
+    """
+    key = f"`backbones.{spec['backbone']}.folder`"
+    if not own:
+        folders.make_once(folder, lambda work: _download(spec, work, key, agreed))
+        _require_source(spec, folder)
+    elif not folder.is_dir():
+        raise InputError(folder, "no such folder", f"Correct {key}.")
+    _check(spec, folder)
+    return checkpoint.manifest(folder)
+
+
+def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> None:
+    repository = spec["repository"]
+    source = hub.listing(repository, spec["revision"], key)
+    first = f"{hub.command(repository, source.commit)}, point {key} to that folder, and "
+    checkpoint.refuse_pickles([file.name for file in source.files], repository, Path(Path(repository).name), first)
+    source = dataclasses.replace(
+        source,
+        licence=spec["licence"] or source.licence,
+        gated=source.gated or spec["gated"],
+        # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
+        files=tuple(file for file in source.files if "/" not in file.name),
+    )
+    hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed)
+    hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
+    checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
+
+
+def _require_source(spec: Mapping[str, Any], folder: Path) -> None:
+    """Raise InputError if the folder holds another repository or revision than the config names."""
+    fetched = checkpoint.facts(folder)
+    for fact in ("repository", "revision"):
+        if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
+            problem = f"holds {fact} {fetched[fact]}, not {spec[fact]}"
+            raise InputError(folder, problem, "Name it in the config, or move the folder.")
+
+
+def _check(spec: Mapping[str, Any], folder: Path) -> None:
+    """Raise InputError for problems that a GPU job would else be the first to find."""
+    family = find_family(spec["family"])
+    arguments = released.config_arguments(folder, family, spec.get("repository"))
+    released.special_ids(folder, family, load_tokenizer(folder, family))
+    weights.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

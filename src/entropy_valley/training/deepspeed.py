@@ -1,0 +1,248 @@
+"""What a killed training goes on from, and whether it is whole; torch is not needed to know."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import math
+import os
+import pickle
+import shutil
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from entropy_valley import files, limits
+from entropy_valley.errors import InputError
+from entropy_valley.training import lora
+from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.settings import SAVED
+
+if TYPE_CHECKING:
+    from entropy_valley.training.settings import Training
+
+POINTER = "last.json"  # names the last complete checkpoint in a training's work folder
+STATE = "state.pt"  # of a pre-training: the digest of the rest, then what torch saves
+_DIGEST = 32  # bytes of it
+
+
+class HashedFile(io.BufferedWriter):
+    """A new file that is hashed while it is written: a checkpoint of an 8B model's training has 2.7 GB."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(io.FileIO(path, "w"))
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def write(self, content: Any) -> int:
+        self._hash.update(content)
+        return super().write(content)
+
+    @property
+    def digest(self) -> str:
+        """:func:`files.file_digest` of what has been written."""
+        return self._hash.hexdigest()
+
+
+def last_checkpoint(work: Path) -> dict[str, Any]:
+    """What the pointer of a work folder says; {} without one. Raises InputError where it says nothing."""
+    said = files.read_json(work / POINTER) if (work / POINTER).exists() else {}
+    if not isinstance(said, dict):
+        raise _damaged(work / POINTER, "names no checkpoint", work)
+    return said
+
+
+def require_whole(work: Path) -> None:
+    """Raise InputError unless the last checkpoint of a work folder is as it was written; earlier versions wrote no
+    digests."""
+    said = last_checkpoint(work)
+    for name, digest in said.get("digests", {}).items():
+        path = work / said["tag"] / name
+        if not path.is_file():
+            raise _damaged(path, "file not found", work)
+        if (found := files.file_digest(path)) != digest:
+            raise _damaged(path, f"not as it was written: digest {found[:12]}, not {digest[:12]}", work)
+
+
+def with_digest(content: bytes) -> bytes:
+    """The content of a pre-training's file, for :func:`without_digest`."""
+    return files.bytes_digest(content).encode() + content
+
+
+def without_digest(path: Path) -> bytes:
+    """What torch has saved in a pre-training's file. Raises InputError where it is not as it was written; the file of
+    an earlier version has no digest."""
+    content = path.read_bytes()
+    if content.startswith(b"PK"):  # a zip archive, as torch writes it
+        return content
+    if files.bytes_digest(content[_DIGEST:]).encode() != content[:_DIGEST]:
+        raise _damaged(path, "not as it was written", path.parent)
+    return content[_DIGEST:]
+
+
+def _damaged(path: Path, problem: str, work: Path) -> InputError:
+    return InputError(path, problem, f"Remove {work}: the training then starts anew.")
+
+
+# --- The DeepSpeed engine around an adapted model, and its checkpoints.
+
+WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch: it outdoes `weights_only=False` of a call
+
+
+class Objective(torch.nn.Module):
+    """An adapted model in the engine's form: from a micro-batch to its share of the batch's loss."""
+
+    def __init__(self, adapted: Any, shifted: bool) -> None:
+        super().__init__()
+        self.adapted, self._shifted = adapted, shifted
+
+    def forward(self, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weighted loss and the sum of the unweighted CE, scalars; zero for a micro-batch that predicts nothing."""
+        if not len(batch.rows):
+            zero = sum(parameter.sum() for parameter in lora.trainable(self)) * 0.0
+            return zero, zero.detach()
+        losses = cross_entropies(self.adapted.get_base_model(), batch, self._shifted)
+        return losses @ batch.weights, losses.detach().sum()
+
+
+def build(objective: Objective, settings: Training, steps: int) -> Any:
+    """A ZeRO-2 engine with AdamW in one parameter group, cosine decay after warm-up, and gradient clipping."""
+    import deepspeed
+    from transformers import get_cosine_schedule_with_warmup
+
+    # Else, on a CPU, DeepSpeed tries its operators one by one with a compiler, then compiles one for messages between
+    # processes, and hangs if an earlier build of it was killed. It asks for no other, and on a GPU for none.
+    deepspeed.ops.__compatible_ops__ = {}
+    deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
+    parameters = lora.trainable(objective)
+    optimizer = torch.optim.AdamW(
+        parameters, lr=settings.learning_rate, betas=tuple(settings.betas), weight_decay=settings.weight_decay
+    )
+    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
+    engine, *_ = deepspeed.initialize(
+        model=objective,
+        model_parameters=parameters,
+        optimizer=optimizer,
+        lr_scheduler=schedule,
+        dist_init_required=False,
+        config=zero2(settings),
+    )
+    _require_float32(engine)
+    return engine
+
+
+def _require_float32(engine: Any) -> None:
+    """Raise RuntimeError if adapters or the sums of their gradients would be rounded to bfloat16."""
+    used = {parameter.dtype for parameter in lora.trainable(engine.module)} | {engine.communication_data_type}
+    if used != {torch.float32}:
+        raise RuntimeError(f"DeepSpeed would train the adapters in {sorted(map(str, used))}, not only in float32")
+
+
+def zero2(settings: Training) -> dict[str, Any]:
+    """The DeepSpeed config: the file ``zero2.json`` and the clipping of ``settings``.
+
+    It has no ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
+    """
+    template = json.loads((resources.files("entropy_valley.training") / "zero2.json").read_text())
+    return template | {
+        "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
+        "gradient_clipping": settings.clip,
+    }
+
+
+@contextlib.contextmanager
+def _without_running_code(folder: Path) -> Iterator[None]:
+    """Let DeepSpeed read only tensors and numbers from ``folder``, whatever it asks of torch; else InputError.
+
+    DeepSpeed asks for any pickle, and a pickle can run any code. Its own files need three of its classes of numbers.
+    """
+    from deepspeed.runtime.fp16.loss_scaler import LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+    from deepspeed.utils.tensor_fragment import fragment_address
+
+    before = os.environ.get(WEIGHTS_ONLY)
+    os.environ[WEIGHTS_ONLY] = "1"
+    try:
+        with torch.serialization.safe_globals([LossScaler, ZeroStageEnum, fragment_address]):
+            yield
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            folder, "a file holds more than tensors and numbers", f"Remove {folder.parent}: the training starts anew."
+        ) from error
+    finally:
+        os.environ.pop(WEIGHTS_ONLY) if before is None else os.environ.update({WEIGHTS_ONLY: before})
+
+
+class Checkpoints:
+    """The engine's checkpoints in a work folder, and a pointer to the last complete one, replaced atomically.
+
+    ``key`` identifies the training; a folder with another key is emptied.
+    """
+
+    def __init__(self, folder: Path, key: str, rank: int) -> None:
+        self._folder, self._key, self._rank = folder, key, rank
+
+    def progress(self) -> dict[str, Any]:
+        """That of the last checkpoint; {} if the folder has none of this training."""
+        return self._last().get("progress", {})
+
+    def _last(self) -> dict[str, Any]:
+        last = last_checkpoint(self._folder)
+        return last if last.get("key") == self._key else {}
+
+    def require_room(self, parameters: int) -> None:
+        """Raise InputError where the disk has no room for checkpoints; a new one is beside the old one for a while."""
+        needed, free = (1 if self._last() else 2) * SAVED * parameters, limits.free(self._folder)
+        if needed > free:
+            problem = f"checkpoints of this training need {limits.amount(needed)}, {limits.amount(free)} are free"
+            raise InputError(self._folder, problem, f"Free {limits.amount(needed - free)} there.")
+
+    def resume(self, engine: Any) -> dict[str, Any]:
+        """Load the last checkpoint into the engine; return its progress, or that of a start.
+
+        Raises InputError, as :func:`resumable.require_whole` does, for a damaged one.
+        """
+        last = self._last()
+        torch.distributed.barrier()
+        if not last:
+            if self._rank == 0:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            torch.distributed.barrier()
+            return {"step": 0, "seconds": 0.0, "history": []}
+        require_whole(self._folder)
+        with _without_running_code(self._folder / last["tag"]):
+            # Not strict: checkpoints do not hold the frozen weights.
+            engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
+        return last["progress"]
+
+    def save(self, engine: Any, progress: dict[str, Any]) -> None:
+        """Save the engine; the pointer moves when all ranks have written their files."""
+        tag, digests = f"step{progress['step']}", {}
+
+        def write(state_dict: Any, path: str) -> None:
+            with HashedFile(path) as file:
+                torch.save(state_dict, file)
+                file.flush()
+                os.fsync(file.fileno())
+            digests[Path(path).name] = file.digest
+
+        engine.checkpoint_engine.save = write
+        with files.saving(self._folder / tag):
+            engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
+        ranks = [{} for _ in range(torch.distributed.get_world_size())]
+        torch.distributed.all_gather_object(ranks, digests)
+        if self._rank == 0:
+            whole = {name: digest for rank in ranks for name, digest in rank.items()}
+            said = {"key": self._key, "tag": tag, "progress": progress, "digests": whole}
+            files.write_json(self._folder / POINTER, said)
+            for old in self._folder.glob("step*"):
+                if old.name != tag:
+                    shutil.rmtree(old)
+
+    def clear(self) -> None:
+        """Remove the work folder, once the adapter is saved."""
+        shutil.rmtree(self._folder, ignore_errors=True)

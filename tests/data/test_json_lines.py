@@ -1,0 +1,185 @@
+"""Given files of pairs: from a folder as they are, and from a hub, of one commit, which the results name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fake_hub import serve
+from run_rule import run_here
+
+from entropy_valley import files, provenance
+from entropy_valley.data import build, dataset, sources
+from entropy_valley.errors import InputError
+
+OLD, NEW = "a" * 40, "b" * 40
+NAMES = {"en-zh": {"train": "enzh_train.jsonl", "dev": "enzh_dev.jsonl", "test": "sets/enzh_test.jsonl"}}
+ROWS = {"train": 40, "dev": 6, "test": 9}
+SIZES = {"train": 40, "dev": 6}
+
+
+def content(split: str, count: int) -> bytes:
+    """Rows with blanks, a repetition, a key that nobody asked for; and a pair of which one side is blank."""
+    texts = [(f" {split} {number % (count - 1)}", f"{split} 词{number % (count - 1)} ") for number in range(count)]
+    texts[3] = (texts[3][0], " ") if split == "train" else texts[3]
+    rows = [{"zh": chinese, "en": english, "idx": 1} for english, chinese in texts]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+RELEASED = {name: content(split, ROWS[split]) for split, name in NAMES["en-zh"].items()} | {"README.md": b"a data set"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, written in RELEASED.items():
+        path = tmp_path / "given" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(written)
+    return tmp_path / "given"
+
+
+@pytest.fixture
+def source(folder):
+    return {"name": "json_lines", "folder": str(folder), "files": NAMES, "rows": ROWS}
+
+
+def spec(source, direction="en-zh", **more):
+    return {"direction": direction, "seed": 1, "source": source, **SIZES, "filters": {}, **more}
+
+
+def pairs(rows):
+    return [(row["source"], row["target"]) for row in rows]
+
+
+def test_train_and_dev_are_the_files_as_they_are(source):
+    train, dev, report, _ = build.corpus(spec(source))
+    expected = [json.loads(line) for line in RELEASED["enzh_train.jsonl"].decode().splitlines()]
+    assert pairs(train) == [(row["en"].strip(), row["zh"].strip()) for row in expected]
+    assert train[0]["source"] == train[-1]["source"] == "train 0"  # neither sorted nor without repetitions
+    assert pairs(dev)[1] == ("dev 1", "dev 词1")
+    assert report["counts"] == {"read": 46, "filtered": 0, "train": 40, "dev": 6}
+    assert build.corpus(spec(source, train=10))[0] == train[:10]
+
+
+def test_the_reverse_direction_has_them_with_swapped_roles(source):
+    there, back = (build.corpus(spec(source, direction)) for direction in ("en-zh", "zh-en"))
+    for one, other in zip(there[:2], back[:2], strict=True):
+        assert pairs(other) == [pair[::-1] for pair in pairs(one)]
+    tests = [build.testset(spec(source, direction, limit=None)) for direction in ("en-zh", "zh-en")]
+    assert len(tests[0]) == 9 and pairs(tests[1]) == [pair[::-1] for pair in pairs(tests[0])]
+
+
+def test_other_keys(source, folder):
+    english = (folder / "enzh_dev.jsonl").read_text().replace('"en"', '"English"')
+    (folder / "sets/enzh_test.jsonl").write_text(english)
+    named = source | {"keys": {"en": "English"}, "rows": {}}
+    assert build.testset(spec(named, "zh-en", limit=None))[2]["target"] == "dev 2"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"rows": ROWS | {"train": 41}}, r"enzh_train.jsonl: 40 rows instead of 41"),
+        ({"keys": {"zh": "chinese"}}, r"enzh_train.jsonl:1: no chinese"),
+        ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: en or idx is no text"),
+        ({"files": {"en-de": NAMES["en-zh"]}}, "has no train file of en-zh"),
+        ({"folder": None, "dataset": "a/b"}, "data set a/b: is not downloaded yet"),
+    ],
+)
+def test_what_does_not_fit_is_named(source, change, problem):
+    with pytest.raises(InputError, match=problem):
+        build.corpus(spec(source | change))
+
+
+def test_a_source_needs_an_origin_and_gives_at_most_what_it_has(source, capsys):
+    with pytest.raises(InputError, match="give `dataset` or `folder`"):
+        sources.make({"name": "json_lines", "files": NAMES})
+    assert len(build.corpus(spec(source, train=41))[0]) == 40
+    assert "the source has 40 of at most 41 pairs of train" in capsys.readouterr().err
+
+
+def test_a_job_depends_on_the_files_of_its_splits_alone(source):
+    made = sources.make(source | {"files": NAMES | {"en-de": {"test": "ende_test.jsonl"}}})
+    assert made.settings("zh-en", "test")["files"] == {"en-zh": {"test": "sets/enzh_test.jsonl"}}
+    assert made.settings("zh-en", "test")["rows"] == {"test": 9}
+    assert made.refused("de-en", "test") is None
+    assert made.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
+    assert made.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
+
+
+class TestFromAHub:
+    """The scripts of the workflow, from a hub on this machine."""
+
+    @pytest.fixture
+    def run(self, tmp_path, reach):
+        """Fetch the data set from a hub, then make the corpus; the folder of the data set."""
+        where, out = tmp_path / "models" / "set", tmp_path / "datasets" / "set.json"
+
+        def run(server, revision=None):
+            reach(server.url)
+            asked, how = {"repository": "someone/model", "revision": revision}, {"folder": where, "confirm": False}
+            run_here("fetch_dataset", asked, (), out, how)
+            settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES, "rows": ROWS}
+            made = {
+                "train": tmp_path / "train.jsonl",
+                "dev": tmp_path / "dev.jsonl",
+                "report": tmp_path / "corpus.json",
+            }
+            read, how = {"own": [], "dataset": [out]}, {**how, "rows": None, "commits": out.parent}
+            run_here("corpus", spec(settings), read, made, how | {"both_ways": False})
+            run_here("testset", spec(settings, limit=None), read, tmp_path / "test.jsonl", how)
+            return where
+
+        return run
+
+    def test_the_newest_commit_is_resolved_once_and_written_down(self, run, source, tmp_path):
+        with serve({OLD: {"README.md": b""}, NEW: RELEASED | {"weights.bin": b"a pickle"}}) as server:
+            folder = run(server)
+            assert server.served == {name: len(written) for name, written in RELEASED.items()}
+        found = files.read_json(tmp_path / "datasets" / "set.json")
+        assert (found["repository"], found["revision"]) == ("someone/model", NEW)
+        assert found["files"] == {name: files.file_digest(folder / name) for name in NAMES["en-zh"].values()}
+        assert files.read_jsonl(tmp_path / "train.jsonl") == build.corpus(spec(source))[0]
+        assert files.read_jsonl(tmp_path / "test.jsonl") == build.testset(spec(source, limit=None))
+        for made in ("train.jsonl", "test.jsonl"):  # the record says which commit was read
+            assert str(tmp_path / "datasets" / "set.json") in provenance.record_of(tmp_path / made).inputs
+        with serve({NEW: RELEASED, OLD: RELEASED}) as server:
+            run(server)
+            assert not server.served
+
+    def test_a_pinned_commit_and_files_that_were_changed(self, run):
+        with serve({OLD: RELEASED, NEW: {"README.md": b""}}) as server:
+            folder = run(server, OLD)
+            with pytest.raises(InputError, match=f"holds revision {OLD}, not {NEW}"):
+                run(server, NEW)
+            with (folder / "enzh_dev.jsonl").open("a") as file:
+                file.write("{}\n")
+            with pytest.raises(InputError, match=r"enzh_dev.jsonl: changed since the download"):
+                run(server, OLD)
+        settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES}
+        with pytest.raises(InputError, match=r"enzh_dev.jsonl: changed since the download"):
+            build.corpus(spec(settings), folder=str(folder))
+
+    def test_an_interrupted_download_resumes(self, run, monkeypatch):
+        large = RELEASED | {"enzh_train.jsonl": content("train", 40) + b" " * 1_000_000}
+        with serve({NEW: large}, cut={"enzh_train.jsonl": 1000}) as server:
+            monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None, raising=False)
+            with pytest.raises((InputError, OSError)):
+                run(server)
+            server.cut.clear()
+            before = server.served["enzh_dev.jsonl"]
+            with pytest.raises(InputError, match="not a JSON object"):  # the blanks behind the last row
+                run(server)
+            assert server.served["enzh_dev.jsonl"] == before  # what was there was not fetched again
+
+    def test_without_a_hub_the_command_is_told(self, run):
+        with serve({NEW: RELEASED}, gated=True) as server, pytest.raises(InputError) as caught:
+            run(server)
+        assert "hf download someone/model --repo-type dataset --revision" in caught.value.remedy
+        assert f"{server.url}/datasets/someone/model" in caught.value.remedy
+        assert "point the `folder` of its sources to it" in caught.value.remedy
+
+
+def test_another_commit_is_another_folder():
+    names = [dataset.folder_name("a/b", revision) for revision in (None, OLD, NEW)]
+    assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb"]

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley.data import filters, sampling
+from entropy_valley.data.filters import Tally, accepts, filtered
+from entropy_valley.errors import InputError
+
+TEXT = st.text(max_size=4)
+PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=60)
+SIZE = st.integers(0, 70)
+SEED = st.integers(0, 5)
+
+
+@given(PAIRS, SIZE, SEED, st.randoms(use_true_random=False))
+def test_bottom_k_is_the_sorted_prefix_in_any_order(pairs, k, seed, random):
+    expected = sorted(set(pairs), key=lambda pair: sampling.rank(pair, seed))[:k]
+    shuffled = list(pairs)
+    random.shuffle(shuffled)
+    assert sampling.bottom_k(pairs, k, seed) == sampling.bottom_k(shuffled, k, seed) == expected
+
+
+@given(PAIRS, SIZE, SIZE, SEED)
+def test_bottom_k_is_nested(pairs, one, other, seed):
+    small, large = sorted((one, other))
+    assert sampling.bottom_k(pairs, large, seed)[:small] == sampling.bottom_k(pairs, small, seed)
+
+
+@given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
+def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
+    found = len(set(pairs))
+    if found < min(train + dev, sampling.FEWEST):
+        with pytest.raises(InputError, match="distinct pairs are asked for"):
+            sampling.split(pairs, train, dev, seed)
+        return
+    trained, developed = sampling.split(pairs, train, dev, seed)
+    assert not set(trained) & set(developed)
+    if found >= train + dev:
+        assert (len(trained), len(developed)) == (train, dev)
+        assert sampling.split(pairs, 0, dev, seed)[1] == developed
+
+
+@given(st.integers(10, 500), st.integers(1, 400), st.integers(1, 400))
+def test_of_fewer_pairs_none_is_left_and_both_get_some(found, train, dev):
+    for_training, for_dev = sampling.shares(found, train, dev)
+    assert 0 < for_training <= train and 0 < for_dev <= dev
+    assert for_training + for_dev == min(found, train + dev)
+    assert for_dev >= min(dev, found // 10)
+
+
+def test_rank_separates_its_sides():
+    assert sampling.rank(("ab", "c"), 1) != sampling.rank(("a", "bc"), 1)
+
+
+@given(PAIRS, SIZE, SEED)
+def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
+    drawn = sampling.subset(pairs, limit, seed, "keyed_hash")
+    assert len(drawn) == min(limit, len(pairs))
+    assert drawn == sorted(drawn)
+    assert all(pairs[number - 1] == pair for number, pair in drawn)
+    assert sampling.subset(pairs, limit, seed, "first") == list(enumerate(pairs, 1))[:limit]
+    for reading in ("first", "keyed_hash"):
+        assert sampling.subset(pairs, None, seed, reading) == list(enumerate(pairs, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "passes"),
+    [
+        ("a b c", {"words": [3, 3]}, True),
+        ("a b", {"words": [3, 5]}, False),
+        ("你好", {"characters": [2, 600]}, True),
+        ("你", {"characters": [2, 600]}, False),
+        ("  ", {}, False),
+        ("anything", {}, True),
+    ],
+)
+def test_filters(text, limits, passes):
+    assert accepts(text, limits) is passes
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", " "]), max_size=8).map(" ".join)
+LIMITS = {"en": {"words": [2, 4]}, "zh": {"characters": [2, 6]}}
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=30))
+def test_every_dropped_pair_has_one_reason_the_same_in_both_directions(pairs):
+    there, back = Tally(), Tally()
+    kept = list(filtered(pairs, "en-zh", LIMITS, there))
+    assert list(filtered([pair[::-1] for pair in pairs], "zh-en", LIMITS, back)) == [pair[::-1] for pair in kept]
+    assert there == back and there.counts == {"read": len(pairs), "filtered": len(pairs) - len(kept)}
+    assert sum(sum(whys.values()) for whys in there.reasons.values()) == len(pairs) - len(kept)
+
+
+def test_reasons():
+    dropped = [
+        ("a", "好好"),
+        ("a b c d e", "好"),
+        ("a b", "好"),
+        ("a b", "好" * 7),
+        ("a b", "  "),
+        (" ", " "),
+        ("a b", "好好"),
+    ]
+    counts = Tally()
+    assert list(filtered(dropped, "en-zh", LIMITS, counts)) == dropped[-1:]
+    assert counts.reasons == {"en": {"blank": 1, "short": 1, "long": 1}, "zh": {"blank": 1, "short": 1, "long": 1}}
+
+
+def test_filters_that_nothing_passes_end_the_search_in_an_endless_source(monkeypatch):
+    monkeypatch.setattr(filters, "PATIENCE", 3)
+    pairs = itertools.cycle([("a b", "好好"), *[("a", "好好")] * 2])
+    assert len(list(itertools.islice(filtered(pairs, "en-zh", LIMITS, Tally(), endless=True), 9))) == 9
+    nothing = filtered(itertools.repeat(("a", "好好")), "en-zh", LIMITS, Tally(), endless=True)
+    with pytest.raises(InputError, match=r"corpus.filters: 3 pairs in a row .* \(en short: 3\)"):
+        next(nothing)

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley.data import build, sources
+from entropy_valley.data.sources import tatoeba
+from entropy_valley.demo.source import SOURCES
+from entropy_valley.errors import InputError
+
+DATA = os.environ.get("ENTROPY_VALLEY_DATA")
+real_data = pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
+
+
+def spec(source, direction="en-zh", train=20, dev=5, **more):
+    return {"direction": direction, "seed": 1, "source": source, "train": train, "dev": dev, **more}
+
+
+def sides(rows):
+    return {row["source"] for row in rows}, {row["target"] for row in rows}
+
+
+@pytest.fixture
+def parallel(tmp_path):
+    def write(source: bytes, target: bytes) -> dict[str, str]:
+        (tmp_path / "in.en").write_bytes(source)
+        (tmp_path / "in.zh").write_bytes(target)
+        return {"name": "files", "source": str(tmp_path / "in.en"), "target": str(tmp_path / "in.zh")}
+
+    return write
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    """300 sentences of 2 translations each, every translation shared by two neighbouring sentences."""
+    rows = [f"sentence {n}\tÜbersetzung {n + k}\tattribution" for n in range(300) for k in (0, 1)]
+    (tmp_path / "en-de.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return {"name": "tatoeba", "folder": str(tmp_path), "held_out": 0.1}
+
+
+def test_embedded_corpus_is_deterministic_and_disjoint():
+    source = {"name": "embedded", "seed": 4}
+    train, dev, report, _ = build.corpus(spec(source), SOURCES)
+    test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10}, SOURCES)
+    assert build.corpus(spec(source), SOURCES)[:3] == (train, dev, report)
+    assert report["counts"] == {"read": 25, "filtered": 0, "train": 20, "dev": 5}
+    assert report["digest"]["train"] == files.digest(train)
+    assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
+    for one, other in ((train, dev), (train, test), (dev, test)):
+        assert not any(a & b for a, b in zip(sides(one), sides(other), strict=True))
+
+
+def test_filters_apply_to_both_sides_and_are_counted():
+    limits = {"en": {"words": [5, 6]}, "zh": {"characters": [8, 12]}}
+    train, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
+    assert all(5 <= len(row["source"].split()) <= 6 and 8 <= len(row["target"]) <= 12 for row in train)
+    assert report["counts"]["read"] == report["counts"]["filtered"] + 25
+
+
+def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):
+    limits = {"en": {"words": [5, 6]}, "zh": {}}
+    _, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
+    assert report["filters"] == limits and report["counts"]["filtered"]
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
+    assert said.startswith("corpus: no length filter for zh: ")
+
+
+def test_embedded_needs_a_limit_and_a_language_it_speaks():
+    with pytest.raises(InputError, match="never ends"):
+        build.testset({"direction": "en-zh", "seed": 1, "source": {"name": "embedded"}, "limit": None}, SOURCES)
+    with pytest.raises(InputError, match="does not speak ru"):
+        build.corpus(spec({"name": "embedded"}, direction="en-ru"), SOURCES)
+
+
+def test_files_give_train_and_dev(parallel):
+    lines = [f"line {n}" for n in range(40)]
+    text = "\n".join(lines).encode() + b"\n"
+    train, dev, _, _ = build.corpus(spec(parallel(text, text.replace(b"line", b"zeile"))))
+    assert len(train) == 20 and len(dev) == 5
+    assert not sides(train)[0] & sides(dev)[0]
+    assert all(row["target"] == row["source"].replace("line", "zeile") for row in train)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (b"a\nb\n", b"", "in.zh: file is empty"),
+        (b"a\n\nc\n", b"a\nb\nc\n", "in.en:2: blank line"),
+        (b"a\n\nc\n \n", b"a\nb\nc\nd\n", "in.en:2: 2 blank lines: 2, 4. Remove such lines from both files"),
+        (b"a\n\xff\n", b"a\nb\n", "in.en:2: not UTF-8"),
+        (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
+        (b"a\nb\n", b"c\nd\n", "10 distinct pairs are asked for, the source has 2"),
+    ],
+)
+def test_bad_files(parallel, source, target, message):
+    with pytest.raises(InputError, match=message):
+        build.corpus(spec(parallel(source, target)))
+
+
+def test_missing_file(parallel):
+    source = parallel(b"a\n", b"b\n")
+    Path(source["target"]).unlink()
+    with pytest.raises(InputError, match=r"in.zh: file not found"):
+        build.corpus(spec(source), SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
+        ({}, "tag using discriminator 'name'"),
+        ({"name": "files", "source": "in.en"}, "files.target Field required"),
+        ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),
+        ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
+    ],
+)
+def test_unknown_source_or_setting(source, problem):
+    with pytest.raises(InputError) as caught:
+        sources.make(source, SOURCES)
+    assert caught.value.place.startswith("source {") and problem in caught.value.problem
+
+
+@pytest.mark.parametrize("direction", ["en-de", "de-en"])
+def test_tatoeba_holds_out_both_sides(sentences, direction):
+    source = sources.make(sentences)
+    splits = {name: list(source.pairs(direction, name, 1)) for name in ("train", "dev", "test")}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not any(
+            set(a) & set(b)
+            for a, b in zip(zip(*splits[one], strict=True), zip(*splits[other], strict=True), strict=True)
+        )
+    tested = [first for first, _ in splits["test"]]
+    assert len(tested) == len(set(tested)) > 0
+
+
+def test_tatoeba_holds_out_the_same_in_both_directions(sentences):
+    source = sources.make(sentences)
+    forwards, backwards = (list(source.pairs(direction, "train", 1)) for direction in ("en-de", "de-en"))
+    assert [(target, sentence) for sentence, target in backwards] == forwards
+
+
+def test_tatoeba_names_the_bad_line(sentences):
+    with open(Path(sentences["folder"], "en-de.tsv"), "a") as file:
+        file.write("no tab\n")
+    with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
+        build.corpus(spec(sentences, direction="en-de"))
+
+
+def test_tatoeba_without_folder_or_network(monkeypatch, tmp_path):
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
+    monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
+    with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
+        build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
+
+
+def wmt22_folder(folder: Path, lines: int) -> dict[str, str]:
+    for name, word in (("src.en", "word"), ("ref.A.zh", "词")):
+        text = "".join(f"{word} {n}\n" for n in range(lines))
+        (folder / f"generaltest2022.en-zh.{name}").write_text(text, encoding="utf-8")
+    return {"name": "wmt22", "folder": str(folder)}
+
+
+def test_wmt22_swaps_the_roles_and_draws_a_subset(tmp_path):
+    request = {"seed": 1, "source": wmt22_folder(tmp_path, 2037)}
+    whole = build.testset({**request, "direction": "zh-en", "limit": None})
+    few, more = (build.testset({**request, "direction": "zh-en", "limit": limit}) for limit in (200, 500))
+    first = build.testset({**request, "direction": "zh-en", "limit": 200, "subset": "first"})
+    assert first == whole[:200] != few
+    assert whole[0] == {"id": "test-000001", "source": "词 0", "target": "word 0"}
+    assert (len(whole), len(few), len(more)) == (2037, 200, 500)
+    assert all(row in more for row in few) and all(row in whole for row in more)
+
+
+def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
+    source = wmt22_folder(tmp_path, 2000)
+    with pytest.raises(InputError, match=f"2000 lines instead of 2037.*delete {tmp_path}"):
+        build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": None})
+    with pytest.raises(InputError, match="no reference A"):
+        build.testset({"direction": "de-fr", "seed": 1, "source": source, "limit": None})
+
+
+@real_data
+def test_real_tatoeba():
+    source = {"name": "tatoeba", "folder": str(Path(DATA, "tatoeba"))}
+    train, dev, _, _ = build.corpus(spec(source, direction="en-de", train=2000, dev=50))
+    test = build.testset({"direction": "en-de", "seed": 1, "source": source, "limit": 50})
+    assert not any(a & b for a, b in zip(sides(train), sides(test), strict=True))
+    assert not any(a & b for a, b in zip(sides(train), sides(dev), strict=True))
+
+
+def test_a_test_set_of_sacrebleu_has_the_digests_of_its_files(tmp_path):
+    source = wmt22_folder(tmp_path, 2037)
+    request = {"direction": "zh-en", "seed": 1, "source": source, "limit": None}
+    names = [f"generaltest2022.en-zh.{name}" for name in ("src.en", "ref.A.zh")]
+    assert build.origin(request, "test") == {"origin": {"files": files.digests(tmp_path / name for name in names)}}
+
+
+@real_data
+@pytest.mark.parametrize("direction", ["en-zh", "zh-en", "en-de"])
+def test_real_wmt22(direction):
+    source = {"name": "wmt22", "folder": str(Path(DATA, "wmt22"))}
+    assert len(build.testset({"direction": direction, "seed": 1, "source": source, "limit": None})) == 2037
+
+
+@pytest.fixture
+def anchored(parallel, tmp_path):
+    """A test set of three sentences with a file of anchors, as a spec."""
+
+    def anchored(lines, limit=None):
+        path = tmp_path / "anchors.jsonl"
+        path.write_text("".join(f'{{"anchors": {line}}}\n' for line in lines))
+        source = parallel(b"a b\nc\nd e\n", b"ab\nc\nde f\n") | {"anchors": str(path)}
+        return {"direction": "en-zh", "seed": 1, "source": source, "limit": limit, "subset": "first"}
+
+    return anchored
+
+
+def test_anchors_are_given_as_a_file(anchored):
+    spec = anchored(["[[0, 1]]", "[]", "[[0, 2], [3, 4]]"])
+    assert [row["anchors"] for row in build.testset(spec, SOURCES)] == [[[0, 1]], [], [[0, 2], [3, 4]]]
+    assert [row["anchors"] for row in build.testset(spec | {"limit": 1}, SOURCES)] == [[[0, 1]]]
+    assert spec["source"]["anchors"] in build.own_files(spec, "test", kinds=SOURCES)
+    assert spec["source"]["anchors"] not in build.own_files(spec, "train", kinds=SOURCES)
+    plain = spec | {"source": {key: one for key, one in spec["source"].items() if key != "anchors"}}
+    assert all("anchors" not in row for row in build.testset(plain, SOURCES))
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["[]", "[[0, 2]]", "[]"], r"anchors \[\[0, 2\]\] of sentence 2, whose reference has 1 characters"),
+        (["[]", "[]"], "anchors none of sentence 3"),
+    ],
+)
+def test_anchors_that_do_not_fit(anchored, lines, problem):
+    with pytest.raises(InputError, match=rf"anchors.jsonl: {problem}"):
+        build.testset(anchored(lines), SOURCES)

@@ -1,0 +1,79 @@
+"""Hand-made probe tables: all-mask canvases that say what a test wants them to say."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+from entropy_valley.engine.reading import Reading
+from entropy_valley.lengths import Sentence
+from entropy_valley.lengths.select import choosing
+from entropy_valley.lengths.statistics import LengthLine, LengthStatistics
+
+# Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line
+# 2 + x/2 with a variance of x/4.
+LINE = LengthLine(2.0, 0.5, 0.25)
+STATISTICS = LengthStatistics(1.0, 0.25, 3, [1.0, 2.0, 4.0, 4.0], (0.0, 0.0, 0.0, 0.0, 1.0), LINE)
+
+# What each of our selectors is built with.
+SETTINGS = {
+    "oracle": {},
+    "ratio": {"ratios": 1.0},
+    "ev": {"ratios": [0.5, 1.0]},
+    "adaptive_ev": {"ratios": [0.5, 1.0]},
+    "smartcrop_style": {"ratios": [0.5, 1.0]},
+    "lr_style": {"ratios": [0.5, 1.0]},
+    "cal": {"ratios": 1.0},
+    "ev_calibrated": {"ratios": [0.5, 1.0]},
+    "ev_prior": {},
+    "ev_line": {},
+    "length_line": {},
+    "neighbours": {"ratios": [0.5, 1.0]},
+    "ev_rerank": {"ratios": [0.5, 1.0]},
+    "length_head": {"beam": 2},
+    "daedal": {"ratios": 1.0, "cap": 16},
+    "eos_probe": {"ratios": [0.5, 1.0]},
+    "partial_unmask": {},
+}
+
+
+def reading(*entropies):
+    return Reading((0,) * len(entropies), entropies, (-1.0,) * len(entropies), (-9.0,) * len(entropies))
+
+
+def flat(length, entropy=1.0, confidence=0.5):
+    """The same entropy and the same largest probability in each slot."""
+    return Reading((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
+
+
+def choose_canvases(selector, sentences, probe):
+    """The canvas row of each sentence; ``probe`` reads (sentence index, slots), all sentences of a round together."""
+    works = {n: choosing(selector, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
+    rows, asked, results = {}, dict.fromkeys(works), dict.fromkeys(works)
+    while asked:
+        asked = {}
+        for place, sent in results.items():
+            try:
+                asked[place] = works[place].send(sent)
+            except StopIteration as done:
+                rows[place] = done.value
+        readings = iter(probe(list(itertools.chain(*asked.values()))) if asked else ())
+        results = {place: list(itertools.islice(readings, len(pairs))) for place, pairs in asked.items()}
+    return [rows[place] for place in works]
+
+
+def asking(place, length):
+    return place, length
+
+
+def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5, room=None):
+    """The row of one sentence, and the probed lengths round by round; a canvas says what its length does."""
+    rounds = []
+
+    def probe(asked):
+        rounds.append([length for _, length in asked])
+        return [flat(length, entropy(length), confidence(length)) for length in rounds[-1]]
+
+    (row,) = choose_canvases(selector, [Sentence(source_tokens, room=room)], probe)
+    return row, rounds

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley.errors import InputError
+from entropy_valley.lengths import statistics as fitting
+from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
+
+
+def test_ratios_are_of_canvas_and_source():
+    moments = fitting.ratio_moments([(4, 3), (4, 5), (2, 3), (0, 7)])  # 1, 1.5, 2; the last has no source
+    assert moments == {"mean": 1.5, "std": 0.5, "pairs": 3}
+    assert fitting.ratio_moments([(4, 3)]) == {"mean": 1.0, "std": 0.0, "pairs": 1}
+    with pytest.raises(InputError, match="no training pair"):
+        fitting.ratio_moments([(0, 1)])
+
+
+def test_the_line_is_found_again():
+    """|y| + 1 = 2 + |x|/2: exact pairs leave no variance."""
+    line = fitting.length_line([(x, 1 + x // 2) for x in (2, 4, 10, 20)])
+    assert (line["intercept"], line["slope"]) == pytest.approx((2.0, 0.5))
+    assert line["variance"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_longer_pair_counts_less_and_its_variance_too():
+    # By hand: weights 1/|x| at (1, 2), (1, 4), (4, 8): the line through the mean 3 at 1 and 8 at 4; squares 1 + 1 + 0.
+    line = fitting.length_line([(1, 1), (1, 3), (4, 7), (0, 9)])
+    assert (line["intercept"], line["slope"]) == pytest.approx((4 / 3, 5 / 3))
+    assert (line["variance"], line["pairs"]) == (pytest.approx(2.0), 3)
+
+
+def test_sources_of_one_length_have_a_ratio_and_no_line():
+    assert fitting.length_line([(4, 3), (4, 5)]) | {"variance": 0} == {
+        "intercept": 0.0,
+        "slope": 1.25,
+        "variance": 0,
+        "pairs": 2,
+    }
+    with pytest.raises(InputError, match="no training pair"):
+        fitting.length_line([(0, 1)])
+
+
+def test_the_smoother_is_a_weighted_mean_of_its_neighbours():
+    # Lengths 10 and 11 lie log(1.1) = 0.0953 apart: weight exp(-(0.0953/0.15)²/2) = 0.8172 of the one at the other.
+    curve = fitting.expected_entropies([(10, 1.0), (11, 2.0)])
+    assert curve["shortest"] == 10 and curve["pairs"] == 2
+    assert curve["values"] == pytest.approx([(1 + 2 * 0.8172) / 1.8172, (2 + 0.8172) / 1.8172], abs=1e-4)
+
+
+def test_lengths_far_from_any_pair_take_the_nearest():
+    values = fitting.expected_entropies([(2, 1.0), (2000, 3.0)])["values"]
+    assert len(values) == 1999
+    assert (values[0], values[1], values[-1]) == pytest.approx((1.0, 1.0, 3.0))
+
+
+@given(st.lists(st.tuples(st.integers(2, 40), st.floats(0, 8)), min_size=1, max_size=30))
+def test_the_curve_stays_within_its_points(points):
+    values = fitting.expected_entropies(points)["values"]
+    assert min(value for _, value in points) - 1e-9 <= min(values)
+    assert max(values) <= max(value for _, value in points) + 1e-9
+
+
+TRUE = (0.7, 1.2, 0.5, 0.05, 0.2)
+
+
+def test_the_bias_curve_is_found_again():
+    points = [(length, confidence_curve(length, *TRUE)) for length in fitting.LENGTHS for _ in range(3)]
+    fitted = fitting.confidence_bias(points)
+    assert fitted["points"][0] == {"length": 1, "mean": pytest.approx(confidence_curve(1, *TRUE)), "canvases": 3}
+    for length in fitting.LENGTHS:
+        found = confidence_curve(length, *(fitted[name] for name in "abcde"))
+        assert found == pytest.approx(confidence_curve(length, *TRUE), abs=1e-3)
+
+
+def test_a_length_counts_by_the_root_of_its_canvases():
+    """One canvas far off the curve moves it less than a hundred that are."""
+    exact = [(length, confidence_curve(length, *TRUE)) for length in fitting.LENGTHS]
+    off, many = [*exact[:-1], (128, 0.9)], [*exact[:-1], *[(128, 0.9)] * 100]
+    curves = [fitting.confidence_bias(points) for points in (off, many)]
+    at_the_end = [confidence_curve(128, *(curve[name] for name in "abcde")) for curve in curves]
+    assert abs(at_the_end[1] - 0.9) < abs(at_the_end[0] - 0.9)
+
+
+def test_no_parameter_is_negative_and_so_no_bias():
+    rising = fitting.confidence_bias([(length, length / 200) for length in fitting.LENGTHS])
+    assert min(rising[name] for name in "abcde") >= 0
+    assert confidence_curve(500, *(rising[name] for name in "abcde")) > 0
+
+
+def test_too_few_lengths_for_five_parameters():
+    with pytest.raises(InputError, match="confidences at 4 lengths, the bias curve has five parameters"):
+        fitting.confidence_bias([(length, 0.5) for length in (1, 2, 4, 6, 6)])
+
+
+def test_from_what_is_measured_to_statistics():
+    parts = {
+        "ratio": fitting.ratio_moments([(4, 3), (4, 5)]),
+        "line": fitting.length_line([(4, 3), (4, 5)]),
+        "expected_entropy": fitting.expected_entropies([(4, 2.0)]),
+        "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
+    }
+    statistics = LengthStatistics.of(parts)
+    assert statistics.expected_entropy(9) == 2.0
+    assert statistics.confidence_bias(9) == pytest.approx(0.5, abs=1e-3)
+    assert statistics.z(6, 4) == pytest.approx((1.5 - 1.25) / statistics.ratio_std)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+from readings import SETTINGS, STATISTICS, choose_canvases
+
+from entropy_valley.engine.reading import Reading
+from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
+from entropy_valley.lengths.base import Choice
+from entropy_valley.lengths.select import sentences_of
+
+
+class Words:
+    """A prompt whose tokens are words."""
+
+    def tokens(self, text):
+        return text.split()
+
+
+class Closed(dict):
+    """A row whose target must not be looked at."""
+
+    def __getitem__(self, key):
+        assert key != "target"
+        return super().__getitem__(key)
+
+
+class Probes:
+    """All-mask canvases whose mean entropy is the distance from ``valley``."""
+
+    def __init__(self, valley):
+        self.valley, self.rounds = valley, []
+
+    def __call__(self, asked):
+        self.rounds.append(list(asked))
+        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in asked]
+
+
+class Spied:
+    """A selector, and what it was given."""
+
+    def __init__(self, selector):
+        self.selector, self.given, self.sees_reference = selector, [], selector.sees_reference
+        self.draft_steps = selector.draft_steps
+
+    def propose(self, sentence, probes):
+        self.given.append((sentence, dict(probes)))
+        return self.selector.propose(sentence, probes)
+
+    def choose(self, sentence, probes):
+        self.given.append((sentence, dict(probes)))
+        return self.selector.choose(sentence, probes)
+
+
+ROWS = [Closed(id="a", source="one two three four", target="x y"), Closed(id="b", source="one", target="x")]
+
+PREDICTED = [{5: -0.25, 4: -2.0}, {2: -0.125, 3: -3.0}]  # by a length head, from prompts
+
+
+@pytest.mark.parametrize("method", [name for name in LENGTH_METHODS if name != "oracle"])
+def test_no_selector_but_oracle_is_given_the_reference(method):
+    """Nothing reads the target on the way to a selector, and all that it is handed has no place for it."""
+    selector = make_method(method, SETTINGS[method], STATISTICS)
+    spied = Spied(selector)
+    predicted = PREDICTED if selector.uses_length_head else [None, None]
+    sentences = sentences_of(ROWS, Words(), spied, predicted)
+    assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
+    rows = choose_canvases(spied, sentences, Probes(valley=4))
+    assert spied.given and all(
+        sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {Reading}
+        for sentence, probes in spied.given
+    )
+    other = [{**row, "target": "a far longer reference than the other one was"} for row in ROWS]
+    assert choose_canvases(selector, sentences_of(other, Words(), selector, predicted), Probes(valley=4)) == rows
+
+
+def test_the_oracle_is_given_the_references_length():
+    seen = sentences_of([dict(row.items()) for row in ROWS], Words(), make_method("oracle", {}))
+    assert [sentence.reference_tokens for sentence in seen] == [2, 1]
+
+
+def test_every_selector_of_ours_is_tried_here():
+    assert SETTINGS.keys() == LENGTH_METHODS.keys()
+
+
+def test_what_a_selector_is_given_holds_numbers_of_probes_only():
+    class Spy:
+        sees_reference = False
+
+        def propose(self, sentence, probes):
+            assert vars(sentence) == {"source_tokens": 4, "reference_tokens": None, "predicted": None, "room": None}
+            return [3]
+
+        def choose(self, sentence, probes):
+            assert probes == {3: Reading((0, 0, 0), (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0), (-9.0, -9.0, -9.0))}
+            return Choice(3)
+
+    (row,) = choose_canvases(Spy(), sentences_of(ROWS[:1], Words(), Spy()), Probes(3))
+    assert row["length"] == 3
+
+
+def test_ev_rows_count_each_probed_length_once():
+    probe = Probes(valley=4)
+    rows = choose_canvases(make_method("ev", {"ratios": [0.5, 0.75, 0.8, 1.0]}), [Sentence(4), Sentence(1)], probe)
+    assert rows[0] == {"length": 4, "candidates": [3, 4, 5], "scores": [1.0, 0.0, 1.0], "calls": 3, "slots": 12}
+    assert rows[1] == {"length": 2, "candidates": [2], "scores": [2.0], "calls": 1, "slots": 2}
+    assert probe.rounds == [[(0, 3), (0, 4), (0, 5), (1, 2)]]  # one round, nothing twice
+
+
+def test_an_unprobed_row_names_its_length_alone():
+    (row,) = choose_canvases(make_method("ratio", {"ratios": 1.5}), [Sentence(4)], Probes(0))
+    assert row == {"length": 6, "candidates": [6], "scores": [], "calls": 0, "slots": 0}
+
+
+def test_a_search_goes_on_from_what_it_has_seen():
+    class Downhill:
+        sees_reference = False
+
+        def propose(self, sentence, probes):
+            best = min(probes, key=lambda length: probes[length].entropies[0], default=None)
+            return [4] if best is None else [best - 1, best + 1]
+
+        def choose(self, sentence, probes):
+            return Choice(min(probes, key=lambda length: probes[length].entropies[0]))
+
+    probe = Probes(valley=7)
+    (row,) = choose_canvases(Downhill(), [Sentence(4)], probe)
+    assert (row["length"], row["calls"]) == (7, 6)
+    assert [[length for _, length in asked] for asked in probe.rounds] == [[4], [3, 5], [6], [7], [8]]

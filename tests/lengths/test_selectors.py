@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from readings import STATISTICS, reading
+
+from entropy_valley.errors import InputError
+from entropy_valley.lengths import Sentence, find_method, make_method
+
+
+def test_oracle_is_the_reference_and_its_eos():
+    assert make_method("oracle", {}).choose(Sentence(5, 9), {}).length == 10
+
+
+def test_ratio_probes_nothing():
+    selector = make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": True})
+    assert list(selector.propose(Sentence(10), {})) == []
+    assert selector.choose(Sentence(10), {}).length == 8
+    assert make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": False}).choose(Sentence(10), {}).length == 7
+
+
+def test_ev_takes_the_smallest_mean_without_the_eos_slot():
+    probes = {3: reading(1.0, 2.0, 99.0), 4: reading(1.0, 1.0, 1.3, 0.0), 5: reading(2.0, 2.0, 2.0, 2.0, 0.0)}
+    choice = make_method("ev", {"ratios": [1]}).choose(Sentence(4), probes)
+    assert choice.length == 4
+    assert choice.scores == {3: 1.5, 4: 1.1, 5: 2.0}
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, -1e-9])
+def test_ev_breaks_a_tie_towards_the_shorter_canvas_even_through_noise(noise):
+    probes = {6: reading(*[0.5 + noise] * 5, 9), 4: reading(0.5, 0.5, 0.5, 9), 5: reading(0.6, 0.6, 0.6, 0.6, 9)}
+    assert make_method("ev", {"ratios": [1]}).choose(Sentence(4), probes).length == 4
+
+
+VARIANTS = {3: reading(1.0, 2.0, 99.0), 5: reading(0.4, 0.6, 1.0, 4.0, 0.0), 9: reading(*[1.4] * 8, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("score", "length", "scores"),
+    [
+        ("mean", 9, [1.5, 1.5, 1.4]),
+        ("sum", 3, [3.0, 6.0, 11.2]),
+        ("length_normalised", 9, [1.5 / math.log(3), 1.5 / math.log(5), 1.4 / math.log(9)]),
+        ("median", 5, [1.5, 0.8, 1.4]),
+    ],
+)
+def test_evs_other_scores(score, length, scores):
+    choice = make_method("ev_other", {"selector": "ev", "ratios": [1], "score": score}).choose(Sentence(4), VARIANTS)
+    assert choice.length == length
+    assert [choice.scores[one] for one in VARIANTS] == pytest.approx(scores, abs=1e-6)
+
+
+def test_one_slot_of_content_divides_by_no_zero():
+    selector = make_method("ev", {"ratios": [1], "score": "length_normalised"})
+    assert selector.choose(Sentence(1), {2: reading(1.0, 0.0)}).scores == {2: round(1 / math.log(2), 6)}
+
+
+@given(st.dictionaries(st.integers(2, 12), st.floats(0, 9), min_size=1))
+def test_the_mean_is_the_score_by_default(entropies):
+    probes = {length: reading(*[value] * length) for length, value in entropies.items()}
+    plain, named = (make_method("ev", {"ratios": [1], **more}) for more in ({}, {"score": "mean"}))
+    assert plain.choose(Sentence(4), probes) == named.choose(Sentence(4), probes)
+
+
+def test_who_uses_statistics():
+    assert not any(find_method(name, {}).uses_statistics for name in ("ratio", "ev", "adaptive_ev"))
+    assert all(find_method(name, {}).uses_statistics for name in ("cal", "ev_calibrated", "ev_prior"))
+    assert find_method("mine", {"selector": "cal"}).uses_statistics
+
+
+def test_statistics_are_no_setting():
+    with pytest.raises(InputError, match="statistics"):
+        make_method("ev", {"ratios": [1], "statistics": STATISTICS})
+
+
+def test_ev_proposes_each_length_once():
+    selector = make_method("ev", {"ratios": [0.5, 0.6, 0.7, 1.0]})
+    assert sorted(selector.propose(Sentence(3), {})) == [2, 3, 4]  # 1.5 and 1.8 both floor to 1
+    assert sorted(selector.propose(Sentence(1), {})) == [2]
+
+
+def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
+    (tmp_path / "my_lengths.py").write_text(
+        "from entropy_valley.lengths.base import Choice, Unprobed\n"
+        "class Fixed(Unprobed):\n"
+        "    def __init__(self, slots): self.slots = slots\n"
+        "    def choose(self, sentence, probes): return Choice(self.slots)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    selector = make_method("mine", {"selector": "my_lengths:Fixed", "slots": 7})
+    assert selector.choose(Sentence(3), {}).length == 7
+    with pytest.raises(InputError, match=r"my_lengths:Missing"):
+        make_method("mine", {"selector": "my_lengths:Missing"})
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "said"),
+    [
+        ("evv", {}, "Name one of adaptive_ev, cal, daedal, eos_probe, ev, "),
+        ("ev", {"ratio": [1]}, "ratios"),
+        ("oracle", {"ratios": 1}, "ratios"),
+        ("x", {"selector": "no_such_module:Class"}, "no_such_module"),
+    ],
+)
+def test_bad_names_and_settings_say_what_would_be_right(method, settings, said):
+    with pytest.raises(InputError, match=said):
+        make_method(method, settings)

@@ -1,0 +1,110 @@
+"""How far a bfloat16 model moves where a computation is ordered otherwise: rotation, attention, company, an adapter.
+
+Random weights, the same bfloat16 values everywhere. "ours" packs four sentences and rotates as the family does. Each of
+the others changes one thing; float32 throughout is the yardstick: what bfloat16 costs anyway. The adapter is random
+too, of rank 64, its change of each weight 1 % of that weight's norm: merged as here, and beside the weights in float32
+as PEFT runs it. On a CPU. docs/backbones.md has the numbers, and the commands that gave them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import torch
+
+from entropy_valley.decoding.reference import EAGER
+from entropy_valley.model.adapters import Adapter, merge_adapter
+from entropy_valley.model.attention import using_attention
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import empty_model
+from entropy_valley.model.packing import hidden_states, pack
+
+
+def measure(family: str, layers: int, width: int, ffn: int, heads: int, kv_heads: int, vocabulary: int):
+    """By variant, against "ours": largest and mean difference of the logits, share of rows with the same argmax."""
+    arguments = dict(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=ffn,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        max_position_embeddings=4096,
+        rope_theta=5e5,
+        rms_norm_eps=1e-5,
+    )
+    torch.manual_seed(0)
+    model = empty_model(FAMILIES[family], arguments, torch.bfloat16, "cpu").eval().requires_grad_(False)
+    sentences = torch.randint(vocabulary, (4, 128)).tolist()
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):  # which transformers starts at zero
+            parameter.normal_(std=0.02)
+    return compare(model, sentences)
+
+
+@torch.inference_mode()
+def compare(model, sentences):
+    ours, rotary = logits(model, sentences), type(model.model.rotary_emb)
+    others = {"each sentence alone": torch.cat([logits(model, [sentence]) for sentence in sentences])}
+    with using_attention(model, EAGER):
+        others["eager attention"] = torch.cat([eager_logits(model, sentence) for sentence in sentences])
+    model.model.rotary_emb = rotary.__base__(config=model.config)
+    others["rotation in bfloat16"] = logits(model, sentences)
+    others["float32"] = logits(model.float(), sentences)
+    report = {name: difference(ours, other) for name, other in others.items()}
+    report["rotation in bfloat16 against float32"] = difference(others["rotation in bfloat16"], others["float32"])
+    model.bfloat16().model.rotary_emb = rotary(model.config)
+    merged, beside = adapted_logits(model, sentences)
+    report["adapter merged, against beside"] = difference(merged, beside)
+    report["adapter merged, against none"] = difference(merged, ours)
+    return report | {"standard deviation of the logits": others["float32"].std().item()}
+
+
+def logits(model, sentences):
+    return model.lm_head(hidden_states(model, pack(sentences))).float()
+
+
+def eager_logits(model, sentence):
+    everything = torch.zeros(1, 1, len(sentence), len(sentence), dtype=model.dtype)
+    return model(input_ids=torch.tensor([sentence]), attention_mask=everything, use_cache=False).logits[0].float()
+
+
+def adapted_logits(model, sentences):
+    """The logits under a random adapter: merged into the weights, and beside them. The model stays merged."""
+    adapter = random_adapter(model, 64)
+    hooks = [model.get_submodule(name).register_forward_hook(low_rank(*pair)) for name, pair in adapter.pairs.items()]
+    beside = logits(model, sentences)
+    for hook in hooks:
+        hook.remove()
+    merge_adapter(model, adapter)
+    return logits(model, sentences), beside
+
+
+def random_adapter(model, rank, share=0.01):
+    """Of every linear layer of the blocks; scaling 1, and B A has ``share`` of the weight's norm."""
+    pairs = {}
+    for name, module in model.model.layers.named_modules(prefix="model.layers"):
+        if isinstance(module, torch.nn.Linear):
+            outer, inner = module.weight.shape
+            deviation = share * module.weight.float().std() * (inner / rank) ** 0.5
+            pairs[name] = torch.randn(rank, inner) / inner**0.5, torch.randn(outer, rank) * deviation
+    return Adapter(pairs, dict.fromkeys(pairs, rank))
+
+
+def low_rank(down, up):
+    """What PEFT adds to a layer's output: its matrices are float32 beside a bfloat16 model."""
+    return lambda _, arguments, output: (output + arguments[0].float() @ down.T @ up.T).to(output.dtype)
+
+
+def difference(one, other):
+    gap, same = (one - other).abs(), one.argmax(-1) == other.argmax(-1)
+    return {"max": gap.max().item(), "mean": gap.mean().item(), "same argmax": same.float().mean().item()}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=sorted(FAMILIES), required=True)
+    for name in ("layers", "width", "ffn", "heads", "kv-heads", "vocabulary"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    print(json.dumps(measure(**vars(parser.parse_args())), indent=2))

@@ -1,0 +1,72 @@
+"""The model card beside an adapter."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from entropy_valley import files
+from entropy_valley.model.adapters import write_card
+
+SETTINGS = {"r": 64, "lora_alpha": 128, "base_model_name_or_path": "GSAI-ML/LLaDA-8B-Base"}
+SPEC = {"backbone": "llada-8b", "direction": "en-zh", "prompt": "Chinese: {src}\n", "training": {"epochs": 2}}
+TRAINED = {"adapter_digest": "a1", "backbone_digest": "b1", "data_digest": "d1", "family": "llada", "seed": 7}
+TRAINED |= {"pairs": 200000, "steps": 6250, "trainable_parameters": 167772160, "spec": SPEC}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(facts, settings=SETTINGS, **more):
+        files.write_json(tmp_path / "adapter.json", facts)
+        files.write_json(tmp_path / "adapter_config.json", settings)
+        write_card(tmp_path, **more)
+        card = tmp_path / "README.md"
+        return card.read_text(encoding="utf-8") if card.exists() else None
+
+    return write
+
+
+def test_it_has_what_the_hub_asks_for_and_what_a_user_needs(written):
+    _, head, text = written(TRAINED).split("---\n", 2)
+    assert yaml.safe_load(head) == {
+        "library_name": "peft",
+        "pipeline_tag": "translation",
+        "language": ["en", "zh"],
+        "tags": ["masked-diffusion", "machine-translation", "lora"],
+        "base_model": "GSAI-ML/LLaDA-8B-Base",
+    }
+    for part in ("200,000 sentence pairs with seed 7", r'"Chinese: {src}\n"', "--direction en-zh", "rank 64", "| a1 |"):
+        assert part in text, part
+    assert "| epochs | 2 |" in text and "warmup" not in text and "licence MIT" in text
+
+
+def test_the_names_of_the_other_class(written):
+    assert "the model class of its authors" in written(TRAINED, layout="released")
+
+
+def test_an_adopted_adapter_says_from_where_it_is(written):
+    facts = {key: value for key, value in TRAINED.items() if key not in ("pairs", "steps", "data_digest")}
+    spec = {key: SPEC[key] for key in ("backbone", "direction")}
+    text = written({**facts, "spec": spec, "adopted": True, "source": {"repository": "owner/name"}})
+    assert "taken from owner/name" in text and "prompt" not in text and "None" not in text
+
+
+def test_an_autoregressive_adapter_has_no_canvas(written):
+    text = written({**TRAINED, "family": "llama3"}, {**SETTINGS, "base_model_name_or_path": None})
+    assert "autoregressive" in text and "entropy-valley translate" not in text and "digest `b1`" in text
+
+
+def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
+    assert "attention" not in written(TRAINED)
+    (tmp_path / "README.md").unlink()
+    text = written({**TRAINED, "spec": SPEC | {"attention": "prefix"}}, layout="released")
+    assert "| attention | prefix: the rows of the prompt" in text and "computes another function" in text
+
+
+def test_a_card_that_is_there_stays(written, tmp_path):
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    assert written(TRAINED) == "mine"
+
+
+def test_a_foreign_adapter_gets_none(written):
+    assert written({"family": "llada"}) is None

@@ -1,0 +1,50 @@
+"""docs/backbones.md says what the families say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from test_released_shapes import released_model
+
+from entropy_valley.model.families import FAMILIES
+
+
+def rows(heading):
+    """The table under a heading: cells by the family that the first one names."""
+    section = Path("docs/backbones.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return {cells[0].strip("`"): cells[1:] for cells in lines[2:]}
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def family(request):
+    return FAMILIES[request.param]
+
+
+def test_releases(family):
+    (release,) = family.releases
+    repository, licence, gated, commit = rows("Releases")[family.name]
+    assert (repository, licence) == (f"`{release.repository}`", release.licence)
+    assert gated == ("yes" if release.gated else "no")
+    assert commit.startswith(f"`{release.revision}`" if release.revision else "none pinned")
+
+
+def test_what_they_are(family, tmp_path):
+    (release,) = family.releases
+    stock, parameters, *ids, bos, read, trainable = rows("What they are")[family.name]
+    assert stock == f"`{family.architecture}`"
+    assert ids == ["–" if value is None else str(value) for value in release.ids.values()]
+    sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()
+    assert {section["bos"] for section in sections if section.get("family") == family.name} == {bos == "yes"}
+    assert read == ("row i − 1" if family.shifted else "row i")
+    model = released_model(release.repository, tmp_path)
+    assert parameters == f"{model.num_parameters():,}"
+    assert trainable == f"{64 * sum(map(sum, adapted_shapes(model, family))):,}"
+
+
+def adapted_shapes(model, family):
+    """(out, in) of every weight that LoRA adapts, with a row of A and of B for each rank."""
+    named = {name: module for name, module in model.named_modules() if name.startswith("model.layers.")}
+    return [module.weight.shape for name, module in named.items() if name.rpartition(".")[2] in family.lora_targets]

@@ -1,0 +1,86 @@
+"""The last layer gives the rows that are read as if it had computed all of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_packing import MODELS, SEQUENCES
+
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.packing import Rows, hidden_states, pack, reads_rows
+
+DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
+
+
+def some_rows(draw, sequences):
+    """Any rows of any sequence, none of some."""
+    chosen = [sorted(draw(st.sets(st.integers(0, len(one) - 1)))) for one in sequences]
+    starts = [sum(map(len, sequences[:place])) for place in range(len(sequences))]
+    places = [start + row for start, rows in zip(starts, chosen, strict=True) for row in rows]
+    return Rows(torch.tensor(places, dtype=torch.long), tuple(map(len, chosen)))
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+@settings(max_examples=30)
+@given(sequences=SEQUENCES, data=st.data())
+def test_read_rows_are_those_of_the_whole_pass(name, sequences, data):
+    rows, packed = some_rows(data.draw, sequences), pack(sequences)
+    if not len(rows.places):
+        return
+    with torch.inference_mode():
+        whole = hidden_states(MODELS[name], packed)
+        read = hidden_states(MODELS[name], packed, rows)
+        uncounted = hidden_states(MODELS[name], packed, Rows(rows.places))
+    assert reads_rows(MODELS[name]) == (name in DIFFUSION)
+    torch.testing.assert_close(read, whole[rows.places], atol=1e-5, rtol=0)
+    torch.testing.assert_close(uncounted, read, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("counts", "queries"), [((3, 2), 5), (None, 8)])
+@pytest.mark.parametrize("name", DIFFUSION)
+def test_other_rows_are_spared(name, counts, queries):
+    """All but keys and values of the last layer is computed for the read rows alone; uncounted ones attend as well."""
+    seen, last = {}, MODELS[name].model.layers[-1]
+    parts = {"mlp": last.mlp, "q": last.self_attn.q_proj, "o": last.self_attn.o_proj, "k": last.self_attn.k_proj}
+    hooks = [
+        part.register_forward_pre_hook(lambda _, inputs, key=key: seen.update({key: inputs[0].shape[1]}))
+        for key, part in parts.items()
+    ]
+    hidden_states(MODELS[name], pack([[1, 2, 3, 4, 5], [6, 7, 8]]), Rows(torch.tensor([0, 1, 4, 6, 7]), counts))
+    for hook in hooks:
+        hook.remove()
+    assert seen == {"mlp": 5, "q": queries, "o": 5, "k": 8}
+
+
+@pytest.mark.parametrize("name", DIFFUSION)
+def test_gradients_are_those_of_the_whole_pass(name):
+    model, packed = MODELS[name], pack([[1, 2, 3, 4], [5, 6, 7]])
+    rows = Rows(torch.tensor([1, 2, 5, 6]), (2, 2))
+
+    def gradients(states):
+        model.zero_grad()
+        states.square().sum().backward()
+        return [parameter.grad.clone() for parameter in model.model.parameters()]
+
+    expected = gradients(hidden_states(model, packed)[rows.places])
+    torch.testing.assert_close(gradients(hidden_states(model, packed, rows)), expected, atol=1e-4, rtol=1e-5)
+    model.zero_grad(set_to_none=True)
+
+
+def test_a_layer_of_an_unknown_class_computes_all_rows():
+    from transformers import MistralConfig, MistralForCausalLM
+
+    from entropy_valley.model.attention import BIDIRECTIONAL
+    from entropy_valley.model.packing import narrow
+
+    shape = dict(vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
+    config = MistralConfig(num_key_value_heads=2, sliding_window=None, **shape)
+    model = MistralForCausalLM._from_config(config, attn_implementation=BIDIRECTIONAL).eval()
+    narrow(model)
+    assert not reads_rows(model)
+    packed, places = pack([[1, 2, 3], [4, 5]]), torch.tensor([0, 4])
+    with torch.inference_mode():
+        read = hidden_states(model, packed, Rows(places, (1, 1)))
+        assert torch.equal(read, hidden_states(model, packed)[places])

@@ -1,0 +1,392 @@
+"""Released layouts go in, stock models come out, and whatever does not fit is named."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from entropy_valley import files
+from entropy_valley.engine.identity import read_identity, read_tokenizer
+from entropy_valley.errors import InputError, listed
+from entropy_valley.model import checkpoint
+from entropy_valley.model import checkpoint as weights_module
+from entropy_valley.model.checkpoint import config_arguments
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import empty_model, load_backbone, torch_dtype
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def rewrite(folder, tensors):
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def edit_config(folder, **changes):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(made, family):
+    model, folder = made[family.name]
+    backbone = load_backbone(folder, family.name)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, backbone.model.state_dict()[name])
+    assert backbone.context == 64
+    assert backbone.shifted == family.shifted
+
+
+SHARDS = ("model-1.safetensors", "model-2.safetensors")
+
+
+def split(folder, indexed=True):
+    """Spread the weights over two files; returns what is in each."""
+    tensors = weights(folder)
+    parts = {file: {name: tensors[name] for name in sorted(tensors)[half::2]} for half, file in enumerate(SHARDS)}
+    (folder / "model.safetensors").unlink()
+    for file, part in parts.items():
+        save_file(part, folder / file)
+    if indexed:
+        write_index(folder, {name: file for file, part in parts.items() for name in part})
+    return parts
+
+
+def write_index(folder, index):
+    (folder / checkpoint.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": index}))
+
+
+def test_others_may_read_what_is_written(made, family):
+    modes = {path.stat().st_mode & 0o777 for path in made[family.name][1].iterdir()}
+    (made[family.name][1] / "new").touch()
+    assert modes == {(made[family.name][1] / "new").stat().st_mode & 0o777}
+    (made[family.name][1] / "new").unlink()
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_shards_are_one_checkpoint(made, family, folder, indexed):
+    split(folder, indexed)
+    loaded = load_backbone(folder, family.name).model.state_dict()
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in made[family.name][0].state_dict().items())
+
+
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_weights_take_the_dtype_of_the_model(folder, family, stored, dtype):
+    kept = {name: tensor.to(torch_dtype(stored)) for name, tensor in weights(folder).items()}
+    rewrite(folder, kept)
+    loaded = load_backbone(folder, family.name, dtype=dtype).model.state_dict()
+    assert set(loaded) == {family.stock_name(name) for name in kept}
+    for name, tensor in kept.items():
+        assert torch.equal(loaded[family.stock_name(name)], tensor.to(torch_dtype(dtype)))
+
+
+def test_weights_outlive_their_file(made, family, folder):
+    backbone = load_backbone(folder, family.name)
+    path = folder / "model.safetensors"
+    with open(path, "r+b") as file:  # in place: where it were mapped, the model would change
+        file.write(bytes(path.stat().st_size))
+    for name, tensor in made[family.name][0].state_dict().items():
+        assert torch.equal(tensor, backbone.model.state_dict()[name])
+
+
+def test_names_map_back_and_forth(made, family):
+    for name in made[family.name][0].state_dict():
+        assert family.stock_name(family.released_name(name)) == name
+
+
+def test_llada_keeps_its_own_tensor_names(made):
+    names = weights(made["llada"][1]).keys()
+    assert "model.transformer.blocks.1.ff_out.weight" in names
+    assert "model.transformer.ff_out.weight" in names
+    assert not any("self_attn" in name for name in names)
+
+
+class TestBadFiles:
+    """Whatever does not fit is found by the headers, before any weight is read, and named at once."""
+
+    @pytest.fixture(autouse=True)
+    def nothing_is_read(self, monkeypatch):
+        monkeypatch.setattr(weights_module, "_read", None)
+
+    def refused(self, folder, family, *patterns):
+        with pytest.raises(InputError) as caught:
+            load_backbone(folder, family.name)
+        for pattern in patterns:
+            assert re.search(pattern, str(caught.value)), (pattern, str(caught.value))
+        return str(caught.value)
+
+    def test_a_truncated_file(self, folder, family):
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-100])
+        self.refused(folder, family, r"files: model\.safetensors is not a whole safetensors file")
+
+    def test_missing_and_extra_tensors(self, folder, family):
+        tensors = weights(folder)
+        lost = sorted(tensors)[0]
+        tensors["stranger"] = tensors.pop(lost)
+        rewrite(folder, tensors)
+        self.refused(folder, family, f"missing: {lost}; extra: stranger")
+
+    def test_another_shape(self, folder, family):
+        name = family.released_name("model.norm.weight")
+        rewrite(folder, weights(folder) | {name: torch.zeros(31)})
+        self.refused(folder, family, rf"of another shape: {name} is \(31,\), not \(32,\)")
+
+    def test_a_missing_shard(self, folder, family):
+        split(folder)
+        (folder / SHARDS[1]).unlink()
+        message = self.refused(folder, family, rf"{folder}: files: model-2\.safetensors is missing\. ")
+        assert "extra" not in message
+
+    @pytest.mark.parametrize("indexed", [True, False])
+    def test_a_tensor_in_two_files(self, folder, family, indexed):
+        parts = split(folder, indexed)
+        name = sorted(parts[SHARDS[0]])[0]
+        save_file(parts[SHARDS[1]] | {name: parts[SHARDS[0]][name]}, folder / SHARDS[1])
+        self.refused(folder, family, rf"{folder}: in two files: {name} \({SHARDS[0]}, {SHARDS[1]}\)\. ")
+
+    def test_a_tensor_that_the_index_promises(self, folder, family):
+        parts = split(folder)
+        name, *others = sorted(parts[SHARDS[0]])
+        save_file({other: parts[SHARDS[0]][other] for other in others}, folder / SHARDS[0])
+        self.refused(folder, family, rf"{folder}: not in the file that the index names: {name} \({SHARDS[0]}\)\. ")
+
+    def test_a_tensor_in_another_file_than_the_index_says(self, folder, family):
+        parts = split(folder)
+        index = {name: file for file, part in parts.items() for name in part}
+        name = sorted(parts[SHARDS[0]])[0]
+        write_index(folder, index | {name: SHARDS[1]})
+        self.refused(folder, family, rf"{folder}: not in the file that the index names: {name} \({SHARDS[1]}\)\. ")
+
+    def test_a_tensor_that_the_index_forgets(self, folder, family):
+        parts = split(folder)
+        first, *others = sorted({name: file for file, part in parts.items() for name in part}.items())
+        write_index(folder, dict(others))
+        self.refused(folder, family, rf"{folder}: not in the index: {first[0]}\. ")
+
+    @pytest.mark.parametrize(
+        "content", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": ["a"]}', '{"weight_map": {"a": "../b"}}']
+    )
+    def test_a_damaged_index(self, folder, family, content):
+        split(folder)
+        (folder / checkpoint.INDEX).write_text(content)
+        self.refused(folder, family, rf"{checkpoint.INDEX}.*(not JSON|no `weight_map`)")
+
+    def test_all_at_once(self, made, folder, family):
+        wanted = [family.released_name(name) for name, _ in made[family.name][0].named_parameters()]
+        parts = split(folder, indexed=False)
+        lost, kept = sorted(parts[SHARDS[0]])[:7], sorted(parts[SHARDS[0]])[7:]
+        save_file({name: parts[SHARDS[0]][name] for name in kept}, folder / SHARDS[0])
+        save_file(parts[SHARDS[1]] | {"stranger": torch.ones(1), kept[0]: torch.ones(1)}, folder / SHARDS[1])
+        (folder / "model-3.safetensors").write_bytes(b"cut")
+        self.refused(
+            folder,
+            family,
+            r"files: model-3\.safetensors is not a whole",
+            f"in two files: {kept[0]}",
+            f"missing: {', '.join(name for name in wanted if name in lost)}",
+            "extra: stranger",
+            rf"of another shape: {kept[0]} is \(1,\)",
+        )
+
+
+def test_a_long_list_ends_with_the_count_beyond():
+    names = [f"t{number}" for number in range(43)]
+    assert listed(names[:40]) == ", ".join(names[:40])
+    assert listed(names) == f"{', '.join(names[:40])}, … and 3 more"
+
+
+class TestWhatNoCheckpointFills:
+    """A user's own family may name any stock class; a model with an empty tensor would compute nonsense."""
+
+    def refused(self, made, change, name):
+        family, folder = FAMILIES["llada"], made["llada"][1]
+        model = empty_model(family, config_arguments(folder, family), torch.float32)
+        change(model)
+        with pytest.raises(InputError, match=rf"nothing in it fills {name} of LlamaForCausalLM.*tied"):
+            weights_module.fill(model, family, folder, "cpu")
+
+    def test_a_tied_weight(self, made):
+        def tie(model):
+            model.model.norm.twin = model.model.norm.weight
+
+        self.refused(made, tie, r"model\.norm\.twin")
+
+    def test_a_buffer(self, made):
+        self.refused(
+            made,
+            lambda model: model.model.register_buffer("scale", torch.ones(1, device="meta"), persistent=False),
+            r"model\.scale",
+        )
+
+
+def test_the_command_for_pickles_is_true(made, tmp_path):
+    """Pickles are refused with the command that converts them; it is run here as it is printed."""
+    model, made_folder = made["llada"]
+    folder = shutil.copytree(made_folder, tmp_path / "with space")
+    tensors = list(weights(folder).items())
+    (folder / "model.safetensors").unlink()
+    for part in (0, 1):  # as transformers wrote them, with views of one tensor among them
+        flat = torch.cat([tensor.flatten() for _, tensor in tensors[part::2]])
+        views = flat.split([tensor.numel() for _, tensor in tensors[part::2]])
+        state = {name: view.view(tensor.shape) for (name, tensor), view in zip(tensors[part::2], views, strict=True)}
+        torch.save(state, folder / f"pytorch_model-0000{part + 1}-of-00002.bin")
+    torch.save(argparse.Namespace(epochs=3), folder / "training_args.bin")  # a pickle of code, not of tensors
+    with pytest.raises(
+        InputError, match=r"pickled weights only \(pytorch_model\*\.bin\), and a pickle can run any code"
+    ) as caught:
+        load_backbone(folder, "llada")
+    command = re.search("convert it: `(.*)`", str(caught.value))[1]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-c", command], check=True, env=environment)
+    loaded = load_backbone(folder, "llada").model.state_dict()
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_folder_without_weights(folder, family):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="no safetensors files"):
+        load_backbone(folder, family.name)
+
+
+class TestBadCheckpoints:
+    def test_another_family(self, folder, family):
+        other = next(name for name in FAMILIES if name != family.name)
+        with pytest.raises(InputError, match="model_type is"):
+            load_backbone(folder, other)
+
+    def test_a_config_that_computes_something_else(self, folder, family):
+        field, value = next(iter(family.fixed.items()))
+        edit_config(folder, **{field: not value if isinstance(value, bool) else "other"})
+        with pytest.raises(InputError, match=field):
+            load_backbone(folder, family.name)
+
+    def test_a_config_without_a_field(self, folder, family):
+        config = json.loads((folder / "config.json").read_text())
+        del config["rope_theta"]
+        (folder / "config.json").write_text(json.dumps(config))
+        with pytest.raises(InputError, match="no field 'rope_theta'"):
+            load_backbone(folder, family.name)
+
+    @pytest.mark.parametrize(
+        ("size", "value", "problem"),
+        [
+            ("num_key_value_heads", 3, "num_key_value_heads 3 does not divide 4 heads"),
+            ("num_attention_heads", 5, "hidden_size 32 is no even number for each of 5 heads"),
+            ("num_hidden_layers", "2", "num_hidden_layers is '2', no whole number above 0"),
+            ("vocab_size", 0, "vocab_size is 0, no whole number above 0"),
+        ],
+    )
+    def test_sizes_of_which_no_model_can_be_made(self, made, tmp_path, size, value, problem):
+        folder = shutil.copytree(made["dream"][1], tmp_path / "dream")
+        edit_config(folder, **{size: value})
+        with pytest.raises(InputError, match=f"config.json: {problem}"):
+            load_backbone(folder, "dream")
+
+    @pytest.mark.parametrize("content", ["{", "", "[]", '{"version": "1.0"}'])
+    def test_a_broken_tokenizer(self, made, tmp_path, content):
+        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
+        (folder / "tokenizer.json").write_text(content)
+        for read in (lambda: load_backbone(folder, "llada"), lambda: read_tokenizer(folder, FAMILIES["llada"])):
+            with pytest.raises(
+                InputError, match=r"tokenizer.json: no tokenizer can be made of it \(.+ Copy the tokenizer"
+            ):
+                read()
+
+    @pytest.mark.parametrize(
+        ("weight", "value", "problem"),
+        [
+            ("norm", torch.nan, "numbers that are not finite"),
+            ("o_proj", 0.0, "a later token does not change an earlier"),
+        ],
+    )
+    def test_weights_of_a_training_that_diverged(self, made, tmp_path, weight, value, problem):
+        folder, family = shutil.copytree(made["llada"][1], tmp_path / "llada"), FAMILIES["llada"]
+        spoilt = {name: tensor for name, tensor in weights(folder).items() if weight in family.stock_name(name)}
+        rewrite(folder, weights(folder) | {name: torch.full_like(tensor, value) for name, tensor in spoilt.items()})
+        with pytest.raises(InputError, match=f"llada: .*{problem}.* that diverged in training"):
+            load_backbone(folder, "llada")
+
+    def test_a_truncated_one_is_not_taken_for_another(self, made, tmp_path):
+        """Its adapter names the digest of the whole one."""
+        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
+        files.write_json(
+            tmp_path / "adapter" / "adapter.json", {"backbone_digest": checkpoint.checkpoint_digest(folder)}
+        )
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-100])
+        with pytest.raises(InputError, match=r"model.safetensors: not a whole safetensors file"):
+            read_identity(folder, tmp_path / "adapter", "llada", "{src}", bos=False)
+
+    def test_no_tokenizer(self, folder, family):
+        for path in folder.glob("tokenizer*"):
+            path.unlink()
+        with pytest.raises(InputError, match="no tokenizer"):
+            load_backbone(folder, family.name)
+
+    def test_an_adapter_of_another_backbone(self, folder, family, tmp_path):
+        files.write_json(tmp_path / "adapter" / "adapter.json", {"backbone_digest": "0" * 32})
+        with pytest.raises(InputError, match=r"trained on backbone 0{32}"):
+            load_backbone(folder, family.name, adapter=tmp_path / "adapter")
+
+    def test_a_truncated_adapter(self, made, family, tmp_path):
+        facts = {"backbone_digest": checkpoint.checkpoint_digest(made[family.name][1])}
+        files.write_json(tmp_path / "adapter.json", facts)
+        files.write_json(tmp_path / "adapter_config.json", {"r": 2, "lora_alpha": 4})
+        (tmp_path / "adapter_model.safetensors").write_bytes(b"cut")
+        with pytest.raises(InputError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
+            load_backbone(made[family.name][1], family.name, adapter=tmp_path)
+
+
+def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
+    recorded = checkpoint.checkpoint_digest(folder)
+    (folder / checkpoint.MANIFEST).unlink()
+    assert checkpoint.checkpoint_digest(folder) == recorded
+    monkeypatch.setattr(files, "file_digest", None)  # a second look reads no weights …
+    assert checkpoint.checkpoint_digest(folder) == recorded
+    monkeypatch.undo()
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
+    edit_config(folder, other=1)  # … unless a file has changed
+    assert checkpoint.checkpoint_digest(folder) != recorded
+
+
+def test_a_downloaded_one_is_as_its_manifest_says(tmp_path):
+    folder, written = tmp_path / "llada", tmp_path / "llada.json"
+    for name in ("model.safetensors", "config.json"):
+        files.write_text(folder / name, name)
+    files.write_json(written, checkpoint.manifest(folder))
+    checkpoint.require_same(folder, written)
+    (folder / "model.safetensors").write_text("model.safetensorz")
+    with pytest.raises(InputError, match=r"llada: not as .*llada\.json says: model\.safetensors\. Restore it"):
+        checkpoint.require_same(folder, written)
+    folder.rename(tmp_path / "moved")
+    checkpoint.require_same(folder, written)
+
+
+def test_a_copy_that_was_trained_on_is_another_checkpoint(made, tmp_path):
+    folder = shutil.copytree(made["llada"][1], tmp_path / "copy")
+    fetched = {**checkpoint.manifest(folder), "repository": "someone/model"}
+    files.write_json(folder / checkpoint.MANIFEST, fetched)
+    assert checkpoint.manifest(folder) == fetched
+    rewrite(folder, {name: tensor + 1 for name, tensor in weights(folder).items()})  # of the same names and sizes
+    found = checkpoint.manifest(folder)
+    assert found["repository"] == "someone/model"
+    assert found["digest"] != fetched["digest"]
+    assert found["files"]["model.safetensors"] != fetched["files"]["model.safetensors"]
+
+
+def test_the_rotary_table_of_an_older_export_is_computed_instead(made, family, folder):
+    rewrite(folder, weights(folder) | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)})
+    load_backbone(folder, family.name)

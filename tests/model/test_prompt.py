@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley.engine.identity import RustTokenizer
+from entropy_valley.errors import InputError
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import Prompt, require_room
+from entropy_valley.model.tokenizer import load_tokenizer
+
+
+@pytest.fixture
+def tokenizer(made):
+    return load_backbone(made["llada"][1], "llada").tokenizer
+
+
+@pytest.mark.parametrize("template", ["no place", "{src} and {src}"])
+def test_a_template_names_the_source_once(template, tokenizer):
+    with pytest.raises(InputError, match="exactly once"):
+        Prompt(template, tokenizer)
+
+
+def test_bos_and_source(tokenizer):
+    prompt = Prompt("Chinese: {src}\n", tokenizer, bos=5)
+    assert prompt.encode("Tap") == [5, *prompt.tokens("Chinese: Tap\n")]
+
+
+@pytest.mark.parametrize("text", ["Tap Reset now.", "点击现在。", "Löschen Sie #NAME#!", "{src}", "a {b} c"])
+def test_text_survives_the_tokenizer(text, tokenizer):
+    prompt = Prompt("{src}", tokenizer)
+    assert prompt.text(prompt.tokens(text)) == text
+    assert prompt.encode(text) == prompt.tokens(text)
+
+
+@pytest.mark.parametrize("light", [True, False], ids=["tokenizers", "transformers"])
+def test_the_tokens_of_a_part_of_a_text(made, light):
+    folder, text = made["llada"][1], "Öffnen Sie die Datei 点击."
+    prompt = Prompt(
+        "{src}", RustTokenizer(folder / "tokenizer.json") if light else load_tokenizer(folder, find_family("llada"))
+    )
+    tokens = prompt.tokens(text)
+    assert prompt.slots_of(text, []) == [] and prompt.slots_of(text, [[0, len(text)]]) == [*range(len(tokens))]
+    (start, end), rest = (15, 20), [[0, 15], [20, len(text)]]
+    inside, outside = prompt.slots_of(text, [[start, end]]), prompt.slots_of(text, rest)
+    assert text[start:end] == "Datei" and "Datei" in prompt.text([tokens[slot] for slot in inside])
+    assert {*inside, *outside} == {*range(len(tokens))} and len(inside) < len(tokens)
+
+
+def test_sentences_beyond_the_context_are_named_with_their_numbers(tokenizer):
+    prompt = Prompt("{src}", tokenizer)
+    rows = [{"id": f"s{n}", "source": "a" * n, "target": "b"} for n in (1, 2, 9)]
+    longest = len(prompt.encode("a" * 9)) + len(prompt.tokens("b")) + 1
+    require_room("test.jsonl", rows, prompt, longest)
+    with pytest.raises(InputError, match=rf"^test.jsonl: .* 1 of 3 .* up to {longest} tokens, .* {longest - 1}: s9\."):
+        require_room("test.jsonl", rows, prompt, longest - 1)

@@ -1,0 +1,221 @@
+"""The released 7-8B checkpoints on meta tensors: every name, every shape, without a byte of weights."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from entropy_valley.errors import InputError
+from entropy_valley.model.checkpoint import config_arguments, write_manifest
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.families.base import STOCK_FIELDS
+from entropy_valley.model.load import empty_model, torch_dtype
+
+# What their config.json say of the computation and the special ids. LLaDA's, Dream's and LLaMA-3's as published;
+# DiffuLLaMA's from a copy saved with transformers. Dream-Instruct's was not to be seen: it is taken to be Dream's.
+LLADA = {
+    "activation_type": "silu",
+    "alibi": False,
+    "attention_dropout": 0.0,
+    "attention_layer_norm": False,
+    "block_type": "llama",
+    "d_model": 4096,
+    "embedding_dropout": 0.0,
+    "embedding_size": 126464,
+    "eos_token_id": 126081,
+    "include_bias": False,
+    "include_qkv_bias": False,
+    "input_emb_norm": False,
+    "layer_norm_type": "rms",
+    "mask_token_id": 126336,
+    "max_sequence_length": 4096,
+    "mlp_hidden_size": 12288,
+    "mlp_ratio": 4,
+    "model_type": "llada",
+    "multi_query_attention": None,
+    "n_heads": 32,
+    "n_kv_heads": 32,
+    "n_layers": 32,
+    "pad_token_id": 126081,
+    "residual_dropout": 0.0,
+    "rms_norm_eps": 1e-5,
+    "rope": True,
+    "rope_full_precision": True,
+    "rope_theta": 500000.0,
+    "scale_logits": False,
+    "vocab_size": 126464,
+    "weight_tying": False,
+}
+DREAM = {
+    "attention_dropout": 0.0,
+    "eos_token_id": 151643,
+    "hidden_act": "silu",
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "mask_token_id": 151666,
+    "max_position_embeddings": 131072,
+    "model_type": "Dream",
+    "num_attention_heads": 28,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 4,
+    "pad_token_id": 151643,
+    "rms_norm_eps": 1e-6,
+    "rope_scaling": None,
+    "rope_theta": 1000000.0,
+    "tie_word_embeddings": False,
+    "use_sliding_window": False,
+    "vocab_size": 152064,
+}
+LLAMA = {
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "hidden_act": "silu",
+    "hidden_size": 4096,
+    "model_type": "llama",
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "rms_norm_eps": 1e-5,
+    "rope_scaling": None,
+    "tie_word_embeddings": False,
+}
+DIFFULLAMA = LLAMA | {
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "intermediate_size": 11008,
+    "max_position_embeddings": 4096,
+    "num_key_value_heads": 32,
+    "rope_theta": 10000.0,
+    "vocab_size": 32000,
+}
+LLAMA3 = LLAMA | {
+    "bos_token_id": 128000,
+    "eos_token_id": 128001,
+    "intermediate_size": 14336,
+    "max_position_embeddings": 8192,
+    "num_key_value_heads": 8,
+    "rope_theta": 500000.0,
+    "vocab_size": 128256,
+}
+PUBLISHED = {
+    "GSAI-ML/LLaDA-8B-Base": LLADA,
+    "Dream-org/Dream-v0-Base-7B": DREAM,
+    "Dream-org/Dream-v0-Instruct-7B": DREAM,
+    "diffusionfamily/diffullama": DIFFULLAMA,
+    "meta-llama/Meta-Llama-3-8B": LLAMA3,
+}
+RELEASES = {release.repository: family for family in FAMILIES.values() for release in family.releases}
+
+
+def llada_tensors():
+    square, wide = (4096, 4096), (12288, 4096)
+    block = dict.fromkeys(("q_proj", "k_proj", "v_proj", "attn_out"), square)
+    block |= {"ff_proj": wide, "up_proj": wide, "ff_out": wide[::-1], "attn_norm": (4096,), "ff_norm": (4096,)}
+    outside = {"wte": (126464, 4096), "ff_out": (126464, 4096), "ln_f": (4096,)}
+    named = {f"blocks.{i}.{name}": shape for i in range(32) for name, shape in block.items()} | outside
+    return {f"model.transformer.{name}.weight": shape for name, shape in named.items()}
+
+
+def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False):
+    attention = {"q_proj": (width, width), "k_proj": (kv, width), "v_proj": (kv, width), "o_proj": (width, width)}
+    feed = {"gate_proj": (ffn, width), "up_proj": (ffn, width), "down_proj": (width, ffn)}
+    block = {f"self_attn.{name}.weight": shape for name, shape in attention.items()}
+    block |= {f"self_attn.{name}.bias": attention[name][:1] for name in ("q_proj", "k_proj", "v_proj") if biases}
+    block |= {f"mlp.{name}.weight": shape for name, shape in feed.items()}
+    block |= dict.fromkeys(("input_layernorm.weight", "post_attention_layernorm.weight"), (width,))
+    outside = {"model.embed_tokens": (vocabulary, width), "lm_head": (vocabulary, width), "model.norm": (width,)}
+    return {f"model.layers.{i}.{name}": shape for i in range(layers) for name, shape in block.items()} | {
+        f"{name}.weight": shape for name, shape in outside.items()
+    }
+
+
+TENSORS = {
+    "GSAI-ML/LLaDA-8B-Base": llada_tensors(),
+    "Dream-org/Dream-v0-Base-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
+    "Dream-org/Dream-v0-Instruct-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
+    "diffusionfamily/diffullama": stock_tensors(32, 4096, 11008, 4096, 32000),
+    "meta-llama/Meta-Llama-3-8B": stock_tensors(32, 4096, 14336, 1024, 128256),
+}
+
+
+def released_model(repository, folder):
+    """The model of a release on ``meta``."""
+    return empty_model(RELEASES[repository], arguments_of(folder, repository), torch_dtype("bfloat16"))
+
+
+def arguments_of(folder, repository, **changes):
+    (folder / "config.json").write_text(json.dumps(PUBLISHED[repository] | changes))
+    return config_arguments(folder, RELEASES[repository], repository)
+
+
+@pytest.fixture(scope="module", params=sorted(RELEASES))
+def repository(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(repository, tmp_path_factory):
+    return released_model(repository, tmp_path_factory.mktemp("released"))
+
+
+def test_every_name_and_shape_is_the_released_one(repository, model):
+    family = RELEASES[repository]
+    ours = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    assert {family.released_name(name): shape for name, shape in ours.items()} == TENSORS[repository]
+    assert {family.stock_name(name): shape for name, shape in TENSORS[repository].items()} == ours
+
+
+def test_llada_has_the_bytes_of_its_index(tmp_path):
+    model = released_model("GSAI-ML/LLaDA-8B-Base", tmp_path)
+    assert 2 * model.num_parameters() == 16_031_162_368
+
+
+def test_what_a_checkpoint_says_of_itself_comes_back(repository, model):
+    family, published = RELEASES[repository], PUBLISHED[repository]
+    said = family.to_released(model.config)
+    assert {key: said[key] for key in said.keys() & published.keys()}.items() <= published.items()
+    assert family.to_stock(said) == family.to_stock(published)
+
+
+def test_every_field_of_a_release_is_compared(repository, tmp_path):
+    family = RELEASES[repository]
+    wrong = family.to_released(SimpleNamespace(**dict.fromkeys(STOCK_FIELDS, -1)))
+    with pytest.raises(InputError) as caught:
+        arguments_of(tmp_path, repository, **wrong)
+    assert repository in caught.value.remedy
+    for name, value in family.release(repository).config.items():
+        assert f"{name} is -1, not {value!r}" in caught.value.problem
+
+
+def test_a_folder_of_ones_own_may_be_of_another_size(repository, tmp_path):
+    family = RELEASES[repository]
+    layers = "n_layers" if family.name == "llada" else "num_hidden_layers"
+    (tmp_path / "config.json").write_text(json.dumps(PUBLISHED[repository] | {layers: 2}))
+    assert config_arguments(tmp_path, family)["num_hidden_layers"] == 2
+
+
+def test_a_fetched_checkpoint_is_still_compared_when_it_is_loaded(repository, tmp_path):
+    family = RELEASES[repository]
+    write_manifest(tmp_path, family, repository=repository)
+    layers = "n_layers" if family.name == "llada" else "num_hidden_layers"
+    (tmp_path / "config.json").write_text(json.dumps(PUBLISHED[repository] | {layers: 2}))
+    with pytest.raises(InputError, match="num_hidden_layers is 2"):
+        config_arguments(tmp_path, family)
+
+
+@pytest.mark.parametrize("field", sorted(FAMILIES["llada"].fixed))
+def test_what_lladas_config_leaves_out_is_as_its_authors_class_has_it(field, tmp_path):
+    family = FAMILIES["llada"]
+    (tmp_path / "config.json").write_text(json.dumps({key: LLADA[key] for key in LLADA if key != field}))
+    if field not in family.defaults:
+        assert config_arguments(tmp_path, family)
+    else:
+        with pytest.raises(InputError, match=f"{field} is {family.defaults[field]!r}, not {family.fixed[field]!r}"):
+            config_arguments(tmp_path, family)
+
+
+def test_a_config_that_is_no_object_is_named(repository, tmp_path):
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(InputError, match="not a JSON object"):
+        config_arguments(tmp_path, RELEASES[repository])

@@ -1,0 +1,94 @@
+"""The family in docs/extending.md is one file, outside the package, and its checkpoints load."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.model.checkpoint import write_checkpoint
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import load_backbone, new_model
+from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.model.tokenizer import train_tokenizer
+
+NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
+
+
+@pytest.fixture
+def documented(tmp_path, monkeypatch):
+    """The file that docs/extending.md shows, in an otherwise empty working directory."""
+    blocks = re.findall(r"```python\n(.*?)```", Path("docs/extending.md").read_text(), re.DOTALL)
+    (code,) = [block for block in blocks if "Family(" in block]
+    (tmp_path / re.match(r"# (\w+\.py)", code)[1]).write_text(code)
+    monkeypatch.chdir(tmp_path)
+    yield find_family(NAME)
+    del sys.modules["quill"]
+    sys.path.remove(str(tmp_path))
+
+
+@pytest.fixture
+def folder(documented, tmp_path):
+    tokenizer = train_tokenizer(["Tap Reset now."], 300, documented)
+    shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
+    model = new_model(NAME, vocabulary=len(tokenizer), **shape)
+    write_checkpoint(model, documented, tokenizer, tmp_path / "checkpoint")
+    return tmp_path / "checkpoint"
+
+
+def by_hand(folder):
+    """The stock model with every tensor put where the family's authors would say it belongs."""
+    said, tensors = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors")
+    config = LlamaConfig(
+        vocab_size=said["vocabulary"],
+        hidden_size=said["dim"],
+        intermediate_size=said["ffn_dim"],
+        num_hidden_layers=said["depth"],
+        num_attention_heads=said["heads"],
+        num_key_value_heads=said["kv_heads"],
+        max_position_embeddings=said["context"],
+        rope_theta=said["theta"],
+        rms_norm_eps=said["epsilon"],
+        attn_implementation="eager",
+    )
+    model = LlamaForCausalLM(config).eval()
+    model.model.embed_tokens.weight.data = tensors.pop("quill.tokens.weight")
+    model.model.norm.weight.data = tensors.pop("quill.last_norm.weight")
+    model.lm_head.weight.data = tensors.pop("head.weight")
+    for i, layer in enumerate(model.model.layers):
+        attention, ffn = layer.self_attn, layer.mlp
+        layer.input_layernorm.weight.data = tensors.pop(f"quill.{i}.before_attention.weight")
+        attention.q_proj.weight.data = tensors.pop(f"quill.{i}.attention.query.weight")
+        attention.k_proj.weight.data = tensors.pop(f"quill.{i}.attention.key.weight")
+        attention.v_proj.weight.data = tensors.pop(f"quill.{i}.attention.value.weight")
+        attention.o_proj.weight.data = tensors.pop(f"quill.{i}.attention.out.weight")
+        layer.post_attention_layernorm.weight.data = tensors.pop(f"quill.{i}.before_ffn.weight")
+        ffn.gate_proj.weight.data = tensors.pop(f"quill.{i}.ffn.gate.weight")
+        ffn.up_proj.weight.data = tensors.pop(f"quill.{i}.ffn.up.weight")
+        ffn.down_proj.weight.data = tensors.pop(f"quill.{i}.ffn.down.weight")
+    assert not tensors
+    return model
+
+
+@torch.inference_mode()
+def test_it_computes_what_the_stock_class_does(folder):
+    backbone = load_backbone(folder, NAME)
+    everything = torch.zeros(1, 1, len(SENTENCE), len(SENTENCE))
+    expected = by_hand(folder)(input_ids=torch.tensor([SENTENCE]), attention_mask=everything).logits[0]
+    ours = backbone.model.lm_head(hidden_states(backbone.model, pack([SENTENCE])))
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
+    assert backbone.eos_id != backbone.mask_id
+    assert backbone.family.name == NAME  # what an adapter's card says, and finds again
+
+
+def test_what_it_fixes_is_checked(folder):
+    files.write_json(folder / "config.json", files.read_json(folder / "config.json") | {"activation": "gelu"})
+    with pytest.raises(InputError, match="activation is 'gelu', not 'swiglu'"):
+        load_backbone(folder, NAME)

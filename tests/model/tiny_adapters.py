@@ -1,0 +1,58 @@
+"""Adapters of tiny checkpoints, made by us or by PEFT on the authors' module names."""
+
+from __future__ import annotations
+
+import torch
+from safetensors.torch import load_file
+
+from entropy_valley.model.adapters import Adapter, write_adapter
+
+# The target list of the paper's public training code. PEFT matches it from the end of a module's path: LLaDA has no
+# `o_proj`, and its head is one more `ff_out`.
+AUTHORS_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"]
+BLOCK = ["q_proj", "k_proj", "v_proj", "attn_out", "ff_proj", "up_proj", "ff_out"]
+
+
+def authors_model(folder):
+    """The linear layers of a checkpoint under its released names, as far as PEFT needs the authors' class."""
+    root = torch.nn.Module()
+    for name, weight in load_file(folder / "model.safetensors").items():
+        *path, leaf = name.removesuffix(".weight").split(".")
+        if weight.dim() == 2 and leaf not in ("wte", "embed_tokens"):
+            parent = root
+            for part in path:
+                if not hasattr(parent, part):
+                    parent.add_module(part, torch.nn.Module())
+                parent = getattr(parent, part)
+            layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+            layer.weight = torch.nn.Parameter(weight)
+            parent.add_module(leaf, layer)
+    return root
+
+
+def peft_save(folder, out, **config):
+    """What PEFT saves of a trained adapter on the authors' class; its model."""
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    model = get_peft_model(authors_model(folder), LoraConfig(**{"r": 4, "lora_alpha": 8, **config}))
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.1)
+    model.save_pretrained(out)
+    return model
+
+
+def random_adapter(model, family, rank=3, alpha=6.0, **options):
+    random, pairs = torch.Generator().manual_seed(5), {}
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] in family.lora_targets:
+            outer, inner = module.weight.shape
+            pairs[name] = torch.randn(rank, inner, generator=random), torch.randn(outer, rank, generator=random)
+    return Adapter(pairs, dict.fromkeys(pairs, alpha), **options)
+
+
+def write(adapter, folder, *family):
+    folder.mkdir()
+    write_adapter(adapter, folder, *family)
+    return folder
