@@ -34,7 +34,7 @@ from entropy_valley.decoding.pipeline import Pipeline
 from entropy_valley.engine.engine import BUDGET, Engine
 from entropy_valley.engine.ledger import Ledger
 from entropy_valley.lengths import make_method
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}

@@ -58,10 +58,9 @@ from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
 from entropy_valley.model import checkpoint as weights
 from entropy_valley.model.adapters import WEIGHTS
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt
 from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
 from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet

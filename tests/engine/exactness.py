@@ -36,10 +36,9 @@ from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
-from entropy_valley.model.attention import ATTENTIONS, BOTH_WAYS
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, Prompt
 from entropy_valley.progress import progress
 
 sys.path.append(str(Path(__file__).parents[1]))  # as pytest does

@@ -13,7 +13,7 @@ from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.invariance import whole_sums
 from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 
 MASK, EOS = 3, 2
 

@@ -16,8 +16,8 @@ from entropy_valley.decoding.reference_orders import RANKS, med
 from entropy_valley.decoding.schedule import reveal_counts
 from entropy_valley.engine.engine import Engine
 from entropy_valley.engine.queue import Canvas, Queue
-from entropy_valley.model.attention import PREFIX
 from entropy_valley.model.packing import hidden_states
+from entropy_valley.model.prompt import PREFIX
 
 PAIRS = tuple(itertools.product((1, 2, 3, 8, 13, 21), (2, 5, 32)))  # canvas length, step budget
 NEVER = sys.maxsize

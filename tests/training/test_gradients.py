@@ -8,7 +8,8 @@ from tiny_training import batches_of, canvases_of
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX, using_attention
+from entropy_valley.model.attention import using_attention
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import lora
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Lora

@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_leaves
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import attention
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.packing import Packed
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import deepspeed as engine
 from entropy_valley.training import lora, memory, sft
 from entropy_valley.training.loss import MicroBatch, cross_entropies

@@ -1,4 +1,4 @@
-"""The corpus files of a direction: train, dev and test rows ``{id, source, target}``."""
+"""The corpus files of a direction: train, dev and test rows ``{id, source, target}``; their overlap."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from entropy_valley.data.sources.base import reverse
 from entropy_valley.errors import InputError
 from entropy_valley.plain_text import visible
 from entropy_valley.progress import progress
+
+# --- The corpus files of a direction: train, dev and test rows ``{id, source, target}``.
+
 
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.

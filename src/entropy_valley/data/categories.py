@@ -1,8 +1,4 @@
-"""Categories of source sentences that a source-guided order may translate better: dates, lists, names, numbers.
-
-The paper names four categories without definitions. These are heuristics on the plain text; a sentence may have several
-categories. They find less where the script does not mark a category: names in Chinese, or names among German nouns.
-"""
+"""Dates, lists, names and numbers in source sentences, by two sets of rules; the challenge subset of a test set."""
 
 from __future__ import annotations
 
@@ -14,6 +10,13 @@ from typing import Literal
 
 from entropy_valley.data.sampling import Pair, rank, shortage
 from entropy_valley.errors import InputError
+
+# --- Categories of source sentences that a source-guided order may translate better: dates, lists, names, numbers.
+#
+# The paper names four categories without definitions. These are heuristics on the plain text; a sentence may have
+# several categories. They find less where the script does not mark a category: names in Chinese, or names among
+# German nouns.
+
 
 CATEGORIES = ("dates", "enumeration", "named entities", "numbers")  # the paper's, in its order
 NUMBER = re.compile(r"\b\d+(?:[.,]\d+)*%?\b")
@@ -183,9 +186,9 @@ def published_categories(text: str) -> tuple[str, ...]:
 
 # --- The challenge subset of a test set: sentences with dates, lists, names or numbers, by one of two readings.
 #
-# ``first``, that of the authors' code: the first sentences of the file that have a category by their rules, which are for
-# the English side of a pair. ``stratified``, ours: drawn by the keyed hash, with as many of each category as possible, by
-# our rules for the source side.
+# ``first``, that of the authors' code: the first sentences of the file that have a category by their rules, which are
+# for the English side of a pair. ``stratified``, ours: drawn by the keyed hash, with as many of each category as
+# possible, by our rules for the source side.
 
 Reading = Literal["first", "stratified"]
 Numbered = tuple[int, Pair]

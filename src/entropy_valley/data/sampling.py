@@ -1,5 +1,4 @@
-"""Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the beginning of
-a test set."""
+"""Drawing pairs: by a keyed hash, and as the scripts of the paper's authors do."""
 
 from __future__ import annotations
 
@@ -13,6 +12,10 @@ from typing import Literal
 
 from entropy_valley.errors import InputError
 from entropy_valley.late import numpy as np
+
+# --- Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the
+# beginning of a test set.
+
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
@@ -146,12 +149,13 @@ def shortage(found: int, wanted: int, what: str) -> InputError:
     )
 
 
-# --- Training pairs as the scripts of the paper's authors draw them: a shuffled list, of which the first pairs are taken.
+# --- Training pairs as the scripts of the paper's authors draw them: a shuffled list, of which the first pairs are
+# taken.
 #
 # There are two scripts. ``shuffle``, for Chinese: all pairs that pass the filters are shuffled. ``shuffle_rows``, for
-# German: the rows of the data set are shuffled; of these, the first that pass, 5,000 more than there are training pairs,
-# are shuffled again. In both, train is the beginning of the list, dev is what follows, and a pair that the data has twice
-# may come twice.
+# German: the rows of the data set are shuffled; of these, the first that pass, 5,000 more than there are training
+# pairs, are shuffled again. In both, train is the beginning of the list, dev is what follows, and a pair that the
+# data has twice may come twice.
 #
 # Only numbers of rows are shuffled: the data is read twice, and its texts are never held at once.
 

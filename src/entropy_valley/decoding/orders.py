@@ -14,7 +14,7 @@ from pydantic import Field
 from entropy_valley import files, plugins
 from entropy_valley.engine.order import SourceGuided, looks_at_distractor
 from entropy_valley.late import numpy as np
-from entropy_valley.model.attention import upload
+from entropy_valley.model.transfer import upload
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:

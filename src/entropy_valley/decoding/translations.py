@@ -27,7 +27,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.select import reassigned_rows, to_choose
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
-from entropy_valley.model.attention import PREFIX
+from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import System
 from entropy_valley.revisions import DECODING
 

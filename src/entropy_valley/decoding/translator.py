@@ -22,8 +22,7 @@ from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.lengths.select import draft_steps, sentences_of
 from entropy_valley.model import adapters
-from entropy_valley.model.attention import attention_of
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import Prompt, attention_of
 
 if TYPE_CHECKING:
     from entropy_valley.engine.queue import Decoded

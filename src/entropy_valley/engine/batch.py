@@ -20,7 +20,7 @@ from entropy_valley.engine.order import Slots, looks_at_anchors, looks_at_distra
 from entropy_valley.engine.queue import Canvas, Decoded
 from entropy_valley.engine.reading import Reading
 from entropy_valley.engine.scores import not_a_number, scored
-from entropy_valley.model.attention import download, upload
+from entropy_valley.model.transfer import download, upload
 
 if TYPE_CHECKING:
     import torch

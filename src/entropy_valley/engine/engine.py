@@ -32,8 +32,8 @@ from entropy_valley.engine.queue import Canvas, Decoded, Queue
 from entropy_valley.engine.reading import VALUES, Reading
 from entropy_valley.engine.sig import sourced_values
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import upload
 from entropy_valley.model.packing import Rows, hidden_states
+from entropy_valley.model.transfer import upload
 
 if TYPE_CHECKING:
     from entropy_valley.engine.order import Order

@@ -12,10 +12,9 @@ from tokenizers import Tokenizer
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import adapter_digest
-from entropy_valley.model.attention import BOTH_WAYS
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments
 from entropy_valley.model.families import Family, find_family
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import BOTH_WAYS, Prompt
 from entropy_valley.model.tokenizer import WHOLE, declared_tokens, load_tokenizer, readable
 
 

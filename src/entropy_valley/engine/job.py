@@ -26,8 +26,8 @@ from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.gpus import device_name
 from entropy_valley.model.adapters import FACTS
-from entropy_valley.model.attention import PREFIX, attention_of
 from entropy_valley.model.checkpoint import MANIFEST, require_same
+from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.progress import progress
 from entropy_valley.provenance import Record
 from entropy_valley.store import Store

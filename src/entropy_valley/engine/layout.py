@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from entropy_valley.model.attention import upload
 from entropy_valley.model.packing import Kept, Packed, Pool, placed
+from entropy_valley.model.transfer import upload
 
 if TYPE_CHECKING:
     import torch

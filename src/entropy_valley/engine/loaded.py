@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.model.attention import attention_of
+from entropy_valley.model.prompt import attention_of
 
 if TYPE_CHECKING:
     from entropy_valley.engine.job import How

@@ -19,8 +19,8 @@ import torch
 
 from entropy_valley import limits
 from entropy_valley.engine.layout import Layout, Places, Saved
-from entropy_valley.model.attention import PREFIX
 from entropy_valley.model.packing import FULL_KERNEL, Pool
+from entropy_valley.model.prompt import PREFIX
 
 if TYPE_CHECKING:
     from entropy_valley.engine.batch import Batch

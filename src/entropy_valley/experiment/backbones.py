@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.experiment.decoding import OwnDecoding
-from entropy_valley.model.attention import BOTH_WAYS, Attention
+from entropy_valley.model.prompt import BOTH_WAYS, Attention
 from entropy_valley.settings import Commit, Direction, Name, Plugin, Repository, Section
 from entropy_valley.training.settings import AdapterTraining, EosPadding
 

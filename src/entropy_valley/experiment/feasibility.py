@@ -15,8 +15,8 @@ from entropy_valley.experiment.paths import adapter_run, checkpoint_of
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.experiment.studies import Study
 from entropy_valley.lengths import make_method
-from entropy_valley.model.attention import PREFIX
 from entropy_valley.model.families import FAMILIES, find_family
+from entropy_valley.model.prompt import PREFIX
 from entropy_valley.spelling import unknown
 
 Further = Callable[[Experiment], list[Problem]]

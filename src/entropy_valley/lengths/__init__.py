@@ -1,4 +1,4 @@
-"""The length methods. A new one is a file and a line here, or a user's own ``module:Class``."""
+"""The length methods. A new one is a class and its line here, or a user's own ``module:Class``."""
 
 from __future__ import annotations
 

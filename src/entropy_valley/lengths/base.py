@@ -1,4 +1,4 @@
-"""Canvas lengths from source lengths."""
+"""What a length method is: it proposes canvas lengths to probe, and chooses one from what the model says of them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ def candidate_length(ratio: float, source_tokens: int, reserve_eos_slot: bool = 
     product = Fraction(str(ratio)) * source_tokens // 1 if exact else int(float(ratio) * source_tokens)
     return max(1, product) + int(reserve_eos_slot)
 
-
-# --- What a length method is.
 
 EXACT = Field(
     None, description="false: multiply ratio and |x| in binary floating point; null: as `decoding.exact_products` says"

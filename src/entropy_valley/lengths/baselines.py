@@ -1,4 +1,4 @@
-"""Fixed Ratio: one corpus ratio for every sentence of a direction."""
+"""What EV is compared with: Fixed Ratio, Oracle, and methods that probe less or decode more than EV."""
 
 from __future__ import annotations
 

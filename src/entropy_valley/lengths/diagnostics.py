@@ -1,8 +1,4 @@
-"""The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of ratios.
-
-A diagnostic, not a length method: the offsets are counted from the reference. Plain numbers in, the curves of
-``valley.json`` out.
-"""
+"""What figures show of all-mask canvases: the entropy valley, and the concentration of SIG. It chooses nothing."""
 
 from __future__ import annotations
 
@@ -20,6 +16,12 @@ from entropy_valley.engine.job import ROW, How, Job
 from entropy_valley.engine.probe import probe, slot_sigs
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
+
+# --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
+# ratios.
+#
+# A diagnostic, not a length method: the offsets are counted from the reference. Plain numbers in, the curves of
+# ``valley.json`` out.
 
 
 class Place(NamedTuple):

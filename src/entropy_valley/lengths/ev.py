@@ -1,4 +1,8 @@
-"""Entropy-Valley (the paper's Algorithm 1): the candidate whose all-mask canvas the model is surest about."""
+"""Entropy-Valley (the paper's Algorithm 1): the candidate whose all-mask canvas the model is surest about.
+
+:class:`EntropyValley` is the paper's method. The variants below it are ours, but for the adaptive grid, which the
+paper's limitations propose.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""LR-style: confidence corrected for its trend in the length.
-
-After LR-DLLM (cheng2026improvingvariablelengthgenerationdiffusion in the paper's bibliography), whose length
-regularisation has no public code: the regression stands for it, and tables call it "LR-style".
-"""
+"""Length methods after other papers: LR-style, SmartCrop-style, partial unmask, CAL, DAEDAL."""
 
 from __future__ import annotations
 
@@ -17,6 +13,11 @@ from entropy_valley.engine.context import SHORTEST
 from entropy_valley.engine.reading import Reading
 from entropy_valley.lengths.base import Choice, Fitted, LengthMethod, OnGrid, Sentence, candidate_length
 from entropy_valley.settings import PerDirection, Rate, Share
+
+# --- LR-style: confidence corrected for its trend in the length.
+#
+# After LR-DLLM (cheng2026improvingvariablelengthgenerationdiffusion in the paper's bibliography), whose length
+# regularisation has no public code: the regression stands for it, and tables call it "LR-style".
 
 
 class LengthRegularisedStyle(OnGrid):

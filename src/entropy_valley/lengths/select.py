@@ -1,4 +1,4 @@
-"""Calls a length method and checks what it answers: a user's own may propose and choose anything."""
+"""From sentences and a length method to canvas rows; what a method answers is checked."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from entropy_valley.settings import Name, Section
 if TYPE_CHECKING:
     from entropy_valley.engine.job import Job
     from entropy_valley.lengths.training_pairs import Fits
+
+# --- Calls a length method and checks what it answers: a user's own may propose and choose anything.
+
 
 ROUNDS = 1000  # of probes for a sentence; DAEDAL, which grows by 8 slots, may need 256
 PROPOSALS = 10_000  # in a round
@@ -223,9 +226,9 @@ def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
 
 # --- Realised-ratio reassignment: a method's canvas ratios, given to other sentences of the same test set.
 #
-# The paper's control (sec. "Selector checks"): it keeps the distribution of the ratios, and breaks the pairing of source
-# and canvas. The mean over many permutations estimates the score of a ratio that is drawn at random from EV's. Each
-# permutation is a method of its own.
+# The paper's control (sec. "Selector checks"): it keeps the distribution of the ratios, and breaks the pairing of
+# source and canvas. The mean over many permutations estimates the score of a ratio that is drawn at random from EV's.
+# Each permutation is a method of its own.
 
 DECILES = 10
 

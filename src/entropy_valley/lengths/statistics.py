@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-import numpy as np
-from scipy.optimize import curve_fit
-
 from entropy_valley.errors import InputError
 
 FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
@@ -165,6 +162,9 @@ def _means(points: Iterable[tuple[int, float]]) -> list[tuple[int, float, int]]:
 
 
 def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
+    import numpy as np
+    from scipy.optimize import curve_fit  # here: every start of Snakemake imports the length methods
+
     def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
         return a * np.exp(-b * length) + c * np.exp(-d * length) + e
 

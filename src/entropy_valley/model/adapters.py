@@ -1,4 +1,4 @@
-"""A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``."""
+"""LoRA adapters in PEFT's format: names and config, folders read, written, merged and exported, the model card."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ import yaml
 from entropy_valley import files, folders, provenance
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model.attention import ATTENTIONS, BOTH_WAYS, PREFIX, attention_of
 from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, attention_of
 from entropy_valley.provenance import CARD
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+
+# --- A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``.
+
 
 _PREFIX = "base_model.model."
 _MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")

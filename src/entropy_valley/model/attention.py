@@ -1,17 +1,13 @@
-"""Columns of numbers to a device and back, with as little waiting as can be.
-
-A GPU works behind its host. A host that copies from ordinary memory, or asks for a value, waits until the GPU has done
-all that was asked before. So what goes there goes from pinned memory, in one copy, and what comes back does so at once.
-"""
+"""Attention inside packed sequences; rotary embedding from tables."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -19,29 +15,7 @@ from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from entropy_valley.late import numpy as np
-
-if TYPE_CHECKING:
-    import torch
-
-
-def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.Tensor, ...]:
-    """The columns, all of one dtype, as tensors on ``device``; the host does not wait for the copy."""
-    import torch
-
-    joined = torch.from_numpy(np.concatenate(columns))
-    if device.type == "cuda":
-        joined = joined.pin_memory().to(device, non_blocking=True)
-    return joined.split([len(column) for column in columns])
-
-
-def download(columns: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """The columns, numbers that float64 holds exactly, as float64; the host waits once."""
-    import torch
-
-    joined = torch.cat([column.double() for column in columns]).cpu().numpy()
-    return np.split(joined, np.cumsum([len(column) for column in columns])[:-1])
-
+from entropy_valley.model.transfer import upload
 
 # --- Rotary embedding from tables with angles in full float32; optionally q and k are rotated in float32 too, as LLaDA
 # does.
@@ -275,17 +249,3 @@ def register_attention(name: str, attention: Callable[..., Any]) -> None:
 # Transformers builds no mask for an attention without a mask function: these two alone decide what is causal.
 register_attention(BIDIRECTIONAL, packed_attention)
 register_attention(CAUSAL, functools.partial(packed_attention, causal=True))
-
-# --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
-
-BOTH_WAYS, PREFIX = "bidirectional", "prefix"
-Attention = Literal["bidirectional", "prefix"]
-ATTENTIONS: dict[Attention, str] = {
-    BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
-    PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
-}
-
-
-def attention_of(spec: Mapping[str, Any]) -> str:
-    """That of a model's params, or of the params in an ``adapter.json``: they name it where it is not the usual one."""
-    return spec.get("attention", BOTH_WAYS)

@@ -1,4 +1,4 @@
-"""Checkpoint folders in the released layouts: read and written, as safetensors only."""
+"""Checkpoints in the released layouts: read and written, checked against their family, loaded into a stock model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley import digest_cache, files, provenance
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.families import Family
+
+if TYPE_CHECKING:
+    import torch
+
+# --- Checkpoint folders in the released layouts: read and written, as safetensors only.
+
 
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
@@ -321,6 +325,8 @@ def _require_filled(model: Any, family: Family, folder: Path) -> None:
 
 
 def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
+    import torch
+
     module, _, leaf = name.rpartition(".")
     setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
 

@@ -1,4 +1,4 @@
-"""From a checkpoint folder and an adapter to a frozen model."""
+"""From a checkpoint folder, downloaded or not, and an adapter to a frozen model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model import checkpoint as released
 from entropy_valley.model import checkpoint as weights
-from entropy_valley.model.attention import BIDIRECTIONAL, BOTH_WAYS, CAUSAL, PREFIX, exact
+from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.packing import hidden_states, narrow, pack
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.tokenizer import load_tokenizer
 
 _DAMAGED = (
@@ -32,7 +33,7 @@ class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
     ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
-    computed in float32 from its last states. ``attention``: one of :data:`.prompt_attention.ATTENTIONS`.
+    computed in float32 from its last states. ``attention``: one of :data:`.prompt.ATTENTIONS`.
     """
 
     family: Family

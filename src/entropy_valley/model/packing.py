@@ -1,6 +1,7 @@
-"""The last layer computed only on the rows that are read: the other rows give it keys and values alone.
+"""Sequences of different lengths in one pass: no padding, attention only inside each sequence.
 
-Transformers runs the stock layers as usual. The last one is a subclass that takes the rows to compute.
+The rows that nobody reads cost less: the last layer computes only the rows that are read, and keys and values of a
+prompt can outlive their pass.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, rotate_half
 from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
 
-from entropy_valley.model.attention import BIDIRECTIONAL, Segments, upload
+from entropy_valley.model.attention import BIDIRECTIONAL, Segments
+from entropy_valley.model.transfer import upload
+
+# --- The last layer computed only on the rows that are read: the other rows give it keys and values alone.
+#
+# Transformers runs the stock layers as usual. The last one is a subclass that takes the rows to compute.
+
 
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
 

@@ -1,8 +1,4 @@
-"""The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
-
-What a source or target spells is text: the special tokens of a family, such as its mask and EOS, come from the template
-alone.
-"""
+"""The prompt before the canvas, and how long translations are for their sources in the tokens of a backbone."""
 
 from __future__ import annotations
 
@@ -12,10 +8,16 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from entropy_valley.errors import InputError, listed
 from entropy_valley.late import numpy as np
+
+# --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
+#
+# What a source or target spells is text: the special tokens of a family, such as its mask and EOS, come from the
+# template alone.
+
 
 PLACE = "{src}"
 
@@ -135,3 +137,18 @@ def moments(ratios: Sequence[float]) -> dict[str, float]:
     found = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
     values = np.percentile(ratios, PERCENTILES).tolist()
     return found | {f"p{percent}": value for percent, value in zip(PERCENTILES, values, strict=True)}
+
+
+# --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
+
+BOTH_WAYS, PREFIX = "bidirectional", "prefix"
+Attention = Literal["bidirectional", "prefix"]
+ATTENTIONS: dict[Attention, str] = {
+    BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
+    PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
+}
+
+
+def attention_of(spec: Mapping[str, Any]) -> str:
+    """That of a model's params, or of the params in an ``adapter.json``: they name it where it is not the usual one."""
+    return spec.get("attention", BOTH_WAYS)

@@ -27,7 +27,7 @@ from entropy_valley.experiment.params import corpora
 from entropy_valley.experiment.params.methods import selector_name, source_guided
 from entropy_valley.experiment.paths import comet_folder
 from entropy_valley.lengths import find_method
-from entropy_valley.model.attention import PREFIX, attention_of
+from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.runs.inventory import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 

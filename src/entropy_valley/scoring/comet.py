@@ -1,12 +1,4 @@
-"""Scores of many segments by a COMET model, in batches without padding: a score does not depend on the other segments.
-
-A batch has sequences of one length, and its shape depends on this length alone. On a GPU it has 64 rows, fewer for long
-sequences: the kernel that computes a product, and so the order of its sums, depends on the number of rows. The last
-batch of a length is filled by repeating a sequence, so a segment alone runs in the same shape as in company, and each
-row is computed from itself. The estimator always gets 64 rows.
-
-On a CPU a batch has one row, which gives the bits of COMET run on one segment.
-"""
+"""Scores by COMET checkpoints, in batches without padding: a score does not depend on the other segments."""
 
 from __future__ import annotations
 
@@ -29,6 +21,17 @@ from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.job import Job
 from entropy_valley.settings import REPOSITORY, Commit, Name, Section
+
+# --- Scores of many segments by a COMET model, in batches without padding: a score does not depend on the other
+# segments.
+#
+# A batch has sequences of one length, and its shape depends on this length alone. On a GPU it has 64 rows, fewer for
+# long sequences: the kernel that computes a product, and so the order of its sums, depends on the number of rows. The
+# last batch of a length is filled by repeating a sequence, so a segment alone runs in the same shape as in company,
+# and each row is computed from itself. The estimator always gets 64 rows.
+#
+# On a CPU a batch has one row, which gives the bits of COMET run on one segment.
+
 
 ROWS = {"cpu": 1, "cuda": 64}  # of a batch, and of the estimator's; signatures of scores have it
 TOKENS = 16384  # of a batch, at most: sequences of more than 256 tokens have fewer rows
@@ -137,15 +140,17 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
         delattr(module, name)
 
 
-# --- Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the toy COMET of the demo.
+# --- Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the toy COMET of the
+# demo.
 #
 # The model is run by a plain loop over its own ``prepare_sample`` and ``predict_step`` instead of ``predict``:
-# Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several tasks.
+# Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several
+# tasks.
 #
 # With ``batch_size`` 1 a score is a function of its sentence alone (:mod:`entropy_valley.scoring.comet`): equal
 # translations get equal scores whichever method made them, which a test that treats zero differences apart (Wilcoxon,
-# Pratt) relies on. A score in a padded batch depends in its last digits on the neighbours. Then consecutive batches of
-# the file are the unit of caching.
+# Pratt) relies on. A score in a padded batch depends in its last digits on the neighbours. Then consecutive batches
+# of the file are the unit of caching.
 
 DECIMALS = 6
 

@@ -1,4 +1,4 @@
-"""Folders of COMET checkpoints: found, checked and loaded."""
+"""Folders of COMET checkpoints: where they come from, whether they are whole, how they are loaded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import yaml
 from entropy_valley import digest_cache, files, folders
 from entropy_valley.errors import InputError
 from entropy_valley.settings import REPOSITORY
+
+# --- Folders of COMET checkpoints: found, checked and loaded.
+
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"

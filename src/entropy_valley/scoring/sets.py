@@ -1,4 +1,4 @@
-"""Putting a system's output beside its test set."""
+"""The scores of a set of cells: each metric is loaded once, and scores the translations of all cells."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from entropy_valley.scoring.metrics import Scorer, Scores
+
+# --- Putting a system's output beside its test set.
 
 
 @dataclass(frozen=True)

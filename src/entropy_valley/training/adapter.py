@@ -1,4 +1,4 @@
-"""Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks."""
+"""A finished adapter: saved after training, or taken as given; checked before anything reads it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ from entropy_valley.model.adapters import (
     require_digest,
     write_adapter,
 )
-from entropy_valley.model.attention import attention_of
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.checkpoint import facts as checkpoint_facts
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype
 from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.model.prompt import attention_of
 from entropy_valley.training import lora
 from entropy_valley.training.log import history_csv
+
+# --- Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks.
+
 
 LOSSES = "losses.csv"
 PACKAGES = ("torch", "transformers", "peft", "deepspeed")

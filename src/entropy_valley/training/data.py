@@ -1,4 +1,4 @@
-"""Which slots of a training canvas are masked: a pure function of seed and step, without global state."""
+"""Training data: tokenised pairs, their order, and which slots are masked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import torch
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
+
+# --- Which slots of a training canvas are masked: a pure function of seed and step, without global state.
 
 
 def seed_of(*key: Any) -> int:

@@ -1,4 +1,4 @@
-"""What a killed training goes on from, and whether it is whole; torch is not needed to know."""
+"""The DeepSpeed engine around an adapted model, its checkpoints, and what a killed training goes on from."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from entropy_valley.training.settings import SAVED
 
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Training
+
+# --- What a killed training goes on from, and whether it is whole; torch is not needed to know.
+
 
 POINTER = "last.json"  # names the last complete checkpoint in a training's work folder
 STATE = "state.pt"  # of a pre-training: the digest of the rest, then what torch saves

@@ -1,4 +1,4 @@
-"""Cutting a step's batch into micro-batches: by tokens, and evenly over the processes."""
+"""From tokenised pairs to the loss: micro-batches, masked canvases, weighted cross-entropy."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from entropy_valley.training.data import Layout
 
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Loss
+
+# --- Cutting a step's batch into micro-batches: by tokens, and evenly over the processes.
 
 
 @dataclass(frozen=True)

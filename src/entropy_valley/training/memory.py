@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import lora
 from entropy_valley.training.settings import AUTO
 

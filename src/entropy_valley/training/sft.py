@@ -18,10 +18,9 @@ import torch
 from entropy_valley import files, locks
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS
-from entropy_valley.model.attention import attention_of
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import Prompt, require_room
+from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.training import adapter, data, lora, memory, processes
 from entropy_valley.training import deepspeed as engine
 from entropy_valley.training.data import seed_of

@@ -1,4 +1,4 @@
-"""Two text files with one sentence per line: a user's own corpus, and the layout of most test sets."""
+"""A user's own files: two text files, tab-separated values, or JSON Lines."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import Commit, Direction, Repository, Section
+
+# --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
 
 
 class Files(Source):

@@ -9,8 +9,8 @@ from entropy_valley.experiment.backbones import BackboneSection
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
 from entropy_valley.experiment.schema import Experiment
-from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 from entropy_valley.model.families import find_family
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 
 
 def of(experiment: Experiment, run: Run) -> dict[str, Any]:
