@@ -12,7 +12,6 @@ from typing import Any
 
 from entropy_valley import files, locks, provenance
 from entropy_valley.data import sampling
-from entropy_valley.data import sampling as shuffling
 from entropy_valley.data.categories import challenge
 from entropy_valley.data.filters import Tally, filtered, judged, within
 from entropy_valley.data.sampling import Pair
@@ -82,7 +81,7 @@ def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list
     if "sampling" not in spec:
         return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
     tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
-    return shuffling.shuffled_split(
+    return sampling.shuffled_split(
         lambda: _judged(spec, source, next(tallies)), spec["train"], spec["dev"], spec["seed"], spec["sampling"]
     )
 

@@ -13,8 +13,6 @@ import torch
 from entropy_valley import folders, hub, limits
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model import checkpoint as released
-from entropy_valley.model import checkpoint as weights
 from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.families import Family, find_family
@@ -93,7 +91,7 @@ def load_backbone(
     )
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
-    weights.fill(model, kind, folder, device)
+    checkpoint.fill(model, kind, folder, device)
     if changes:
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
@@ -244,6 +242,6 @@ def _require_source(spec: Mapping[str, Any], folder: Path) -> None:
 def _check(spec: Mapping[str, Any], folder: Path) -> None:
     """Raise InputError for problems that a GPU job would else be the first to find."""
     family = find_family(spec["family"])
-    arguments = released.config_arguments(folder, family, spec.get("repository"))
-    released.special_ids(folder, family, load_tokenizer(folder, family))
-    weights.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
+    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
+    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
+    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

@@ -13,7 +13,6 @@ from torch.nn.functional import cross_entropy
 
 from entropy_valley.model.packing import Packed, Rows, hidden_states
 from entropy_valley.training import data
-from entropy_valley.training import data as masking
 from entropy_valley.training.data import Layout
 
 if TYPE_CHECKING:
@@ -174,12 +173,12 @@ class Canvases:
     prefix: Callable[[int], int] | None = None
 
     def __getitem__(self, step: int) -> list[MicroBatch]:
-        indices, random = self.order[step], masking.stream(self.seed, "canvas", step)
+        indices, random = self.order[step], data.stream(self.seed, "canvas", step)
         groups = data.draw_groups(len(indices), self.settings.micro_batch, self.seed, "groups", step)
         layout, sizes = self._layout(indices, groups)
         times = self._times(sizes, random)
         masked = torch.zeros_like(layout.is_target)
-        masked[layout.is_target] = masking.draw_masks(times, layout.targets, random, self.settings.at_least_one)
+        masked[layout.is_target] = data.draw_masks(times, layout.targets, random, self.settings.at_least_one)
         weights = slot_weights(
             masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
         )
@@ -201,8 +200,8 @@ class Canvases:
         settings = self.settings
         options = {"eps": settings.eps, "all_mask_share": self.all_mask_share, "antithetic": settings.antithetic}
         if settings.time == "sequence":
-            return masking.draw_times(sum(sizes), random, **options)
-        return masking.draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))
+            return data.draw_times(sum(sizes), random, **options)
+        return data.draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))
 
 
 @dataclass(frozen=True)

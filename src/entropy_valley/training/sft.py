@@ -21,8 +21,7 @@ from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
-from entropy_valley.training import adapter, data, lora, memory, processes
-from entropy_valley.training import deepspeed as engine
+from entropy_valley.training import adapter, data, deepspeed, lora, memory, processes
 from entropy_valley.training.data import seed_of
 from entropy_valley.training.log import HISTORY, WandbRun, reports, require_finite, require_wandb
 from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, Passes
@@ -165,7 +164,7 @@ def train(job: Job, rank: int) -> None:
 
 
 def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) -> None:
-    settings, checkpoints = job.settings, engine.Checkpoints(job.work, job.key, rank)
+    settings, checkpoints = job.settings, deepspeed.Checkpoints(job.work, job.key, rank)
     pairs = _pairs(job, backbone)
     plan = _plan(job, backbone, pairs, room, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
@@ -175,7 +174,7 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
     checkpoints.require_room(sum(weight.numel() for weight in lora.trainable(adapted)))
     if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
-    model = engine.build(engine.Objective(adapted, backbone.shifted).train(), settings, steps)
+    model = deepspeed.build(deepspeed.Objective(adapted, backbone.shifted).train(), settings, steps)
     with processes.fast_kernels(job.device), plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
     run = {"seconds": round(done["seconds"], 1), **memory.measured(job.device, plan)}  # all processes ask
@@ -271,7 +270,7 @@ class _Trainer:
         return torch.stack([loss.detach(), entropies])
 
 
-def _loop(trainer: _Trainer, checkpoints: engine.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
+def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
