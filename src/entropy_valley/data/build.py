@@ -49,8 +49,8 @@ def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES, rows: int | None 
     """
     source, counts = _source(spec, kinds, None, rows), Tally()
     if "sampling" in spec:  # the same pairs for both
-        there = _drawn(spec, source, counts)
-        draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in there), there])
+        pairs_of_both = _drawn(spec, source, counts)
+        draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in pairs_of_both), pairs_of_both])
     else:
         pairs = _read(spec, source, "train", counts)
         draws = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
@@ -141,14 +141,14 @@ def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction
     spans = source.spans(direction)
     if spans is None:
         return rows
-    known = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
+    spans_of = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
     for number, row in zip(numbers, rows, strict=True):
         most = len(row["target"])
-        if not all(0 <= start < end <= most for start, end in known.get(number, [[-1, -1]])):
-            found = known.get(number, "none")
-            problem = f"anchors {found} of sentence {number}, whose reference has {most} characters"
+        if not all(0 <= start < end <= most for start, end in spans_of.get(number, [[-1, -1]])):
+            given = spans_of.get(number, "none")
+            problem = f"anchors {given} of sentence {number}, whose reference has {most} characters"
             raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
-        row["anchors"] = known[number]
+        row["anchors"] = spans_of[number]
     return rows
 
 
@@ -158,8 +158,8 @@ def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: 
 
 
 def _origin(source: Source, spec: Mapping[str, Any], *splits: str) -> dict[str, Any]:
-    found = source.origin(spec["direction"], *splits)
-    return {"origin": found} if found else {}
+    read = source.origin(spec["direction"], *splits)
+    return {"origin": read} if read else {}
 
 
 def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
@@ -202,8 +202,10 @@ def _told_unfiltered(spec: Mapping[str, Any]) -> None:
     """Say in the log which languages have no length filter."""
     for language, limits in (spec.get("filters") or {}).items():
         if not limits:
-            said = f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
-            print(f"corpus: {said}", file=sys.stderr, flush=True)
+            message = (
+                f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
+            )
+            print(f"corpus: {message}", file=sys.stderr, flush=True)
 
 
 def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def categories(text: str, language: str) -> tuple[str, ...]:
             "no rules for this language",
             f"Use sources in {', '.join(_RULES)}, or add the language to entropy_valley.data.categories.",
         )
-    return tuple(name for name, found in _RULES[language].items() if found(text))
+    return tuple(name for name, matches in _RULES[language].items() if matches(text))
 
 
 # --- Categories of English sentences by the rules of the paper's authors, as their code has them: docs/protocol.md.
@@ -181,7 +181,7 @@ RULES: Mapping[str, Callable[[str], bool]] = {
 
 def published_categories(text: str) -> tuple[str, ...]:
     """The categories of an English sentence, in the paper's order; it may have several, or none."""
-    return tuple(name for name, found in RULES.items() if found(text))
+    return tuple(name for name, matches in RULES.items() if matches(text))
 
 
 # --- The challenge subset of a test set: sentences with dates, lists, names or numbers, by one of two readings.
@@ -217,19 +217,19 @@ def challenge(numbered: Iterable[Numbered], size: int, seed: int, direction: str
 
     Raises InputError if there are too few.
     """
-    found = {item: of for item in numbered if (of := categories_of(item[1], direction, reading))}
-    drawn = list(islice(found, size)) if reading == "first" else _stratified(found, size, seed)
+    labelled = {item: categories for item in numbered if (categories := categories_of(item[1], direction, reading))}
+    drawn = list(islice(labelled, size)) if reading == "first" else _stratified(labelled, size, seed)
     if len(drawn) < size:
         raise shortage(len(drawn), size, "challenge subset")
     return sorted(drawn)
 
 
-def _stratified(found: dict[Numbered, tuple[str, ...]], size: int, seed: int) -> Sequence[Numbered]:
+def _stratified(labelled: dict[Numbered, tuple[str, ...]], size: int, seed: int) -> Sequence[Numbered]:
     """For each category, from the rarest to the most frequent, pairs are drawn by rank until ⌊``size`` / 4⌋ drawn pairs
     have it or no more exist. The rest is drawn by rank among all pairs with a category.
     """
-    ranked = sorted(found, key=lambda item: (rank(item[1], seed), item[0]))
-    strata = [[item for item in ranked if category in found[item]] for category in CATEGORIES]
+    ranked = sorted(labelled, key=lambda item: (rank(item[1], seed), item[0]))
+    strata = [[item for item in ranked if category in labelled[item]] for category in CATEGORIES]
     drawn: dict[Numbered, None] = {}
     for having in sorted(strata, key=len):  # of equally frequent ones the paper's first
         missing = size // len(CATEGORIES) - sum(item in drawn for item in having)

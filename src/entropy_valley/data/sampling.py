@@ -101,24 +101,24 @@ def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pa
     return drawn[dev : dev + train], drawn[:dev]
 
 
-def shares(found: int, train: int, dev: int) -> tuple[int, int]:
+def shares(available: int, train: int, dev: int) -> tuple[int, int]:
     """How many of ``found`` pairs are for training and for development: as many as are asked for, if there are so many.
 
     Of fewer pairs, dev gets what train leaves over, or a tenth if that is more. Raises InputError for fewer than ten.
     """
-    if found >= train + dev:
+    if available >= train + dev:
         return train, dev
-    if found < FEWEST:
-        raise shortage(found, min(FEWEST, train + dev), "train + dev")
-    dev = min(dev, max(found // 10, found - train))
-    told_fewer(found, train + dev, f"train + dev; {found - dev} are for training, {dev} for development")
-    return found - dev, dev
+    if available < FEWEST:
+        raise shortage(available, min(FEWEST, train + dev), "train + dev")
+    dev = min(dev, max(available // 10, available - train))
+    told_fewer(available, train + dev, f"train + dev; {available - dev} are for training, {dev} for development")
+    return available - dev, dev
 
 
-def told_fewer(found: int, wanted: int, what: str) -> None:
+def told_fewer(available: int, wanted: int, what: str) -> None:
     """Say in the log that a source has fewer pairs than the config allows."""
-    if found < wanted:
-        print(f"corpus: the source has {found} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
+    if available < wanted:
+        print(f"corpus: the source has {available} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
 
 
 def subset(pairs: Iterable[Pair], limit: int | None, seed: int, reading: Subset) -> list[tuple[int, Pair]]:
@@ -140,11 +140,11 @@ def draw(rows: Sequence[Mapping[str, str]], limit: int, seed: int, reading: Subs
     return [number - 1 for number, _ in subset(pairs, limit, seed, reading)]
 
 
-def shortage(found: int, wanted: int, what: str) -> InputError:
+def shortage(available: int, wanted: int, what: str) -> InputError:
     """The error for a source with too few pairs."""
     return InputError(
         f"corpus: {what}",
-        f"{wanted} distinct pairs are asked for, the source has {found}",
+        f"{wanted} distinct pairs are asked for, the source has {available}",
         "Ask for fewer pairs, widen the filters, or name a larger source.",
     )
 

@@ -93,11 +93,11 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
     paths = {Path(path).stem: Path(path) for path in testsets}
     with Job(base, how) as job, job.made("diagnose", params, testsets, [out]):
         tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
-        found = {
+        results = {
             kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}
             for kind, names in params["testsets"].items()
         }
-        files.write_json(out, found)
+        files.write_json(out, results)
         job.report("diagnose", out)
 
 

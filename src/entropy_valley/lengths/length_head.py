@@ -134,8 +134,8 @@ def fit(
 
 def report(head: LengthHead, states: torch.Tensor, lengths: Sequence[int]) -> dict[str, Any]:
     """How often the likeliest class is the true canvas length, and the mean distance from it, over ``pairs``."""
-    found = head.logprobs(states).argmax(-1).cpu() + SHORTEST
-    errors = (found - torch.tensor(lengths)).abs().double()
+    predicted = head.logprobs(states).argmax(-1).cpu() + SHORTEST
+    errors = (predicted - torch.tensor(lengths)).abs().double()
     return {
         "pairs": len(lengths),
         "accuracy": round((errors == 0).sum().item() / max(1, len(lengths)), 6),

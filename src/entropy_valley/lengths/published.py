@@ -198,8 +198,8 @@ class Daedal(LengthMethod):
 
     def _confidence(self, reading: Reading) -> float:
         """Of an all-mask canvas; the EOS is a slot's most probable token where the two have one log-probability."""
-        known = zip(reading.logprobs, reading.eos_logprobs, strict=True)
-        return eos_confidence([math.exp(eos) for best, eos in known if eos >= best], self.eos_window)
+        logprobs = zip(reading.logprobs, reading.eos_logprobs, strict=True)
+        return eos_confidence([math.exp(eos) for best, eos in logprobs if eos >= best], self.eos_window)
 
 
 def eos_confidence(chances: Sequence[float], window: int) -> float:

@@ -218,8 +218,8 @@ def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
         from entropy_valley.lengths.length_head import LengthHead, predictions
 
         head, prompts = LengthHead.of(weights, job.backbone.device), [job.inputs.prompts[place] for place in missing]
-        for index, found in predictions(head, job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
-            yield missing[index], [[length, logprob] for length, logprob in found.items()]
+        for index, likeliest in predictions(head, job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
+            yield missing[index], [[length, logprob] for length, logprob in likeliest.items()]
 
     return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]
 

@@ -170,9 +170,9 @@ def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
 
     lengths, confidences, counts = (np.array(column, dtype=float) for column in zip(*means, strict=True))
     try:
-        found, _ = curve_fit(
+        parameters, _ = curve_fit(
             curve, lengths, confidences, PUBLIC_BIAS, 1 / np.sqrt(counts), bounds=(0, np.inf), max_nfev=20_000
         )
     except RuntimeError as error:
         raise InputError("length statistics", f"no bias curve fits ({error})", "Give more training pairs.") from None
-    return found.tolist()
+    return parameters.tolist()

@@ -50,23 +50,25 @@ def length_statistics(job: Job) -> dict[str, Any]:
 def _entropies(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(true length, mean entropy) of one all-mask canvas a pair; an empty target has no slot to take a mean of."""
     rows = range(min(job.spec["pairs"], len(job.rows)))
-    asked = [(place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])]
-    readings = probe(job, asked)
-    return [(length, mean_entropy(reading)) for (_, length), reading in zip(asked, readings, strict=True)]
+    canvases = [
+        (place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])
+    ]
+    readings = probe(job, canvases)
+    return [(length, mean_entropy(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
 def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
     from entropy_valley.lengths import statistics as fitting
 
-    asked = [
+    canvases = [
         (place, length)
         for place in range(min(job.spec["bias_pairs"], len(job.rows)))
         for length in fitting.LENGTHS
         if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
     ]
-    readings = probe(job, asked)
-    return [(length, mean_confidence(reading)) for (_, length), reading in zip(asked, readings, strict=True)]
+    readings = probe(job, canvases)
+    return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,13 @@ class Fits:
         if not specs:
             return cls()
         (train, dev), kept = (job.how.corpus / name for name in PAIRS), job.how.store
-        pairs, found = job.on(files.read_jsonl(train, ROW), train), {}
+        pairs, fits = job.on(files.read_jsonl(train, ROW), train), {}
         if spec := specs.get("length_statistics"):
             with Store(kept and kept / "length_statistics") as store:
-                found["measured"] = length_statistics(pairs.with_spec(spec, store))
+                fits["measured"] = length_statistics(pairs.with_spec(spec, store))
         if spec := specs.get("length_head"):
-            found["head"] = length_head(pairs.with_spec(spec), dev)
-        return cls(**found)
+            fits["head"] = length_head(pairs.with_spec(spec), dev)
+        return cls(**fits)
 
     @property
     def statistics(self) -> LengthStatistics | None:
@@ -132,8 +134,8 @@ class Fits:
     @property
     def facts(self) -> dict[str, Any]:
         """What a header says of them."""
-        found = {"length_statistics": self.measured, "length_head": self.head and self.head.info}
-        return {name: fact for name, fact in found.items() if fact}
+        fits = {"length_statistics": self.measured, "length_head": self.head and self.head.info}
+        return {name: fact for name, fact in fits.items() if fact}
 
 
 def _train(job: Job, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:

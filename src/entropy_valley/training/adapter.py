@@ -72,13 +72,13 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
 
     Packages of other versions than then are no reason to train again.
     """
-    known = facts(folder)
-    if any(known.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
+    written = facts(folder)
+    if any(written.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
         return False
     if not provenance.stands(folder / FACTS):
         return False
     try:
-        return read_adapter(folder, find_family(known["family"])).digest == known["adapter_digest"]
+        return read_adapter(folder, find_family(written["family"])).digest == written["adapter_digest"]
     except InputError:  # cut or damaged
         return False
 

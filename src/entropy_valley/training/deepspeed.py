@@ -53,22 +53,22 @@ class HashedFile(io.BufferedWriter):
 
 def last_checkpoint(work: Path) -> dict[str, Any]:
     """What the pointer of a work folder says; {} without one. Raises InputError where it says nothing."""
-    said = files.read_json(work / POINTER) if (work / POINTER).exists() else {}
-    if not isinstance(said, dict):
+    pointer = files.read_json(work / POINTER) if (work / POINTER).exists() else {}
+    if not isinstance(pointer, dict):
         raise _damaged(work / POINTER, "names no checkpoint", work)
-    return said
+    return pointer
 
 
 def require_whole(work: Path) -> None:
     """Raise InputError unless the last checkpoint of a work folder is as it was written; earlier versions wrote no
     digests."""
-    said = last_checkpoint(work)
-    for name, digest in said.get("digests", {}).items():
-        path = work / said["tag"] / name
+    pointer = last_checkpoint(work)
+    for name, digest in pointer.get("digests", {}).items():
+        path = work / pointer["tag"] / name
         if not path.is_file():
             raise _damaged(path, "file not found", work)
-        if (found := files.file_digest(path)) != digest:
-            raise _damaged(path, f"not as it was written: digest {found[:12]}, not {digest[:12]}", work)
+        if (actual := files.file_digest(path)) != digest:
+            raise _damaged(path, f"not as it was written: digest {actual[:12]}, not {digest[:12]}", work)
 
 
 def with_digest(content: bytes) -> bytes:
@@ -240,8 +240,8 @@ class Checkpoints:
         torch.distributed.all_gather_object(ranks, digests)
         if self._rank == 0:
             whole = {name: digest for rank in ranks for name, digest in rank.items()}
-            said = {"key": self._key, "tag": tag, "progress": progress, "digests": whole}
-            files.write_json(self._folder / POINTER, said)
+            pointer = {"key": self._key, "tag": tag, "progress": progress, "digests": whole}
+            files.write_json(self._folder / POINTER, pointer)
             for old in self._folder.glob("step*"):
                 if old.name != tag:
                     shutil.rmtree(old)

@@ -55,8 +55,8 @@ class WandbRun:
 def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: object) -> None:
     """Raise InputError for a step (from 0) whose loss or gradient is not finite: no later one would be."""
     if not all(map(math.isfinite, scalars.values())):
-        said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in scalars.items())
-        problem = f"the loss is not finite at step {step + 1} of {steps} ({said})"
+        shown = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in scalars.items())
+        problem = f"the loss is not finite at step {step + 1} of {steps} ({shown})"
         raise InputError(place, problem, "The training diverges: lower its `learning_rate`, or raise its `warmup`.")
 
 

@@ -24,11 +24,11 @@ def targets(model: Any, family: Family, kind: str = "blocks") -> list[str]:
         bare = {name: family.released_name(name).rpartition(".")[2] for name, _ in model.named_modules()}
         return sorted(name for name in bare if bare[name] in family.lora_names)
     path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(family.lora_targets)})")
-    found = [name for name, _ in model.named_modules() if path.fullmatch(name)]
+    matching = [name for name, _ in model.named_modules() if path.fullmatch(name)]
     wanted = model.config.num_hidden_layers * len(family.lora_targets)
-    if len(found) != wanted:
-        raise RuntimeError(f"{len(found)} modules to adapt, not {wanted}: {found}")
-    return sorted(found)
+    if len(matching) != wanted:
+        raise RuntimeError(f"{len(matching)} modules to adapt, not {wanted}: {matching}")
+    return sorted(matching)
 
 
 def attach(model: Any, family: Family, settings: Lora, seed: int) -> Any:
@@ -45,9 +45,9 @@ def attach(model: Any, family: Family, settings: Lora, seed: int) -> Any:
         task_type="CAUSAL_LM",
     )
     adapted = get_peft_model(model, config)
-    found = sorted(name for name, module in model.named_modules() if hasattr(module, "lora_A"))
-    if found != wanted:
-        raise RuntimeError(f"PEFT adapted other modules than asked: {sorted(set(found) ^ set(wanted))}")
+    names = sorted(name for name, module in model.named_modules() if hasattr(module, "lora_A"))
+    if names != wanted:
+        raise RuntimeError(f"PEFT adapted other modules than asked: {sorted(set(names) ^ set(wanted))}")
     return adapted
 
 

@@ -105,10 +105,10 @@ def room(device: str, checkpoint: Path, family: str, settings: Training, attenti
         return None
     kind = find_family(family)
     model = empty_model(kind, config_arguments(checkpoint, kind), torch_dtype(settings.precision))
-    found = Room(free, demand(model, kind, settings.lora, settings.processes, attention))
-    if found.demand.of(1, True) > free:
-        raise _too_small(found, 1, True, "Use a GPU with more memory, or one that no other program uses.")
-    return found
+    room = Room(free, demand(model, kind, settings.lora, settings.processes, attention))
+    if room.demand.of(1, True) > free:
+        raise _too_small(room, 1, True, "Use a GPU with more memory, or one that no other program uses.")
+    return room
 
 
 def at_hand(device: str) -> int | None:

@@ -159,9 +159,9 @@ class JsonLines(Source):
         path = self._path(direction, split)
         dataset.require_as_downloaded(Path(self.folder), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
-        found = files.read_jsonl(path, keys)
-        self._require_rows(path, len(found), split)
-        return (self._pair(path, number, row, keys) for number, row in enumerate(found, 1))
+        rows = files.read_jsonl(path, keys)
+        self._require_rows(path, len(rows), split)
+        return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
         """As of any source, but only the files of these splits."""
@@ -181,8 +181,8 @@ class JsonLines(Source):
         return direction if direction in self.files else reverse(direction)
 
     def _file(self, direction: str, split: str) -> str | None:
-        found = self.files.get(self._pair_of_languages(direction))
-        return getattr(found, split) if found else None
+        pattern = self.files.get(self._pair_of_languages(direction))
+        return getattr(pattern, split) if pattern else None
 
     def _path(self, direction: str, split: str) -> Path:
         place = f"data set {self.dataset or self.folder}"
@@ -192,11 +192,11 @@ class JsonLines(Source):
             raise InputError(place, problem, "Or name another source.")
         return Path(self.folder, self._file(direction, split))
 
-    def _require_rows(self, path: Path, found: int, split: str) -> None:
+    def _require_rows(self, path: Path, rows: int, split: str) -> None:
         wanted = getattr(self.rows, split)
-        if wanted not in (None, found):
+        if wanted not in (None, rows):
             remedy = "Get the whole file, or correct the source's `rows`."
-            raise InputError(path, f"{found} rows instead of {wanted}", remedy)
+            raise InputError(path, f"{rows} rows instead of {wanted}", remedy)
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:

@@ -57,8 +57,8 @@ class Flores(Source):
     def _paths(self, direction: str) -> list[Path]:
         if problem := self.refused(direction):
             raise InputError(f"test set flores: {direction}", problem, "Such as: codes: {ja: jpn_Jpan}.")
-        known = CODES | self.codes
-        names = [f"{self.split}/{known[language]}.{self.split}" for language in direction.split("-")]
+        codes = CODES | self.codes
+        names = [f"{self.split}/{codes[language]}.{self.split}" for language in direction.split("-")]
         return [Path(self.folder, name) if self.folder else _cached(name) for name in names]
 
 
@@ -76,10 +76,10 @@ def _cached(name: str) -> Path:
 
 
 def _member(opened: tarfile.TarFile, name: str) -> tarfile.TarInfo:
-    found = next((member for member in opened if member.isfile() and member.name.endswith(f"/{name}")), None)
-    if found is None:
+    text_file = next((member for member in opened if member.isfile() and member.name.endswith(f"/{name}")), None)
+    if text_file is None:
         raise InputError("test set flores", f"no {name} in {opened.name}", "Correct the code under `codes`.")
-    return found
+    return text_file
 
 
 def _archive() -> Path:
