@@ -11,9 +11,8 @@ import fake_results
 from entropy_valley import files
 from entropy_valley.demo import annotators
 from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.human_evaluation.ratings import unblinded
-from entropy_valley.human_evaluation.sampling import Sentence
+from entropy_valley.human_evaluation.intake import read_forms, unblinded
+from entropy_valley.human_evaluation.pack import Sentence
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 SIZES = {"first_best": 6, "second_best": 6, "tied": 6, "random": 6}

@@ -202,7 +202,7 @@ class Stages:
         folder = self.root / "human_evaluation"
         pack, mapping, form, out = (folder / name for name in ("pack.json", "mapping.json", "en-zh.A.csv", "out.jsonl"))
         fake_ratings.write_pack(pack, mapping)
-        run_rule("human_simulated", {"seed": 1}, pack, form, wildcards={"annotator": "A"})
+        run_rule("human_forms", {"seed": 1}, pack, form, wildcards={"annotator": "A"}, rule="human_simulated")
         read = {"pack": pack, "mapping": mapping, "forms": [form]}
         run_rule("human_ratings", {"annotators": ["A"]}, read, out, {"folder": folder})
         return [read_file(path) for path in (pack, mapping, form, out)]

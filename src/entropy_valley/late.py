@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import numpy
     import pandas
     import scipy
-    from matplotlib import colors, figure, font_manager, ft2font, ticker
+    from matplotlib import colors, figure, font_manager, ticker
     from statsmodels.stats import inter_rater, power
 else:
     numpy, pandas, scipy, matplotlib = map(_Late, ("numpy", "pandas", "scipy", "matplotlib"))
-    colors, figure, font_manager, ft2font, ticker = (
-        _Late(f"matplotlib.{name}") for name in ("colors", "figure", "font_manager", "ft2font", "ticker")
+    colors, figure, font_manager, ticker = (
+        _Late(f"matplotlib.{name}") for name in ("colors", "figure", "font_manager", "ticker")
     )
     inter_rater, power = (_Late(f"statsmodels.stats.{name}") for name in ("inter_rater", "power"))

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from entropy_valley.human_evaluation import pack
-from entropy_valley.human_evaluation.sampling import Sentence
+from entropy_valley.human_evaluation.pack import Sentence
 
 TEXTS = (
     "=1+1", "+x", "-y", "@z", "\tq", "'=a", "'b", 'say "no", please', "two\nlines", "请给我一张纸。",
-    "<b>&amp;</b> @PACK@", "١٢٣ مرحبا", "", "</script><script>alert(1)</script>", "a,b;c\td",
+    "<b>&amp;</b> {{ title }}", "١٢٣ مرحبا", "", "</script><script>alert(1)</script>", "a,b;c\td",
 )  # fmt: skip
 SIZES = {"first_best": 4, "second_best": 4, "tied": 4, "random": 4}
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.human_evaluation.ratings import unblinded
+from entropy_valley.human_evaluation.intake import read_forms, unblinded
 
 NAMES = ["A", "B"]
 
@@ -74,8 +73,9 @@ def test_both_forms_say_the_same_and_an_open_row_is_left_out(made, filled, form,
         assert dataclasses.replace(one, notes="") == dataclasses.replace(from_sheet[name], notes="")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    ("encoding", "separator"), [("utf-8", ";"), ("utf-8-sig", ","), ("utf-16", "\t"), ("gb18030", ",")]
+)
 def test_encodings_and_separators_of_programs(made, filled, form, encoding, separator):
     rows = list(csv.reader(io.StringIO(form.read_text("utf-8-sig"), newline="")))
     out = io.StringIO()
@@ -126,8 +126,9 @@ def test_files_of_nobody_of_two_and_under_another_name(made, form, sheet):
     assert "en-zh.B.xlsx: is the form of A, by its sheet Pack" in found
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"hello"])
-@pytest.mark.parametrize("name", ["en-zh.A.xlsx", "en-zh.A.csv"])
+@pytest.mark.parametrize(
+    ("name", "content"), [("en-zh.A.xlsx", b"PK\x03\x04 no zip"), ("en-zh.A.xlsx", b""), ("en-zh.A.csv", b"hello")]
+)
 def test_files_that_are_no_forms(made, tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     found = problems(tmp_path / name, made)

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from entropy_valley import fonts, plain_text
+from entropy_valley import plain_text
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, guidelines, pack, pdf
-from entropy_valley.human_evaluation.sampling import BUCKETS, choose
+from entropy_valley.human_evaluation import forms, pack, page
+from entropy_valley.human_evaluation.pack import BUCKETS, LANGUAGES, choose
 
 
 def test_buckets_are_what_they_say():
@@ -42,12 +42,12 @@ def test_a_bucket_without_enough_sentences_names_its_key():
 
 
 def test_the_slot_is_a_fair_coin_and_rows_are_shuffled():
-    large = {bucket: 400 for bucket in BUCKETS}
-    made, behind = pack.make(sentences(4000), "en-zh", large, seed=2)
+    large = {bucket: 200 for bucket in BUCKETS}
+    made, behind = pack.make(sentences(2000), "en-zh", large, seed=2)
     firsts = sum(row.a == "first" for row in behind)
     assert binomtest(firsts, len(behind)).pvalue > 0.01
-    half = [row.bucket for row in behind[:800]]
-    assert all(binomtest(half.count(bucket), 800, 0.25).pvalue > 0.001 for bucket in BUCKETS)
+    half = [row.bucket for row in behind[:400]]
+    assert all(binomtest(half.count(bucket), 400, 0.25).pvalue > 0.001 for bucket in BUCKETS)
     assert [row.id for row in made.rows] == [row.id for row in behind]
 
 
@@ -134,24 +134,9 @@ def test_guarding_is_undone(text):
     assert plain_text.guarded(text)[:1] not in ("=", "+", "-", "@", "\t", "\r")
 
 
-@pytest.mark.parametrize("language", guidelines.LANGUAGES)
-@pytest.mark.parametrize("direction", ["en-zh", "zh-en", "de-fr", "en-xx"])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("direction", ["en-zh", "en-xx"])
 def test_guidelines_are_whole(made, direction, language):
-    text = guidelines.text(dataclasses.replace(made[0], direction=direction), language)
+    text = page.guidelines(dataclasses.replace(made[0], direction=direction), language)
     assert "{" not in text and "16" in text and f"{direction}." in text
     assert "的" in text if language == "zh" or direction == "en-zh" else "measure word" not in text
-
-
-def test_guidelines_as_pdf(made, tmp_path):
-    """English without Chinese letters: fonts of matplotlib have all characters."""
-    text = guidelines.text(dataclasses.replace(made[0], direction="zh-en"), "en")
-    for name in ("one", "two"):
-        pdf.write(tmp_path / f"{name}.pdf", text)
-    content = (tmp_path / "one.pdf").read_bytes()
-    assert content.startswith(b"%PDF") and content == (tmp_path / "two.pdf").read_bytes()
-
-
-def test_a_missing_font_says_what_to_install(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(fonts, "_installed", list)
-    with pytest.raises(InputError, match=r"no font of this machine has .*fonts-noto-cjk"):
-        pdf.write(tmp_path / "x.pdf", "汉语 of this test alone")

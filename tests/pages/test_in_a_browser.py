@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import shutil
-import time
 from pathlib import Path
 
 import fake_chain
@@ -18,7 +15,7 @@ from entropy_valley.cli import audit
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.human_evaluation import forms, page
 from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.reporting import pages, reports
+from entropy_valley.reporting import reports
 from entropy_valley.reporting.pages import sentences
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -40,8 +37,6 @@ def opening(browser, path):
     """A page, opened from its file; requests and errors of it are failures."""
     context = browser.new_context(accept_downloads=True, offline=True, viewport={"width": 1280, "height": 900})
     tab, troubles = context.new_page(), []
-    tab.monitor = context.new_cdp_session(tab)
-    tab.monitor.send("Performance.enable", {"timeDomain": "threadTicks"})
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.on("request", lambda request: troubles.append(request.url) if request.url[:4] == "http" else None)
     tab.goto(path.as_uri())
@@ -57,12 +52,6 @@ def opened(browser, made, tmp_path):
     page.write(path, made[0], "A")
     with opening(browser, path) as tab:
         yield tab
-
-
-def spent(tab):
-    """The seconds that a processor has worked on a page: on a busy machine they are fewer than have passed."""
-    metrics = {one["name"]: one["value"] for one in tab.monitor.send("Performance.getMetrics")["metrics"]}
-    return metrics["TaskDuration"]
 
 
 def cut_off(tab, *widths):
@@ -133,8 +122,8 @@ def test_a_file_is_taken_back_in_and_a_wrong_one_is_not(opened, made, filled, tm
     assert f"{len(filled)} of {len(made[0].rows)}" in opened.text_content("#state")
 
 
-def test_every_control_has_a_name_and_can_be_reached(opened):
-    """What a screen reader says of each control; and all radio groups by the Tab key, in order."""
+def test_every_control_has_a_name_and_can_be_reached_and_nothing_is_cut_off(opened):
+    """What a screen reader says of each control; all radio groups by the Tab key, in order; narrow screens."""
     unnamed = opened.evaluate(
         "[...document.querySelectorAll('button, input, textarea')].filter("
         "one => !(one.labels?.length || one.textContent || one.getAttribute('aria-label'))).length"
@@ -150,13 +139,10 @@ def test_every_control_has_a_name_and_can_be_reached(opened):
             opened.evaluate("document.activeElement.closest('fieldset')?.dataset.name || document.activeElement.id")
         )
     assert reached == [*forms.RATINGS, forms.PREFERENCE, "notes"]
-
-
-def test_nothing_is_cut_off_on_narrow_screens(opened):
     assert cut_off(opened, 1280, 768, 640, 360) == []
 
 
-HOSTILE = "</script><script>alert(1)</script> \u202e<b>#PRS_ORG#</b> @DATA@ 5"
+HOSTILE = "</script><script>alert(1)</script> \u202e<b>#PRS_ORG#</b> {{ data }} 5"
 PAIRS = [(HOSTILE, "请给我一张纸。"), ("Take 5 of 12.", "Take 5 and go."), *[("Go.", "走。")] * 40]
 OUTPUTS = {
     "oracle": [("请给我一张纸。", 0.9)] * 42,
@@ -212,24 +198,6 @@ def test_sentences_are_found_compared_and_linked(browser, tmp_path):
         assert cut_off(tab, 1280, 768, 360) == []
 
 
-@pytest.mark.cluster  # seconds, with the other long tests
-def test_two_thousand_sentences_of_eight_systems_open_in_two_seconds(browser, tmp_path):
-    pairs = [
-        (f"Sentence {number} of a test set that is as long as WMT22's. " * 3, "译文" * 40) for number in range(2037)
-    ]
-    outputs = {method: [(f"第{place}句" + "译文" * 38, 0.5)] * 2037 for place, method in enumerate(fake_pages.METHODS)}
-    params, path = fake_pages.write(tmp_path, pairs, outputs), tmp_path / "en-zh.test.html"
-    start = time.process_time()
-    sentences.write(path, params)
-    assert time.process_time() - start < 2
-    with opening(browser, path) as tab:
-        assert len(leads(tab)) == 20
-        opened = spent(tab)
-        tab.select_option("#sort", "gain")
-        assert len(leads(tab)) == 20
-        assert 0 < opened < 2 and spent(tab) - opened < 1
-
-
 @pytest.fixture
 def audited(tmp_path, monkeypatch):
     """The audit's page of the demo's main backbone; one set was scored by other settings, and one failed."""
@@ -282,21 +250,3 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         tab.select_option("#sort", "open")
         assert tab.locator("#grid tbody th").first.text_content() == "Oracle MED T=32"
         assert cut_off(tab, 1280, 768, 360) == []
-
-
-@pytest.mark.cluster  # seconds, with the other long tests
-def test_the_matrix_works_with_ten_thousand_cells(browser, audited):
-    """Those of the page above, 500 times."""
-    data = json.loads(re.search(r'id="data">(.*?)</script>', audited.read_text("utf-8"), re.S)[1])
-    few = data["cells"]
-    data["cells"] = [
-        [*one[:3], f"{one[3]}-{seed}", *one[4:6], T, *one[7:]] for seed in range(25) for T in range(20) for one in few
-    ]
-    pages.write(audited, "matrix", "Ten thousand", data)
-    with opening(browser, audited) as tab:
-        assert tab.text_content("#states b") == "7,000"
-        assert tab.locator("#grid td[data-cell]").count() == 10_000
-        opened = spent(tab)
-        tab.click("#states [data-state=failed]")
-        assert tab.locator("#grid td[data-cell]").count() == 1_500
-        assert 0 < opened < 3 and spent(tab) - opened < 1

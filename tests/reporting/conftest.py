@@ -6,7 +6,6 @@ import subprocess
 import fake_results
 import pytest
 from fake_results import matched, params  # noqa: F401 - fixtures
-from tiny_fonts import install  # noqa: F401 - a fixture
 
 from entropy_valley.reporting import latex
 

@@ -10,14 +10,13 @@ import pytest
 from fake_sets import put
 from run_rule import run_rule
 
-from entropy_valley import pages
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.provenance import record_of
 from entropy_valley.reporting.pages import sentences
 from entropy_valley.results import SCORES
 
-PAIRS = [("Take 5, Anna.", "拿五个。"), ("</script>#NAME#", "")]
+PAIRS = [("Take 5, Anna.", "拿五个。"), ("</script>{{ title }}#NAME#", "")]
 OUTPUTS = {"ratio": [("拿", 0.5), ("", 0.1)], "ev": [("拿五个。", 0.9), ("#NAME#", 0.2)]}
 
 
@@ -75,9 +74,3 @@ def test_outputs_of_other_sentences_are_refused(tmp_path):
     put(params.cells[0], SCORES, params.cells[0].segments()[:1])
     with pytest.raises(InputError, match=r"scores\.jsonl: test ratio med-T8: not the sentences of .*such as 'test-1'"):
         sentences.write(tmp_path / "page.html", params)
-
-
-def test_no_text_ends_the_block_of_data_or_stands_for_a_part(tmp_path):
-    (tmp_path / "template.html").write_text("<h1>@TITLE@</h1><script>@DATA@</script>")
-    text = pages.filled(tmp_path / "template.html", ["</script>@TITLE@ @DATA@"], TITLE="@DATA@")
-    assert text == '<h1>@DATA@</h1><script>["\\u003c/script>@TITLE@ @DATA@"]</script>'

@@ -23,7 +23,6 @@ def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
     assert {name: packs[name] for name in packs if "human" in name} == {
         "human_pack": 2,
         "human_forms": 4,  # directions, annotators
-        "human_guidelines": 4,  # directions, languages
     }
     assert "human_ratings" not in by_rule(paper.planned(over=over))  # `all` waits for nobody
     folder = paper.folder / "human_evaluation"
@@ -55,7 +54,8 @@ def test_without_forms_it_says_what_to_do(packed):
 
 def test_from_a_pack_to_ratings(packed, tmp_path):
     form = tmp_path / "en-zh.A.csv"
-    run_rule("human_simulated", {"seed": 1}, packed["pack"], form, wildcards={"annotator": "A"})
+    who = {"annotator": "A"}
+    run_rule("human_forms", {"seed": 1}, packed["pack"], form, wildcards=who, rule="human_simulated")
     (tmp_path / "en-zh.A.made.json").unlink()  # a form of a person has no record
     lines = form.read_text("utf-8-sig").splitlines()
     first = lines[1].split(",")

@@ -12,7 +12,7 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.experiment import paths, scoring
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs
-from entropy_valley.human_evaluation import guidelines
+from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.reporting import document
 from entropy_valley.reporting.pages import sentences as sentence_pages
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved

@@ -9,12 +9,13 @@ wildcard_constraints:
 
 
 rule human_pack:
-    """Choose the sentences of a direction, and hide which system is which."""
+    """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
         lambda w: human_evaluation.inputs(EXPERIMENT, w.direction),
     output:
         pack=f"{HUMAN}/pack.json",
         mapping=f"{HUMAN}/private/mapping.json",
+        guidelines=expand(f"{HUMAN}/guidelines.{{language}}.md", language=LANGUAGES, allow_missing=True),
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     conda:
@@ -45,26 +46,6 @@ rule human_forms:
         "../scripts/human_forms.py"
 
 
-rule human_guidelines:
-    """What annotators are told, in one language."""
-    input:
-        rules.human_pack.output.pack,
-    output:
-        md=f"{HUMAN}/guidelines.{{language}}.md",
-        pdf=f"{HUMAN}/guidelines.{{language}}.pdf",
-    log:
-        f"{R}/logs/human_guidelines/{{direction}}.{{language}}.log",
-    wildcard_constraints:
-        language=one_of(guidelines.LANGUAGES),
-    localrule: True
-    conda:
-        "../../envs/human_evaluation.yaml"
-    params:
-        spec=spec_of(f"{HUMAN}/guidelines.{{language}}.md"),
-    script:
-        "../scripts/human_guidelines.py"
-
-
 rule human_simulated:
     """Fill in a form as a simulated annotator (demo only)."""
     input:
@@ -78,7 +59,7 @@ rule human_simulated:
     params:
         spec=spec_of(f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"),
     script:
-        "../scripts/human_simulated.py"
+        "../scripts/human_forms.py"
 
 
 rule human_ratings:
@@ -109,8 +90,4 @@ rule packs:
             direction=matrix.evaluated_directions(EXPERIMENT),
             annotator=EXPERIMENT.human_evaluation.annotators,
         ),
-        expand(
-            rules.human_guidelines.output,
-            direction=matrix.evaluated_directions(EXPERIMENT),
-            language=guidelines.LANGUAGES,
-        ),
+        expand(rules.human_pack.output.guidelines, direction=matrix.evaluated_directions(EXPERIMENT)),

@@ -1,13 +1,20 @@
-"""Write the form of one annotator: a spreadsheet, the same as CSV, and a page to fill it in on."""
+"""Write the form of one annotator: empty, as a spreadsheet, CSV and a page; or filled in by a simulated annotator."""
 
 from pathlib import Path
 
+from entropy_valley import provenance
+from entropy_valley.demo import annotators
 from entropy_valley.human_evaluation import forms, page
 from entropy_valley.human_evaluation.pack import Pack
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    pack, annotator = Pack.read(Path(job.input[0])), snakemake.wildcards.annotator  # noqa: F821
-    forms.write_xlsx(Path(job.output.xlsx), pack, annotator)
-    forms.write_csv(Path(job.output.csv), pack)
-    page.write(Path(job.output.html), pack, annotator)
+    pack, annotator = Pack.read(job.input[0]), snakemake.wildcards.annotator  # noqa: F821
+    if snakemake.rule == "human_simulated":  # noqa: F821
+        with provenance.made("human_simulated", job.params, job.input, job.output):
+            filled = annotators.ratings(pack, annotator, job.spec["seed"])
+            forms.write_csv(Path(job.output[0]), pack, filled)
+    else:  # people get these files: there is no record beside them
+        forms.write_xlsx(Path(job.output.xlsx), pack, annotator)
+        forms.write_csv(Path(job.output.csv), pack)
+        page.write(Path(job.output.html), pack, annotator)

@@ -1,7 +1,11 @@
-"""Choose the sentences of a pack, and hide which system is which."""
+"""Choose the sentences of a pack, hide which system is which, and write the guidelines for its annotators."""
 
-from entropy_valley.human_evaluation import jobs
+from entropy_valley import files, provenance
+from entropy_valley.human_evaluation import page
+from entropy_valley.human_evaluation.pack import LANGUAGES, write_pack
 from entropy_valley.runs.job import job_of
 
-with job_of(snakemake) as job:  # noqa: F821
-    jobs.write_pack(job.params, job.how, job.input, job.output.pack, job.output.mapping)
+with job_of(snakemake) as job, provenance.made("human_pack", job.params, job.input, job.output):  # noqa: F821
+    pack = write_pack(job.params, job.how, job.input[0], job.output.pack, job.output.mapping)
+    for language, path in zip(LANGUAGES, job.output.guidelines, strict=True):
+        files.write_text(path, page.guidelines(pack, language))

@@ -122,7 +122,7 @@ class Params:
     ``labels`` maps ``directions``, ``backbones`` and ``testsets`` to printed names; a name without a
     label prints as it is. ``ratios`` gives, by direction, the number of each method that is a fixed ratio. ``overlaps``
     are files by direction and test set that count the test sentences which occur in training.
-    ``resamples`` to ``cohen`` are those of :class:`Statistics`.
+    ``resamples`` to ``cohen`` are those of :class:`Statistics`. ``own`` has all other params of the rule, as they are.
     """
 
     cells: tuple[ScoredCell, ...]
@@ -136,20 +136,22 @@ class Params:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     overlaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
         """Read params from a rule's, as plain values.
 
-        Keys the analysis does not use, such as ``revision``, are left out. Raises :class:`InputError` when there are no
-        cells, a cell lacks a field, or one of the ``required`` keys is missing.
+        Raises :class:`InputError` when there are no cells, a cell lacks a field, or one of the ``required`` keys is
+        missing.
         """
         if absent := [key for key in ("cells", "metrics", *required) if value.get(key) in (None, [], "")]:
             raise InputError("PARAMS", f"no {', '.join(absent)}", "Give the rule's params.")
         known = {name: value[name] for name in (field.name for field in fields(cls)) if name in value}
         cells = tuple(record(ScoredCell, "a cell", cell) for cell in value["cells"])
         metrics = tuple(record(Metric, "a metric", metric) for metric in value["metrics"])
-        return cls(**known | {"cells": cells, "metrics": metrics})
+        own = {name: given for name, given in value.items() if name not in known}
+        return cls(**known | {"cells": cells, "metrics": metrics, "own": own})
 
     @property
     def metric(self) -> Metric:

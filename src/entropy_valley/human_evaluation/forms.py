@@ -130,10 +130,10 @@ def _without_times(content: bytes) -> bytes:
     """The same zip file with one fixed time: the same pack gives the same bytes."""
     out = io.BytesIO()
     stamp = rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*"
-    with zipfile.ZipFile(io.BytesIO(content)) as given, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
-        for name in given.namelist():
-            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), given.read(name))
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), old.read(name))
             entry = zipfile.ZipInfo(name, _ONCE.timetuple()[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
-            made.writestr(entry, part)
+            new.writestr(entry, part)
     return out.getvalue()

@@ -1,18 +1,39 @@
-"""Takes in the filled forms of a pack: each cell is checked, and every problem is listed with its cell."""
+"""Takes in the filled forms of a pack: each cell is checked, every problem is listed with its cell, and what annotators
+said of slots becomes ratings of systems.
+
+Forms come back from Excel, LibreOffice and the page for annotators; all cells are read as text.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import re
+import sys
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
 
+from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
+from openpyxl.utils.exceptions import InvalidFileException
 
+from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, tables
-from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, TEXTS
-from entropy_valley.human_evaluation.pack import Pack
+from entropy_valley.human_evaluation import forms
+from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
+from entropy_valley.human_evaluation.pack import SYSTEMS, Pack, Unblinded, read_mapping
+from entropy_valley.plain_text import unguarded
+
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
+_SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')
+_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
 
 
 @dataclass(frozen=True)
@@ -35,26 +56,55 @@ class Problem:
     text: str
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """``rows[0]`` is the header; ``annotator`` is whom a spreadsheet says that it is for; None if it says nothing."""
+
+    rows: list[list[str]]
+    annotator: str | None = None
+
+
+def write_ratings(
+    params: Mapping[str, Any], folder: str, pack_file: str, mapping_file: str, paths: Sequence[str], out: str
+) -> None:
+    """Check filled forms, and write what they say of the systems; ``folder`` is where users put them.
+
+    ``params`` are those of the rule, ``paths`` the forms. Raises InputError where there is no form, and as
+    :func:`read_forms`.
+    """
+    pack = Pack.read(pack_file)
+    if not paths:
+        form = f"{pack.direction}.A.xlsx"
+        remedy = f"Make the forms by `snakemake packs`, have them filled in, and put them there: {form}."
+        raise InputError(folder, f"has no filled form of {pack.direction}", remedy)
+    ratings = read_forms(list(map(Path, paths)), pack, params["annotators"])
+    behind = read_mapping(mapping_file, pack)
+    for annotator, given in ratings.items():
+        part = "" if len(given) == len(pack.rows) else ": the form is partial"
+        print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
+    files.write_jsonl(out, [row for given in ratings.values() for row in unblinded(given, behind)])
+
+
 def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> dict[str, list[Rating]]:
     """The ratings of each form by its annotator, in the order of the pack; rows that are not rated are left out.
 
     A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
     problems of all forms.
     """
-    problems, found = list(_names(paths, pack, annotators)), {}
+    problems, ratings = list(_names(paths, pack, annotators)), {}
     for path in paths:
         try:
-            table = tables.read(path, [row.source for row in pack.rows])
+            sheet = read_sheet(path, [row.source for row in pack.rows])
         except InputError as error:
             problems.append(Problem(error.place, f"{error.problem}. {error.remedy}"))
             continue
-        found[annotator_of(path, pack)], wrong = check(path, table, pack)
+        ratings[annotator_of(path, pack)], wrong = check(path, sheet, pack)
         problems += wrong
     if problems:
         listed = "".join(f"\n  {problem.place}: {problem.text}" for problem in problems)
         what = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in filled forms"
         raise InputError(f"pack {pack.code}", f"{what}:{listed}\n", "Correct these cells, and run it again.")
-    return {annotator: found[annotator] for annotator in annotators if annotator in found}
+    return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
 
 
 def annotator_of(path: Path, pack: Pack) -> str:
@@ -72,17 +122,17 @@ def _names(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> Iter
             yield Problem(str(path), f"is a second form of {name}, beside {first[name].name}; keep one")
 
 
-def check(path: Path, table: tables.Table, pack: Pack) -> tuple[list[Rating], list[Problem]]:
+def check(path: Path, sheet: Sheet, pack: Pack) -> tuple[list[Rating], list[Problem]]:
     """The ratings of a form and its problems; cells are named as spreadsheet programs name them: ``A.csv:F12``."""
     problems, annotator = [], annotator_of(path, pack)
-    if table.annotator not in (None, annotator):
-        problems.append(Problem(str(path), f"is the form of {table.annotator}, by its sheet Pack"))
-    header = [_plain(name) for name in table.rows[0]]
+    if sheet.annotator not in (None, annotator):
+        problems.append(Problem(str(path), f"is the form of {sheet.annotator}, by its sheet Pack"))
+    header = [_plain(name) for name in sheet.rows[0]]
     missing = [name for name in COLUMNS if name not in header]
     if missing:
         return [], [*problems, Problem(str(path), f"has no column {', '.join(missing)}")]
     reader = _Reader(path, pack, {name: header.index(name) for name in COLUMNS})
-    for number, row in enumerate(table.rows[1:], 2):
+    for number, row in enumerate(sheet.rows[1:], 2):
         if any(cell.strip() for cell in row):
             reader.read(number, [*row, *[""] * (len(header) - len(row))])
     lost = [row.id for row in pack.rows if row.id not in reader.seen]
@@ -153,3 +203,78 @@ def _plain(text: str) -> str:
 def _same_text(text: str) -> str:
     """A text up to what programs change in saving it: composed characters and spaces."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
+    """The cells of a form as text; ``expected`` are texts that it should have, which tell its encoding.
+
+    Raises :class:`InputError` for a file that is no spreadsheet and no CSV.
+    """
+    return _read_xlsx(path) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, expected))
+
+
+def _read_xlsx(path: Path) -> Sheet:
+    try:
+        book = load_workbook(path, data_only=True)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, ParseError, EOFError) as error:
+        raise InputError(path, f"is no spreadsheet that can be read ({error})", _NO_FORM) from None
+    sheet = book[SHEET] if SHEET in book.sheetnames else book.worksheets[0]
+    about = dict(row[:2] for row in book["Pack"].iter_rows(values_only=True)) if "Pack" in book.sheetnames else {}
+    rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)]
+    return Sheet(rows or [[]], about.get("Annotator"))
+
+
+def _text(value: Any) -> str:
+    """A cell's value as its text; a number without a fraction goes without its point."""
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _read_csv(path: Path, expected: Collection[str]) -> list[list[str]]:
+    text = _decoded(path, expected)
+    if text.startswith("sep="):  # Excel's own first line
+        text = text.partition("\n")[2]
+    header = _SEPARATOR.match(text)
+    if not header:
+        raise InputError(path, "does not begin with a column ID", _NO_FORM)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
+    return [[unguarded(cell) for cell in row] for row in rows]
+
+
+def _decoded(path: Path, expected: Collection[str]) -> str:
+    content = path.read_bytes()
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace").removeprefix("\ufeff")
+    texts = [content.decode(encoding, errors="replace") for encoding in _ENCODINGS]
+    return max(texts, key=lambda text: sum(one in text for one in expected))  # the first of equals
+
+
+def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Unblinded]) -> list[dict[str, Any]]:
+    """A row for each rating, as ``ratings.jsonl`` holds it.
+
+    ``{annotator, id, testset_id, bucket, difference, first: {adequacy, fluency}, second: …, preference, notes}``, where
+    ``preference`` is ``first``, ``second`` or ``tie``.
+    """
+    rows = []
+    for rating in ratings:
+        row = behind[rating.id]
+        slots, systems = {row.a: "a", row.b: "b"}, {"a": row.a, "b": row.b, "tie": "tie"}
+        scores = {
+            system: {"adequacy": rating.adequacy[slots[system]], "fluency": rating.fluency[slots[system]]}
+            for system in SYSTEMS
+        }
+        rows.append(
+            {
+                "annotator": rating.annotator,
+                "id": row.id,
+                "testset_id": row.testset_id,
+                "bucket": row.bucket,
+                "difference": row.difference,
+                **scores,
+                "preference": systems[rating.preference],
+                "notes": rating.notes,
+            }
+        )
+    return rows

@@ -1,4 +1,7 @@
-"""A pack: what annotators of a direction see, and the mapping that they never get.
+"""A pack: which sentences annotators of a direction see, what they see of them, and the mapping that they never get.
+
+The paper's packs have 25 sentences of each of four buckets, chosen by COMET: the largest wins of either system, the
+nearest scores, and some of the rest.
 
 ``pack.json`` is ``{pack, direction, rows: [{id, source, reference, a, b}]}``. ``mapping.json`` is ``{pack, direction,
 metric, rows: [{id, testset_id, a, b, bucket, difference}]}``, where ``a`` and ``b`` say which system's output it is,
@@ -12,11 +15,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from entropy_valley import files
+from entropy_valley import files, results
+from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.scores import sentences
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation.sampling import Sentence, choose
+from entropy_valley.scoring.sets import read_outputs
 
+BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")
+LANGUAGES = ("en", "zh")  # of the guidelines
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A test sentence with the outputs of both systems; ``difference`` is the first's score minus the second's."""
+
+    id: str
+    source: str
+    reference: str
+    first: str
+    second: str
+    difference: float
 
 
 @dataclass(frozen=True)
@@ -39,12 +58,13 @@ class Pack:
     rows: tuple[Row, ...]
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: str | Path) -> Self:
         """The pack of a ``pack.json``."""
         content = files.read_json(path)
         return cls(content["pack"], content["direction"], tuple(Row(**row) for row in content["rows"]))
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | Path) -> None:
+        """Write it as ``pack.json``."""
         content = {"pack": self.code, "direction": self.direction, "rows": [asdict(row) for row in self.rows]}
         files.write_json(path, content)
 
@@ -61,6 +81,27 @@ class Unblinded:
     difference: float
 
 
+def write_pack(
+    params: Mapping[str, Any], how: Mapping[str, Any], testset: str, pack_file: str, mapping_file: str
+) -> Pack:
+    """Choose the sentences of a pack; write it, and in a mapping which system is which.
+
+    ``params`` are those of the rule, ``testset`` is the file of the test set. ``how`` says where the results are:
+    ``root`` as the params have it, ``here`` for this process.
+    """
+    parsed = Params.parse(results.moved(params, how["root"], how["here"]))
+    first, second = (
+        read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in parsed.cells
+    )
+    differences = sentences(parsed.cells[0], parsed.metric) - sentences(parsed.cells[1], parsed.metric)
+    columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
+    rows = [Sentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
+    pack, behind = make(rows, parsed.cells[0].direction, params["sentences"], params["pack_seed"])
+    pack.write(pack_file)
+    write_mapping(mapping_file, pack, parsed.metric.name, behind)
+    return pack
+
+
 def make(
     sentences: Sequence[Sentence], direction: str, sizes: Mapping[str, int], seed: int
 ) -> tuple[Pack, list[Unblinded]]:
@@ -69,9 +110,13 @@ def make(
     Which system is in slot A is drawn for each row by itself, with probability 1/2, and rows are shuffled; both by
     keyed hashes, so that they depend on the seed and the sentence alone. Raises as :func:`choose`.
     """
-    chosen = sorted(choose(sentences, sizes, seed), key=lambda one: files.digest([seed, "place", one[0].id]))
-    slots = [_slots(sentence, seed) for sentence, _ in chosen]
-    texts = [_texts(sentence, slot) for (sentence, _), slot in zip(chosen, slots, strict=True)]
+    chosen = sorted(choose(sentences, sizes, seed), key=lambda pair: files.digest([seed, "place", pair[0].id]))
+    slots, texts = [], []
+    for sentence, _ in chosen:
+        flipped = int(files.digest([seed, "slot", sentence.id]), 16) % 2  # a fair coin
+        slots.append(dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True)))
+        outputs = {slot: getattr(sentence, system) for slot, system in slots[-1].items()}
+        texts.append({"source": sentence.source, "reference": sentence.reference, **outputs})
     code = files.digest([direction, texts])[:6]
     names = [f"{code}-{number:03d}" for number in range(1, len(chosen) + 1)]
     rows = tuple(Row(name, **shown) for name, shown in zip(names, texts, strict=True))
@@ -82,24 +127,44 @@ def make(
     return Pack(code, direction, rows), behind
 
 
-def _slots(sentence: Sentence, seed: int) -> dict[str, str]:
-    """The system in each slot; a fair coin."""
-    flipped = int(files.digest([seed, "slot", sentence.id]), 16) % 2
-    return dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True))
+def choose(sentences: Sequence[Sentence], sizes: Mapping[str, int], seed: int) -> list[tuple[Sentence, str]]:
+    """Distinct sentences, each with its bucket; ``sizes`` has the number of each of BUCKETS.
+
+    ``first_best`` and ``second_best`` have the largest differences in favour of a system, ``tied`` the smallest of the
+    rest that are not zero. ``random`` are drawn from what is left, by the smallest keyed hash. Equal differences keep
+    the order of the test set. Raises :class:`InputError` for a bucket that has too few sentences.
+    """
+    left, chosen = list(sentences), []
+    for bucket in BUCKETS:
+        ranked = _ranked(bucket, left, seed)
+        if len(ranked) < sizes[bucket]:
+            problem = f"{sizes[bucket]} sentences are asked for, but the test set has {len(ranked)} left for it"
+            remedy = f"Lower it to {len(ranked)} or less, or take a larger test set."
+            raise InputError(f"human_evaluation.sentences.{bucket}", problem, remedy)
+        taken = ranked[: sizes[bucket]]
+        chosen += [(sentence, bucket) for sentence in taken]
+        left = [sentence for sentence in left if sentence not in taken]
+    return chosen
 
 
-def _texts(sentence: Sentence, slots: Mapping[str, str]) -> dict[str, str]:
-    """What is shown of a sentence, by the field of its row."""
-    outputs = {slot: getattr(sentence, system) for slot, system in slots.items()}
-    return {"source": sentence.source, "reference": sentence.reference, **outputs}
+def _ranked(bucket: str, sentences: Sequence[Sentence], seed: int) -> list[Sentence]:
+    """The sentences that a bucket may have, the best first."""
+    if bucket == "first_best":
+        return sorted((one for one in sentences if one.difference > 0), key=lambda one: -one.difference)
+    if bucket == "second_best":
+        return sorted((one for one in sentences if one.difference < 0), key=lambda one: one.difference)
+    if bucket == "tied":
+        return sorted((one for one in sentences if one.difference), key=lambda one: abs(one.difference))
+    return sorted(sentences, key=lambda one: files.digest([seed, "random", one.id]))
 
 
-def write_mapping(path: Path, pack: Pack, metric: str, behind: Sequence[Unblinded]) -> None:
+def write_mapping(path: str | Path, pack: Pack, metric: str, behind: Sequence[Unblinded]) -> None:
+    """Write ``mapping.json``; ``metric`` is the name of the one that ``difference`` is in."""
     rows = [asdict(row) for row in behind]
     files.write_json(path, {"pack": pack.code, "direction": pack.direction, "metric": metric, "rows": rows})
 
 
-def read_mapping(path: Path, pack: Pack) -> dict[str, Unblinded]:
+def read_mapping(path: str | Path, pack: Pack) -> dict[str, Unblinded]:
     """What is behind each row of the pack, by its id. Raises :class:`InputError` for the mapping of another pack."""
     content: dict[str, Any] = files.read_json(path)
     if content["pack"] != pack.code:

@@ -29,19 +29,19 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     flat = [
         {**row, **{f"{system}_{scale}": row[system][scale] for system in SYSTEMS for scale in SCALES}} for row in rows
     ]
-    found = pd.DataFrame(flat).drop(columns=list(SYSTEMS))
+    table = pd.DataFrame(flat).drop(columns=list(SYSTEMS))
     for scale in SCALES:
-        found[scale] = found[f"first_{scale}"] - found[f"second_{scale}"]
-    return found
+        table[scale] = table[f"first_{scale}"] - table[f"second_{scale}"]
+    return table
 
 
 def of_annotator(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
     """Mean differences, Wilcoxon's p of each scale, and preferences of the rows of one annotator."""
-    found = {"sentences": len(ratings)}
+    values = {"sentences": len(ratings)}
     for scale in SCALES:
-        found[scale] = float(ratings[scale].mean())
-        found[f"{scale}_p"] = wilcoxon_p(ratings[scale].to_numpy(), how.wilcoxon_zeros)
-    return found | _counts(ratings["preference"])
+        values[scale] = float(ratings[scale].mean())
+        values[f"{scale}_p"] = wilcoxon_p(ratings[scale].to_numpy(), how.wilcoxon_zeros)
+    return values | _counts(ratings["preference"])
 
 
 def of_all(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
@@ -52,12 +52,12 @@ def of_all(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
     """
     means = ratings.groupby("id")[[*SCALES, "difference"]].mean()
     choices = ratings.groupby("id")["preference"].agg(lambda given: majority(given.tolist()))
-    found: dict[str, float] = {"sentences": len(means), **_counts(choices)}
+    values: dict[str, float] = {"sentences": len(means), **_counts(choices)}
     for scale in SCALES:
         test = paired_test(means[scale].to_numpy(), np.zeros(len(means)), how)
-        found |= {scale: test.delta, f"{scale}_low": test.ci_low, f"{scale}_high": test.ci_high}
-        found |= {f"{scale}_p": test.wilcoxon_p, f"{scale}_needed": needed(means[scale].to_numpy())}
-    return found | {"sign_p": sign_p(found["first"], found["second"])} | correlations(means)
+        values |= {scale: test.delta, f"{scale}_low": test.ci_low, f"{scale}_high": test.ci_high}
+        values |= {f"{scale}_p": test.wilcoxon_p, f"{scale}_needed": needed(means[scale].to_numpy())}
+    return values | {"sign_p": sign_p(values["first"], values["second"])} | correlations(means)
 
 
 def majority(choices: Sequence[str]) -> str:
@@ -74,13 +74,13 @@ def sign_p(first: float, second: float) -> float:
 
 def correlations(means: pd.DataFrame) -> dict[str, float]:
     """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant."""
-    found = {}
+    values = {}
     for scale in SCALES:
         varied = means["difference"].nunique() > 1 and means[scale].nunique() > 1
         test = scipy.stats.spearmanr(means["difference"], means[scale]) if varied else None
-        found[f"{scale}_rho"] = float(test.statistic) if test else math.nan
-        found[f"{scale}_rho_p"] = float(test.pvalue) if test else math.nan
-    return found
+        values[f"{scale}_rho"] = float(test.statistic) if test else math.nan
+        values[f"{scale}_rho_p"] = float(test.pvalue) if test else math.nan
+    return values
 
 
 def agreement(ratings: pd.DataFrame) -> dict[str, float]:
@@ -168,8 +168,8 @@ def needed(differences: np.ndarray) -> float:
     effect = abs(differences.mean()) / deviation
     if not effect:
         return math.inf
-    found = power.TTestPower().solve_power(effect_size=effect, alpha=LEVEL, power=POWER)
-    return float(math.ceil(np.max(found) / EFFICIENCY))
+    sentences = power.TTestPower().solve_power(effect_size=effect, alpha=LEVEL, power=POWER)
+    return float(math.ceil(np.max(sentences) / EFFICIENCY))
 
 
 def _counts(choices: pd.Series) -> dict[str, float]:

@@ -26,7 +26,7 @@ from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
 STATES = DONE, STALE, FAILED, MISSING = ("done", "stale", "failed", "missing")
-COPIES = ("dev_as_testset", "human_forms", "human_guidelines")  # rules that leave no record
+COPIES = ("dev_as_testset", "human_forms")  # rules that leave no record
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 

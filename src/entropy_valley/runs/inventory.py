@@ -191,13 +191,11 @@ class Inventory:
         wildcards, folder = {"direction": direction}, self._path("human_evaluation", direction)
         pack = (f"{folder}/pack.json", f"{folder}/private/mapping.json")
         match rest:
-            case ["pack.json"] | ["private", _]:
+            case ["pack.json" | "guidelines.en.md" | "guidelines.zh.md"] | ["private", _]:
                 read = tuple(human_evaluation.inputs(self.experiment, direction))
                 spec = self._with_ancestry(human_evaluation.pack(self.experiment, direction), read)
-                return Job("human_pack", wildcards, pack, spec, read)
-            case [name] if name.startswith("guidelines."):
-                wildcards["language"] = name.split(".")[1]
-                return Job("human_guidelines", wildcards, *self._shown(folder, rest, pack))
+                guidelines = (f"{folder}/guidelines.en.md", f"{folder}/guidelines.zh.md")
+                return Job("human_pack", wildcards, (*pack, *guidelines), spec, read)
             case ["ratings.jsonl"]:
                 read = (*pack, *human_evaluation.forms(self.experiment, direction))
                 spec = self._with_ancestry(human_evaluation.ratings(self.experiment), pack)
@@ -208,13 +206,10 @@ class Inventory:
                 wildcards = {**wildcards, "annotator": annotator}
                 return Job("human_simulated", wildcards, (f"{folder}/simulated/{name}",), spec, pack[:1])
             case [annotator, _]:
-                return Job("human_forms", {**wildcards, "annotator": annotator}, *self._shown(folder, rest, pack))
+                spec = self._with_ancestry({"revision": revisions.HUMAN_EVALUATION}, pack[:1])
+                wildcards = {**wildcards, "annotator": annotator}
+                return Job("human_forms", wildcards, ("/".join((folder, *rest)),), spec, pack[:1])
         return None
-
-    def _shown(self, folder: str, rest: list[str], pack: Files) -> tuple[Files, str, Files]:
-        """What annotators get: the files, the params and the inputs of its job."""
-        spec = files.canonical({"revision": revisions.HUMAN_EVALUATION, "made_from": self.made_from(pack[:1])})
-        return ("/".join((folder, *rest)),), spec, pack[:1]
 
     def _with_ancestry(self, params: Mapping[str, Any], read: Iterable[str]) -> str:
         return files.canonical({**params, "made_from": self.made_from(read)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from entropy_valley.analysis.cases import BEYOND, KEPT, METHODS, RULES, WIN, CaseParams, cases, curve
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.scoring import metrics_of
-from entropy_valley.fonts import Fonts, covering, wrapped
+from entropy_valley.late import font_manager, ticker
 from entropy_valley.late import pandas as pd
-from entropy_valley.late import ticker
+from entropy_valley.plain_text import shown
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.report import FigureReport, Report, TableReport, testset_file
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
@@ -36,6 +37,10 @@ TEXT, SCORE, CURVE = 1.2, 4.25, 4.8  # inches from the left: texts begin, scores
 COLUMNS, LINES = 44, 3  # Latin letters in a line of a text, and its most lines
 SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
+# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
+CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
+_WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
+_CLOSING = "，。、；：？！」』）》”’"  # begin no line
 
 
 class _Line(NamedTuple):
@@ -92,20 +97,20 @@ class CasesFigure(_Cases, FigureReport):
     width = WIDTH
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
-        heights = [_height(case, _font(numbers)) for case in numbers.itertuples()]
+        heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
 
     def panels(self, params: CaseParams, numbers: pd.DataFrame) -> list[Panel]:
-        found, font = list(numbers.itertuples()), _font(numbers)
+        found = list(numbers.itertuples())
 
         def panel(axes: Axes) -> None:
             axes.set_axis_off()
             axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
             top = 0.0
             for case in found:
-                _texts(axes, params, case, top, font)
+                _texts(axes, params, case, top)
                 _curve(axes, case, top, last=case is found[-1])
-                top -= _height(case, font)
+                top -= _height(case)
             for text in _absent(numbers):
                 top -= 1
                 axes.text(0, top, text)
@@ -155,23 +160,31 @@ def _notes(params: CaseParams, numbers: pd.DataFrame) -> list[Note]:
     ]
 
 
-def _font(numbers: pd.DataFrame) -> Fonts:
-    """Fonts for the texts of all cases."""
-    return covering("".join(line.text for case in numbers.itertuples() for line in _lines(case)), RC["font.family"])
+def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
+    """A text in the lines of the figure, of so many Latin letters; Chinese may break anywhere, and is twice as wide.
+
+    What is left is cut.
+    """
+    broken, room = [""], columns
+    for piece in re.findall(rf"(?:{_WIDE}|(?:(?!{_WIDE})\S){{1,{columns}}})[{_CLOSING}]*\s*", shown(text).strip()):
+        width = sum(2 if re.match(_WIDE, character) else 1 for character in piece.rstrip())
+        if width > room and broken[-1]:
+            broken, room = [*broken, ""], columns
+        broken[-1] += piece
+        room -= width + len(piece) - len(piece.rstrip())
+    kept = [line.rstrip() for line in broken[:lines]]
+    return kept if len(broken) <= lines else [*kept[:-1], f"{kept[-1][: columns - 1]}…"]
 
 
-def _broken(line: _Line, font: Fonts) -> list[str]:
-    """A text in the lines of the figure."""
-    return wrapped(font.printable(line.text), COLUMNS, LINES)
-
-
-def _height(case: Any, font: Fonts) -> int:
+def _height(case: Any) -> int:
     """The lines of a case in the figure, with its heading and the space below."""
-    return max(FEWEST, 2 + sum(len(_broken(line, font)) for line in _lines(case)))
+    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
 
 
-def _texts(axes: Axes, params: CaseParams, case: Any, top: float, font: Fonts) -> None:
+def _texts(axes: Axes, params: CaseParams, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
+    installed = set(font_manager.get_font_names())
+    families = [RC["font.family"], *(name for name in CHINESE if name in installed)]
     axes.text(0, top - 1, _heading(params, case), fontweight="bold")
     y = top - 2.2
     for line in _lines(case):
@@ -181,8 +194,8 @@ def _texts(axes: Axes, params: CaseParams, case: Any, top: float, font: Fonts) -
         axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if known else line.label, fontsize=SIZE)
         if not isnan(line.score):
             axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
-        for text in _broken(line, font):
-            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=font.families)
+        for text in wrapped(line.text):
+            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1
 
 

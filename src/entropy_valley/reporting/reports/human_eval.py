@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from entropy_valley import files
+from entropy_valley.analysis.params import Params, ScoredCell
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params import human_evaluation
 from entropy_valley.human_evaluation import statistics
-from entropy_valley.human_evaluation.params import HumanParams
-from entropy_valley.human_evaluation.sampling import BUCKETS
+from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
@@ -37,16 +38,14 @@ AGREEMENT = Note(
 class OfRatings(Report):
     """What tables and figure share: both systems of each direction, and its ratings."""
 
-    parsed = HumanParams
-
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         pairs = (matrix.evaluated_cells(experiment, name) for name in matrix.evaluated_directions(experiment))
         return [cell for pair in pairs for cell in pair]
 
     def ready(self, experiment: Experiment) -> bool:
         """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
-        directions = matrix.evaluated_directions(experiment)
-        return all(human_evaluation.forms(experiment, direction) for direction in directions)
+        names = matrix.evaluated_directions(experiment)
+        return all(human_evaluation.forms(experiment, name) for name in names)
 
     def comparable(self, experiment: Experiment) -> bool:
         return self.ready(experiment) and not experiment.human_evaluation.simulated
@@ -56,16 +55,16 @@ class OfRatings(Report):
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         settings = experiment.human_evaluation
-        return {
+        return {  # the params' ``own``
             "ratings": self._ratings(experiment),
             "annotators": settings.annotators,
             "pack": sum(settings.sentences.model_dump().values()),
             "simulated": settings.simulated,
         }
 
-    def numbers(self, params: HumanParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         """A row for each direction, annotator (``all``: together), bucket and statistic."""
-        return pd.DataFrame([row for direction in params.directions for row in _statistics(params, direction)])
+        return pd.DataFrame([row for direction in directions(params) for row in _statistics(params, direction)])
 
     def _ratings(self, experiment: Experiment) -> dict[str, str]:
         names = matrix.evaluated_directions(experiment)
@@ -77,8 +76,8 @@ class HumanEval(OfRatings, TableReport):
 
     caption = "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer."
 
-    def table(self, params: HumanParams, numbers: pd.DataFrame) -> Table:
-        found = _found(numbers)
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        values = _by_place(numbers)
         columns = (
             Column("Direction", align="l"),
             Column("Systems"),
@@ -87,13 +86,13 @@ class HumanEval(OfRatings, TableReport):
             Column("N", align="r"),
         )
         groups = []
-        for name in params.directions:
-            of_all = found[name, POOLED]
+        for name in directions(params):
+            of_all = values[name, POOLED]
             first, second = system_names(params, name)
             shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
             texts = (f"{first} − {second}", *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
             groups.append(Group(params.label("directions", name), (Row(tuple(map(Cell, texts))),)))
-        return Table(columns, (Section(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, found)))
+        return Table(columns, (Section(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, values)))
 
 
 PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
@@ -107,78 +106,93 @@ class HumanEvalDetails(OfRatings, TableReport):
         "and Spearman's correlation of the differences in {metric} and in their scores, also by bucket."
     )
 
-    def table(self, params: HumanParams, numbers: pd.DataFrame) -> Table:
-        found = _found(numbers)
-        columns = (Column("", align="l"), *map(Column, params.annotators), Column("All"))
-        sections = [Section(tuple(_panel(params, found, name)), _heading(params, name)) for name in params.directions]
-        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, found)))
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        values = _by_place(numbers)
+        columns = (Column("", align="l"), *map(Column, params.own["annotators"]), Column("All"))
+        sections = [Section(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)]
+        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, values)))
 
 
-def _statistics(params: HumanParams, direction: str) -> list[dict[str, Any]]:
-    ratings = params.read(direction)
-    found = [
-        (name, "", statistics.of_annotator(rows, params.how)) for name, rows in ratings.groupby("annotator", sort=False)
+def directions(params: Params) -> list[str]:
+    """The directions of the cells, each once."""
+    return list(dict.fromkeys(cell.direction for cell in params.cells))
+
+
+def pair(params: Params, direction: str) -> list[ScoredCell]:
+    """The two systems of a direction, the first one first."""
+    return [cell for cell in params.cells if cell.direction == direction]
+
+
+def ratings(params: Params, direction: str) -> pd.DataFrame:
+    """The ratings of a direction, see :func:`statistics.frame`."""
+    return statistics.frame(files.read_jsonl(params.own["ratings"][direction], ("annotator", "id", "preference")))
+
+
+def _statistics(params: Params, direction: str) -> list[dict[str, Any]]:
+    rows = ratings(params, direction)
+    groups = [
+        (name, "", statistics.of_annotator(given, params.how)) for name, given in rows.groupby("annotator", sort=False)
     ]
-    found.append((POOLED, "", statistics.of_all(ratings, params.how) | statistics.agreement(ratings)))
+    groups.append((POOLED, "", statistics.of_all(rows, params.how) | statistics.agreement(rows)))
     for bucket in BUCKETS:
-        means = ratings[ratings["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
-        found.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
+        means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
+        groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
     return [
         {"direction": direction, "annotator": name, "bucket": bucket, "statistic": statistic, "value": value}
-        for name, bucket, values in found
+        for name, bucket, values in groups
         for statistic, value in values.items()
     ]
 
 
-def _found(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
+def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
     """The statistics by direction and annotator, and by direction and bucket."""
-    found: dict[Any, dict[str, float]] = {}
+    values: dict[Any, dict[str, float]] = {}
     for row in numbers.itertuples(index=False):
-        found.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
-    return found
+        values.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
+    return values
 
 
-def _panel(params: HumanParams, found: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
+def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
     """The rows of a direction."""
-    people = [found.get((direction, name)) for name in params.annotators]
-    everyone = found[direction, POOLED]
+    people = [values.get((direction, name)) for name in params.own["annotators"]]
+    everyone = values[direction, POOLED]
 
-    def row(label: str, text: Callable[[Mapping[str, float]], str], all_too: bool = True) -> Group:
+    def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
         texts = [text(one) if one else formats.NONE for one in people]
-        return _row(label, [*texts, text(everyone) if all_too else formats.NONE])
+        return _row(label, [*texts, text(everyone)])
 
     rows = []
     for scale in SCALES:
         rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
         rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.small_p(one[f"{scale}_p"])))
     rows.append(row("Preference", _preferences))
-    alone = len(params.annotators) * [formats.NONE]
+    alone = len(params.own["annotators"]) * [formats.NONE]
     rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
     for bucket in BUCKETS:
         rows.append(
-            _row(f"ρ of both, {_bucket(params, direction, bucket)}", [*alone, _correlation(found[direction, bucket])])
+            _row(f"ρ of both, {_bucket(params, direction, bucket)}", [*alone, _correlation(values[direction, bucket])])
         )
     return rows
 
 
-def _of_all(params: HumanParams, found: Mapping[str, float]) -> list[tuple[str, str]]:
+def _of_all(params: Params, values: Mapping[str, float]) -> list[tuple[str, str]]:
     """The lines that only all annotators together have."""
     number, label = formats.number, params.metric.label
     intervals = [
         (
             f"Δ {scale.capitalize()}, 95 % CI",
-            formats.interval(found[scale], found[f"{scale}_low"], found[f"{scale}_high"], 2),
+            formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2),
         )
         for scale in SCALES
     ]
     return [
         *intervals,
-        ("Sign test of majorities, p", formats.small_p(found["sign_p"])),
-        *((f"N needed, {scale}", _count(found[f"{scale}_needed"])) for scale in SCALES),
-        ("Fleiss' κ of preferences", number(found["kappa"], 3)),
-        ("Kendall's W", f"{number(found['w_low'], 2)} to {number(found['w_high'], 2)}"),
-        *((f"Krippendorff's α, {name}", number(found[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
-        *((f"ρ of Δ{label} and Δ{scale}", _rho(found, scale)) for scale in SCALES),
+        ("Sign test of majorities, p", formats.small_p(values["sign_p"])),
+        *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
+        ("Fleiss' κ of preferences", number(values["kappa"], 3)),
+        ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
+        *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
+        *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
     ]
 
 
@@ -186,45 +200,46 @@ def _row(label: str, texts: Sequence[str]) -> Group:
     return Group(label, (Row(tuple(map(Cell, texts))),))
 
 
-def _preferences(found: Mapping[str, float]) -> str:
-    return " / ".join(f"{found[name]:.0f}" for name in PREFERENCES)
+def _preferences(values: Mapping[str, float]) -> str:
+    return " / ".join(f"{values[name]:.0f}" for name in PREFERENCES)
 
 
 def _count(value: float) -> str:
     return "∞" if math.isinf(value) else formats.number(value, 0)
 
 
-def _rho(found: Mapping[str, float], scale: str) -> str:
-    rho, p = found[f"{scale}_rho"], found[f"{scale}_rho_p"]
+def _rho(values: Mapping[str, float], scale: str) -> str:
+    rho, p = values[f"{scale}_rho"], values[f"{scale}_rho_p"]
     return formats.NOT_AVAILABLE if math.isnan(rho) else f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
 
 
-def _correlation(found: Mapping[str, float]) -> str:
+def _correlation(values: Mapping[str, float]) -> str:
     """Adequacy and fluency of a bucket."""
-    return " / ".join(formats.signed(found[f"{scale}_rho"], 2) for scale in SCALES)
+    return " / ".join(formats.signed(values[f"{scale}_rho"], 2) for scale in SCALES)
 
 
-def system_names(params: HumanParams, direction: str) -> list[str]:
+def system_names(params: Params, direction: str) -> list[str]:
     """The two systems as tables print them."""
-    return [method(cell.method).short for cell in params.pair(direction)]
+    return [method(cell.method).short for cell in pair(params, direction)]
 
 
-def _bucket(params: HumanParams, direction: str, bucket: str) -> str:
+def _bucket(params: Params, direction: str, bucket: str) -> str:
     first, second = system_names(params, direction)
     return {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}[bucket]
 
 
-def _heading(params: HumanParams, direction: str) -> str:
+def _heading(params: Params, direction: str) -> str:
     return f"{params.label('directions', direction)}, {' − '.join(system_names(params, direction))}"
 
 
-def _rated(params: HumanParams, found: Mapping[Any, dict[str, float]]) -> list[Note]:
+def _rated(params: Params, values: Mapping[Any, dict[str, float]]) -> list[Note]:
     """How many sentences each annotator rated, where not all; and whether they are people."""
-    notes = [SIMULATED] if params.simulated else []
-    for direction in params.directions:
-        counts = {name: int(found.get((direction, name), {"sentences": 0})["sentences"]) for name in params.annotators}
-        if set(counts.values()) != {params.pack}:
+    notes = [SIMULATED] if params.own["simulated"] else []
+    annotators, sentences = params.own["annotators"], params.own["pack"]
+    for direction in directions(params):
+        counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
+        if set(counts.values()) != {sentences}:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
             place = params.label("directions", direction)
-            notes.append(Note(f"Partial: of the {params.pack} sentences of {place} were rated by {listed}."))
+            notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
     return notes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from entropy_valley.analysis.params import Params
 from entropy_valley.human_evaluation import statistics
-from entropy_valley.human_evaluation.params import HumanParams
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.report import FigureReport
-from entropy_valley.reporting.reports.human_eval import OfRatings, system_names
+from entropy_valley.reporting.reports.human_eval import OfRatings, directions, pair, ratings, system_names
 from entropy_valley.reporting.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class HumanEvalFigure(OfRatings, FigureReport):
     )
     width = 1.8
 
-    def numbers(self, params: HumanParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         """The ratings that are drawn."""
-        read = [params.read(direction).assign(direction=direction) for direction in params.directions]
+        read = [ratings(params, direction).assign(direction=direction) for direction in directions(params)]
         columns = [
             "direction",
             "annotator",
@@ -41,25 +41,25 @@ class HumanEvalFigure(OfRatings, FigureReport):
         ]
         return pd.concat(read, ignore_index=True)[columns]
 
-    def panels(self, params: HumanParams, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         drawn = []
-        for name in params.directions:
-            ratings = numbers[numbers["direction"] == name]
-            drawn += [_boxes(params, name, ratings), _scatter(params, name, ratings)]
+        for name in directions(params):
+            rows = numbers[numbers["direction"] == name]
+            drawn += [_boxes(params, name, rows), _scatter(params, name, rows)]
         return drawn
 
 
-def _boxes(params: HumanParams, direction: str, ratings: pd.DataFrame) -> Panel:
+def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
     colours = [
-        METHOD_COLOURS.get(cell.method, SERIES_COLOURS[number]) for number, cell in enumerate(params.pair(direction))
+        METHOD_COLOURS.get(cell.method, SERIES_COLOURS[number]) for number, cell in enumerate(pair(params, direction))
     ]
 
     def panel(axes: Axes) -> None:
-        names = [name for name in params.annotators if name in set(ratings["annotator"])]
+        names = [name for name in params.own["annotators"] if name in set(rows["annotator"])]
         for number, (system, label, colour) in enumerate(
             zip(("first", "second"), system_names(params, direction), colours, strict=True)
         ):
-            given = [ratings.loc[ratings["annotator"] == name, f"{system}_adequacy"] for name in names]
+            given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
             places = np.arange(len(names)) + (number - 0.5) * 0.36
             boxes = axes.boxplot(
                 given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
@@ -72,14 +72,14 @@ def _boxes(params: HumanParams, direction: str, ratings: pd.DataFrame) -> Panel:
         axes.set_xticks(np.arange(len(names)), names)
         axes.set_yticks(range(1, 6))
         axes.set_ylabel("adequacy")
-        axes.set_title(params.label("directions", direction) + (" (simulated)" if params.simulated else ""))
+        axes.set_title(params.label("directions", direction) + (" (simulated)" if params.own["simulated"] else ""))
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.36), ncols=2)
 
     return panel
 
 
-def _scatter(params: HumanParams, direction: str, ratings: pd.DataFrame) -> Panel:
-    means = ratings.groupby("id")[["adequacy", "difference"]].mean()
+def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
+    means = rows.groupby("id")[["adequacy", "difference"]].mean()
     found = statistics.correlations(means.assign(fluency=means["adequacy"]))
 
     def panel(axes: Axes) -> None:
