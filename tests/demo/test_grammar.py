@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple
+from hashlib import sha256
 from itertools import islice
 
 import pytest
 
 from entropy_valley.data import build
 from entropy_valley.demo import grammar
-from entropy_valley.demo.grammar import chinese, english, french, german
-from entropy_valley.demo.grammar.alignment import anchors
-from entropy_valley.demo.grammar.meaning import (
-    ME,
-    SUBJECTS,
+from entropy_valley.demo.grammar import anchors
+from entropy_valley.demo.languages import (
     Action,
     Change,
     Command,
@@ -23,28 +20,16 @@ from entropy_valley.demo.grammar.meaning import (
     State,
     Statement,
     Tap,
+    express,
 )
-from entropy_valley.demo.grammar.modifiers import (
-    ADJECTIVES,
-    CONJUNCTIONS,
-    LABELS,
-    LONG_OPENERS,
-    MEASURES,
-    OPENERS,
-    QUESTIONS,
-    TIMES,
-)
-from entropy_valley.demo.grammar.nouns import CITIES, NOUNS, PEOPLE
-from entropy_valley.demo.grammar.verbs import DITRANSITIVE, VERBS
 from entropy_valley.demo.source import SOURCES, Synthetic
 
-NOUN = {noun.en: noun for noun in NOUNS}
-VERB = {f"{verb.en.base} {verb.en.particle}".strip(): verb for verb in VERBS + DITRANSITIVE}
-GIVE = VERB["give"]
-ADJECTIVE = {adjective.en: adjective for adjective in ADJECTIVES}
-SPEAKER, HE, _, WE, YOU = SUBJECTS
-ANNA = PEOPLE[0]
-TOMORROW = next(time for time in TIMES if time.en == "tomorrow")
+NOUN = {noun.en: noun for noun in grammar.NOUNS}
+VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}
+ADJECTIVE = {adjective.en: adjective for adjective in grammar.ADJECTIVES}
+SPEAKER, HE, _, WE, YOU = grammar.SUBJECTS
+ANNA = grammar.PEOPLE[0]
+TOMORROW = next(time for time in grammar.TIMES if time.en == "tomorrow")
 
 
 def the(noun, determiner="the", adjective=None):
@@ -53,7 +38,7 @@ def the(noun, determiner="the", adjective=None):
 
 CASES = [
     (
-        Tap(LABELS[0], "#PRS_ORG#", polite=True),
+        Tap(grammar.LABELS[0], "#PRS_ORG#", polite=True),
         "Under #PRS_ORG#, please tap Reset.",
         "在#PRS_ORG#下，请点击重置。",
         "Bitte tippen Sie unter #PRS_ORG# auf Zurücksetzen.",
@@ -74,28 +59,28 @@ CASES = [
         "Veuillez ne pas fermer la porte demain.",
     ),
     (  # weak noun in the dative, contraction à + le
-        Statement(Action(ANNA, GIVE, the("ticket", "3"), "perfect", the("customer"))),
+        Statement(Action(ANNA, VERB["give"], the("ticket", "3"), "perfect", the("customer"))),
         "Anna has already given 3 tickets to the customer.",
         "安娜已经把3张票交给了客户。",
         "Anna hat schon dem Kunden 3 Fahrkarten gegeben.",
         "Anna a déjà donné 3 billets au client.",
     ),
     (  # inversion after an opener, clitic with elision
-        Statement(Action(ANNA, VERB["send"], the("letter"), "present", ME), OPENERS[1]),
+        Statement(Action(ANNA, VERB["send"], the("letter"), "present", grammar.RECIPIENTS[0]), grammar.OPENERS[1]),
         "Unfortunately, Anna sends the letter to me.",
         "可惜安娜把信寄给我。",
         "Leider schickt Anna mir den Brief.",
         "Malheureusement, Anna m'envoie la lettre.",
     ),
     (  # dass puts the verb last; a fixed phrase keeps its space
-        Statement(Action(SPEAKER, VERB["start up"], the("computer", "my"), "will"), OPENERS[0]),
+        Statement(Action(SPEAKER, VERB["start up"], the("computer", "my"), "will"), grammar.OPENERS[0]),
         "I think that I will start up my computer.",
         "我认为我会把我的电脑投入使用。",
         "Ich glaube, dass ich meinen Computer in Betrieb nehmen werde.",
         "Je pense que je vais mettre en service mon ordinateur.",
     ),
     (
-        Statement(State(the("bag"), ADJECTIVE["heavy"]), LONG_OPENERS[2]),
+        Statement(State(the("bag"), ADJECTIVE["heavy"]), grammar.LONG_OPENERS[2]),
         "FYI: the bag is heavy.",
         "供您参考：包很重。",
         "Nur zu Ihrer Information: Die Tasche ist schwer.",
@@ -109,7 +94,7 @@ CASES = [
         "Est-ce que cette liste est longue ?",
     ),
     (
-        Question(Action(HE, VERB["wait for"], the("doctor", "our"), "want"), QUESTIONS[0]),
+        Question(Action(HE, VERB["wait for"], the("doctor", "our"), "want"), grammar.QUESTIONS[0]),
         "Why does he want to wait for our doctor?",
         "他为什么想等我们的医生？",
         "Warum möchte er auf unseren Arzt warten?",
@@ -117,7 +102,7 @@ CASES = [
     ),
     (  # separable verb at the end of its clause, bitte behind the verb
         Conditional(
-            CONJUNCTIONS[0],
+            grammar.CONJUNCTIONS[0],
             Action(HE, VERB["switch off"], the("printer")),
             Command(Action(YOU, VERB["call"], ANNA, "imperative"), polite=True),
         ),
@@ -134,7 +119,7 @@ CASES = [
         "Nous rendons visite au directeur parce qu'il examine de près le rapport.",
     ),
     (
-        Statement(Change(MEASURES[0], CITIES[0], True, 12, "perfect")),
+        Statement(Change(grammar.MEASURES[0], grammar.CITIES[0], True, 12, "perfect")),
         "The price in Berlin has already risen by 12%.",
         "柏林的价格已经上升了12%。",
         "Der Preis in Berlin ist schon um 12% gestiegen.",
@@ -145,44 +130,31 @@ CASES = [
 
 @pytest.mark.parametrize(("meaning", "en", "zh", "de", "fr"), CASES, ids=[case[1] for case in CASES])
 def test_derivations(meaning, en, zh, de, fr):
-    spoken = tuple(language.sentence(meaning) for language in (english, chinese, german, french))
-    assert spoken == (en, zh, de, fr)
+    assert express(meaning) == (en, zh, de, fr)
 
 
 @pytest.fixture(scope="module")
 def sentences():
-    return grammar.generate(20_000, seed=7)
+    return grammar.generate(5_000, seed=7)
 
 
-def test_a_shorter_list_begins_a_longer_one(sentences):
-    assert grammar.generate(500, seed=7) == sentences[:500]
-    assert grammar.generate(500, seed=8) != sentences[:500]
+def test_the_sentences_stay_the_same(sentences):
+    digest = sha256("\n".join("\t".join(sentence) for sentence in sentences).encode()).hexdigest()
+    assert digest[:16] == "c11d2c26b8f9183b"
+    assert grammar.generate(50, seed=8) != sentences[:50]
 
 
-def test_no_sentence_twice_in_any_language(sentences):
-    for column in zip(*map(astuple, sentences), strict=True):
-        assert len(set(column)) == len(sentences)
-
-
-def test_lengths(sentences):
+def test_every_sentence(sentences):
+    for texts in zip(*sentences, strict=True):
+        assert len(set(texts)) == len(sentences)
     lengths = [len(sentence.en.split()) for sentence in sentences]
     assert min(lengths) == 3 and max(lengths) == grammar.LONGEST
     assert 6.5 < sum(lengths) / len(lengths) < 8
-
-
-def test_placeholders_and_numbers_survive_translation(sentences):
-    items = re.compile(r"#[A-Z_]+#|\d+%?")
-    assert all(len({tuple(sorted(items.findall(text))) for text in astuple(sentence)}) == 1 for sentence in sentences)
-
-
-def test_french_elides_and_contracts(sentences):
-    wrong = re.compile(r"\b(le|la|je|ne|que|de|me|ma|ce|si il) [aeiouéè]|à le ", re.IGNORECASE)
-    assert not [sentence.fr for sentence in sentences if wrong.search(sentence.fr)]
-
-
-@pytest.mark.slow
-def test_world_is_large_enough():
-    assert len(grammar.generate(100_000, seed=0)) == 100_000
+    placeholder = re.compile(r"#[A-Z_]+#|\d+%?")
+    unelided = re.compile(r"\b(le|la|je|ne|que|de|me|ma|ce|si il) [aeiouéè]|à le ", re.IGNORECASE)
+    for sentence in sentences:
+        assert len({tuple(sorted(placeholder.findall(text))) for text in sentence}) == 1
+        assert not unelided.search(sentence.fr)
 
 
 def pairs(direction, split, size):
@@ -190,7 +162,7 @@ def pairs(direction, split, size):
 
 
 def test_splits_share_no_sentence_in_any_direction():
-    sides = {split: list(zip(*pairs("en-zh", split, 600), strict=True)) for split in ("train", "dev", "test")}
+    sides = {split: list(zip(*pairs("en-zh", split, 100), strict=True)) for split in ("train", "dev", "test")}
     for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
         assert not set(sides[one][0]) & set(sides[other][0])
         assert not set(sides[one][1]) & set(sides[other][1])
@@ -203,21 +175,24 @@ def test_splits_are_the_same_sentences_in_every_direction():
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"),
+    ("language", "statement", "question"),
     [
-        ("en", [["calls", "Maria", "every day"], ["When", "call", "29", "guests"]]),
-        ("de", [["ruft", "jeden Tag", "Maria"], ["Wann", "29", "Gäste", "anrufen"]]),
-        ("zh", [["每天", "玛丽亚", "电话"], ["什么时候", "29", "客人", "电话"]]),
-        ("fr", [["appelle", "Maria", "tous les jours"], ["Quand", "appeler", "29", "invités"]]),
+        ("en", ["Anna", "calls", "Maria", "every day"], ["When", "call", "29", "guests"]),
+        ("de", ["Anna", "ruft", "jeden Tag", "Maria"], ["Wann", "29", "Gäste", "anrufen"]),
+        ("zh", ["安娜", "每天", "玛丽亚", "电话"], ["什么时候", "29", "客人", "电话"]),
+        ("fr", ["Anna", "appelle", "Maria", "tous les jours"], ["Quand", "appeler", "29", "invités"]),
     ],
 )
-def test_the_alignment_has_the_words_that_a_meaning_has_in_each_language(language, expected):
-    told = {one.en: (meaning, one) for meaning, one in islice(grammar.meant(1), 12_000)}
-    for text, words in zip(["#PRS_ORG# calls Maria every day.", "When must we call 29 guests?"], expected, strict=True):
-        meaning, sentence = told[text]
-        said = getattr(sentence, language)
-        found = [said[start:end] for start, end in anchors(meaning, language, said)]
-        assert [word for word in found if "#" not in word] == words
+def test_the_alignment_has_the_words_of_a_meaning(language, statement, question):
+    call, maria, daily = VERB["call"], grammar.PEOPLE[2], grammar.HABITS[0]
+    meanings = (
+        Statement(Action(ANNA, call, maria, time=daily)),
+        Question(Action(WE, call, the("guest", "29"), "must"), grammar.QUESTIONS[1]),
+    )
+    for meaning, words in zip(meanings, (statement, question), strict=True):
+        text = getattr(express(meaning), language)
+        aligned = [text[start:end] for start, end in anchors(meaning, language, text)]
+        assert sorted(aligned) == sorted(words)
 
 
 def test_aligned_test_sets_have_the_same_sentences():

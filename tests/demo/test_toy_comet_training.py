@@ -8,7 +8,7 @@ from run_rule import run_here
 from entropy_valley import files
 from entropy_valley.demo import corruption, grammar, toy_comet
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples, spearman
+from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.job import Job
@@ -18,11 +18,6 @@ CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
 
 def rows(count, seed, target="zh"):
     return [{"source": one.en, "target": getattr(one, target)} for one in grammar.generate(count, seed)]
-
-
-def test_spearman():
-    assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
-    assert spearman([1, 2, 3, 4], [9, 4, 3, 1]) == pytest.approx(-1)
 
 
 @pytest.mark.parametrize("weak", [0.749, math.nan])

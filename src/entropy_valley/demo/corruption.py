@@ -33,17 +33,12 @@ class Corruption:
 def units(text: str) -> list[str]:
     """Words, punctuation marks and Chinese characters of ``text``, each with the whitespace before it.
 
-    The first word gets a leading space, so that units can be exchanged; :func:`join` removes it.
+    The first word gets a leading space, so that units can be exchanged: strip the text that they join to.
     """
-    found = _UNIT.findall(text)
-    if found and _SPACED.match(found[0]):
-        found[0] = " " + found[0]
-    return found
-
-
-def join(parts: Sequence[str]) -> str:
-    """The text of a list of units."""
-    return "".join(parts).strip()
+    parts = _UNIT.findall(text)
+    if parts and _SPACED.match(parts[0]):
+        parts[0] = " " + parts[0]
+    return parts
 
 
 def quality(edits: float, reference_units: int, hypothesis_units: int) -> float:
@@ -59,7 +54,7 @@ def quality(edits: float, reference_units: int, hypothesis_units: int) -> float:
 def corrupt(
     reference: Sequence[str], operations: Mapping[int, str], vocabulary: Sequence[str], generator: random.Random
 ) -> tuple[list[str], float]:
-    """Apply one of :data:`KINDS` at each position of ``operations``; the new units and the number of edits.
+    """Apply one of :data:`KINDS` at each position of ``operations``; returns the new units and the number of edits.
 
     Units to swap are rotated by one. Inserted and replacing units are drawn from ``vocabulary``.
     """
@@ -97,17 +92,14 @@ def sample(reference: str, kind: str, vocabulary: Sequence[str], generator: rand
     parts = units(reference)
     fewest = 2 if kind == "swap" else 1
     amount = min(len(parts), max(fewest, round(generator.random() ** 2 * len(parts))))
-    positions = _positions(len(parts), amount, generator)
+    if generator.random() < 0.5:
+        start = generator.randint(0, len(parts) - amount)
+        positions = range(start, start + amount)
+    else:
+        positions = generator.sample(range(len(parts)), amount)
     operations = {position: generator.choice(KINDS) if kind == MIXED else kind for position in positions}
     corrupted, edits = corrupt(parts, operations, vocabulary, generator)
-    return Corruption(join(corrupted), edits, quality(edits, len(parts), len(corrupted)))
-
-
-def _positions(length: int, amount: int, generator: random.Random) -> Sequence[int]:
-    if generator.random() < 0.5:
-        start = generator.randint(0, length - amount)
-        return range(start, start + amount)
-    return generator.sample(range(length), amount)
+    return Corruption("".join(corrupted).strip(), edits, quality(edits, len(parts), len(corrupted)))
 
 
 def _differ(one: str, other: str) -> bool:

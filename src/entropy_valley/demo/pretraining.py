@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ DEV_BATCH = 64
 
 @dataclass(frozen=True)
 class Job:
-    """One pre-training: the params of ``pretrain.py`` and its files; ``corpora`` and ``dev`` by direction."""
+    """One pre-training: the params of ``pretrain.py`` and its paths; ``corpora`` and ``dev`` by direction."""
 
     spec: Mapping[str, Any]
     corpora: Mapping[str, Path]
@@ -59,14 +59,20 @@ class Job:
 def pretrain(job: Job) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
-    A checkpoint that is there already stays. Its ``checkpoint.json`` has the dev cross-entropies. The same job gives
-    the same bytes, even if it was killed and resumed.
+    A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
+    gives the same bytes, even if it was killed and resumed.
     """
     if checkpoint.is_finished(job.out, {"spec": job.spec, "data": job.data}):
         return
     family, settings = find_family(job.spec["family"]), job.settings
     rows, dev = _read(job.corpora), _read(job.dev)
-    tokenizer = train_tokenizer(_texts(rows, job.spec["prompts"]), settings.vocabulary, family)
+    texts = (
+        text
+        for direction, pairs in rows.items()
+        for pair in pairs
+        for text in (job.spec["prompts"][direction].replace(PLACE, pair["source"]), pair["target"])
+    )
+    tokenizer = train_tokenizer(texts, settings.vocabulary, family)
     model = new_model(
         family.name,
         vocabulary=len(tokenizer),
@@ -87,13 +93,6 @@ def pretrain(job: Job) -> None:
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
-
-
-def _texts(rows: Mapping[str, list[dict[str, Any]]], prompts: Mapping[str, str]) -> Iterator[str]:
-    for direction, pairs in rows.items():
-        for pair in pairs:
-            yield prompts[direction].replace(PLACE, pair["source"])
-            yield pair["target"]
 
 
 def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:

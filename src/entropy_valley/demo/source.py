@@ -1,4 +1,4 @@
-"""The synthetic corpus: pairs of the grammar's sentences, drawn again on each use."""
+"""The synthetic corpus: pairs of the grammar's sentences, drawn anew at each use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from entropy_valley.data import sources
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, Spans
 from entropy_valley.demo import grammar
-from entropy_valley.demo.grammar.alignment import anchors
 from entropy_valley.errors import InputError
 
 _HELD_OUT = {0: "test", 1: "test", 2: "dev", 3: "dev"}
@@ -32,7 +31,7 @@ class Synthetic(Source):
     )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
-        """Pairs of one split without end.
+        """Endless pairs of one split.
 
         The hash of a sentence's English decides its split, whatever the direction and the seed: no direction trains on
         what another is tested on.
@@ -53,14 +52,15 @@ class Synthetic(Source):
         return bool(self.aligned or self.anchors)
 
     def spans(self, direction: str) -> Iterator[Spans] | None:
-        """The words of each test sentence that the grammar aligns, see :mod:`.grammar.alignment`."""
+        """The words of each test sentence that the grammar aligns, see :func:`.grammar.anchors`."""
         if not self.aligned:
             return super().spans(direction)
-        target, tests = direction.split("-")[1], grammar.meant(self.seed)
-        return (anchors(meaning, target, getattr(one, target)) for meaning, one in tests if _split_of(one) == "test")
+        target = direction.split("-")[1]
+        tests = (one for one in grammar.with_meanings(self.seed) if _split_of(one[1]) == "test")
+        return (grammar.anchors(meaning, target, getattr(sentence, target)) for meaning, sentence in tests)
 
 
-def _split_of(sentence: grammar.Sentence) -> str:
+def _split_of(sentence: grammar.Words) -> str:
     """``test`` or ``dev`` for one sentence in 32 each, ``train`` for the rest."""
     return _HELD_OUT.get(hashlib.blake2b(sentence.en.encode(), digest_size=1).digest()[0] % _BUCKETS, "train")
 

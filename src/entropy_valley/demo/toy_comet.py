@@ -4,7 +4,7 @@
     <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version
     <folder>/encoder/                  tokenizer and configuration of the XLM-R encoder
 
-The encoder's place is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint does
+The encoder's path is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint does
 not depend on where it was made. It is a toy: it knows only sentences like those it was trained on.
 """
 
@@ -49,9 +49,24 @@ def train_tokenizer(texts: Iterable[str], config: Estimator) -> Any:
 def new_model(folder: Path, tokenizer: Any, config: Estimator) -> Any:
     """A ``comet.models.RegressionMetric`` with seeded random weights; writes its encoder's files into ``folder``."""
     import torch
+    from transformers import XLMRobertaConfig
 
     tokenizer.save_pretrained(folder / ENCODER)
-    _encoder_config(len(tokenizer), config).save_pretrained(folder / ENCODER)
+    XLMRobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=config.width,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        intermediate_size=2 * config.width,
+        max_position_embeddings=config.context + 4,  # COMET cuts a sentence at max_position_embeddings - 4 tokens
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        pad_token_id=SPECIAL.index("<pad>"),
+        bos_token_id=SPECIAL.index("<s>"),
+        eos_token_id=SPECIAL.index("</s>"),
+    ).save_pretrained(folder / ENCODER)
     torch.manual_seed(config.seed)
     with contextlib.chdir(folder):
         return comet_models().RegressionMetric(
@@ -71,7 +86,7 @@ def new_model(folder: Path, tokenizer: Any, config: Estimator) -> Any:
 
 
 def write_checkpoint(model: Any, folder: Path) -> Path:
-    """Write ``model`` beside its encoder's files so that ``comet.load_from_checkpoint`` finds all; the ``.ckpt``."""
+    """Write ``model`` beside its encoder's files so that ``comet.load_from_checkpoint`` finds both; its path."""
     import pytorch_lightning
     import torch
     import yaml
@@ -88,23 +103,3 @@ def write_checkpoint(model: Any, folder: Path) -> Path:
     with files.atomic(folder / CHECKPOINT) as temporary:
         temporary.write_bytes(buffer.getvalue())
     return folder / CHECKPOINT
-
-
-def _encoder_config(vocabulary: int, config: Estimator) -> Any:
-    from transformers import XLMRobertaConfig
-
-    return XLMRobertaConfig(
-        vocab_size=vocabulary,
-        hidden_size=config.width,
-        num_hidden_layers=config.layers,
-        num_attention_heads=config.heads,
-        intermediate_size=2 * config.width,
-        max_position_embeddings=config.context + 4,  # COMET cuts a sentence at max_position_embeddings - 4 tokens
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        type_vocab_size=1,
-        layer_norm_eps=1e-5,
-        pad_token_id=SPECIAL.index("<pad>"),
-        bos_token_id=SPECIAL.index("<s>"),
-        eos_token_id=SPECIAL.index("</s>"),
-    )

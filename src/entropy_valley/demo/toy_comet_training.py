@@ -33,52 +33,44 @@ _SCORING_BATCH = 64
 def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], folder: Path) -> None:
     """Train the toy COMET and write it to ``folder``, unless it is there.
 
-    ``spec``: the params of the rule ``train_comet``. ``train`` and ``dev`` are pairs, each in its direction's folder.
-    Raises InputError, and writes nothing, where the toy COMET fails :func:`check`.
+    ``spec``: the params of the rule ``train_comet``. ``train`` and ``dev``: paths of pairs, each in its direction's
+    folder. Raises InputError, and writes nothing, if the toy COMET fails :func:`check`.
     """
     config = Estimator.model_validate({key: value for key, value in spec.items() if key != "revision"})
+    train_paths, dev_paths = ({Path(path).absolute().parent.name: path for path in paths} for paths in (train, dev))
     identity = {
         "revision": spec["revision"],
         "settings": config.model_dump(),
-        "corpora": {_direction(path): files.file_digest(path) for path in train},
-        "dev": {_direction(path): files.file_digest(path) for path in dev},
+        "corpora": {direction: files.file_digest(path) for direction, path in train_paths.items()},
+        "dev": {direction: files.file_digest(path) for direction, path in dev_paths.items()},
     }
-    if not _is_finished(folder, identity):
-        with folders.atomic(folder) as new:
-            _make(config, _read(train), _read(dev), new, identity)
+    if _is_finished(folder, identity):
+        return
+
+    import torch
+
+    corpora, held_out = (
+        {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
+        for paths in (train_paths, dev_paths)
+    )
+    torch.set_num_threads(1)  # one thread gives one result, on any number of cores
+    with folders.atomic(folder) as new:  # nothing is at its final path before it has passed the check
+        pairs = draw_pairs(corpora, config.steps * config.pairs, config.seed)
+        texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
+        model = toy_comet.new_model(new, toy_comet.train_tokenizer(texts, config), config)
+        fit(model, examples(pairs, config), config)
+        correlations = evaluate(model, held_out, config.seed + 2)
+        check(correlations["all"], config.minimum_spearman)
+        digest = files.file_digest(toy_comet.write_checkpoint(model, new))
+        files.write_json(new / IDENTITY, {**identity, "digest": digest, "spearman": correlations})
 
 
 def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
-    """Whether the COMET in ``folder`` is this one."""
+    """Whether the COMET in ``folder`` was made from the same settings and corpora, and is complete."""
     if not (folder / IDENTITY).exists() or not (folder / CHECKPOINT).exists():
         return False
-    wanted = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
-    known = files.read_json(folder / IDENTITY)
-    return wanted.items() <= known.items() and provenance.stands(folder / IDENTITY)
-
-
-def _make(config: Estimator, corpora: Corpora, dev: Corpora, folder: Path, identity: Mapping[str, Any]) -> None:
-    """Train, check, write: nothing is at its final place before it has passed the check."""
-    import torch
-
-    torch.set_num_threads(1)  # one thread gives one result, on any number of cores
-    pairs = draw_pairs(corpora, config.steps * config.pairs, config.seed)
-    texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
-    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, config), config)
-    fit(model, examples(pairs, config), config)
-    correlations = evaluate(model, dev, config.seed + 2)
-    check(correlations["all"], config.minimum_spearman)
-    checkpoint = toy_comet.write_checkpoint(model, folder)
-    made = {"digest": files.file_digest(checkpoint), "spearman": correlations}
-    files.write_json(folder / IDENTITY, {**identity, **made})
-
-
-def _read(paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    return {_direction(path): files.read_jsonl(path, ("source", "target")) for path in paths}
-
-
-def _direction(path: str) -> str:
-    return Path(path).absolute().parent.name
+    expected = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
+    return expected.items() <= files.read_json(folder / IDENTITY).items() and provenance.stands(folder / IDENTITY)
 
 
 class Pair(NamedTuple):
@@ -122,6 +114,19 @@ def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
     ]
 
 
+def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
+    hypotheses, qualities = [], []
+    for _ in range(copies):
+        text, quality = pair.target, corruption.HIGHEST
+        if generator.random() >= _PERFECT:
+            kind = generator.choice(_SHUFFLED_KINDS)
+            corrupted = corruption.sample(pair.target, kind, vocabulary, generator)
+            text, quality = corrupted.text, corrupted.quality
+        hypotheses.append(text)
+        qualities.append(quality)
+    return Example(pair, hypotheses, qualities)
+
+
 def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
     """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
     import torch
@@ -151,19 +156,27 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
     gated kinds pooled. "all" pools the directions.
     """
+    from scipy.stats import spearmanr
+
     generator = random.Random(seed)
-    known: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    sides: dict[tuple[str, str], tuple[list[float], list[float]]] = {}  # qualities and scores
     for direction, rows in corpora.items():
         pairs = [Pair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
         vocabulary = _vocabularies(pairs)[direction]
         for kind in (*corruption.KINDS, corruption.MIXED):
-            spoiled = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
-            segments = [(pair.source, one.text, pair.target) for pair, one in zip(pairs, spoiled, strict=True)]
-            known[direction, kind] = [one.quality for one in spoiled], _scores(model, segments)
-    return {
-        name: _correlations({key: value for key, value in known.items() if name in ("all", key[0])})
-        for name in ("all", *corpora)
-    }
+            corrupted = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
+            segments = [(pair.source, one.text, pair.target) for pair, one in zip(pairs, corrupted, strict=True)]
+            batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
+            scores = [score for batch in batches for score in batch_scores(model, batch)]
+            sides[direction, kind] = [one.quality for one in corrupted], scores
+
+    def pooled(name: str, kinds: Sequence[str]) -> float:
+        chosen = [side for (direction, kind), side in sides.items() if name in ("all", direction) and kind in kinds]
+        qualities, scores = (list(chain.from_iterable(side)) for side in zip(*chosen, strict=True))
+        return float(spearmanr(qualities, scores).statistic)  # NaN if one side is constant
+
+    groups = {kind: [kind] for kind in (*corruption.KINDS, corruption.MIXED)} | {"gated": GATED}
+    return {name: {group: pooled(name, kinds) for group, kinds in groups.items()} for name in ("all", *corpora)}
 
 
 def check(correlations: Mapping[str, float], minimum: float) -> None:
@@ -177,30 +190,12 @@ def check(correlations: Mapping[str, float], minimum: float) -> None:
         )
 
 
-def spearman(known: Sequence[float], scores: Sequence[float]) -> float:
-    """Spearman's rank correlation; NaN if either side is constant."""
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(known, scores).statistic)
-
-
 def _vocabularies(pairs: Sequence[Pair]) -> dict[str, list[str]]:
     """The units of each direction's references, as often as they occur."""
     result: dict[str, list[str]] = {}
     for pair in pairs:
         result.setdefault(pair.direction, []).extend(corruption.units(pair.target))
     return result
-
-
-def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
-    drawn = [_spoil(pair.target, vocabulary, generator) for _ in range(copies)]
-    return Example(pair, [one.text for one in drawn], [one.quality for one in drawn])
-
-
-def _spoil(reference: str, vocabulary: Sequence[str], generator: random.Random) -> corruption.Corruption:
-    if generator.random() < _PERFECT:
-        return corruption.Corruption(reference, 0.0, corruption.HIGHEST)
-    return corruption.sample(reference, generator.choice(_SHUFFLED_KINDS), vocabulary, generator)
 
 
 def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
@@ -219,16 +214,3 @@ def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
         source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
     ).score
     return torch.nn.functional.mse_loss(score, qualities)
-
-
-def _scores(model: Any, segments: Sequence[tuple[str, str, str]]) -> list[float]:
-    batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
-    return [score for batch in batches for score in batch_scores(model, batch)]
-
-
-def _correlations(known: Mapping[tuple[str, str], tuple[list[float], list[float]]]) -> dict[str, float]:
-    def pooled(kinds: Sequence[str]) -> float:
-        chosen = [values for (_, kind), values in known.items() if kind in kinds]
-        return spearman(*(list(chain.from_iterable(side)) for side in zip(*chosen, strict=True)))
-
-    return {kind: pooled([kind]) for kind in (*corruption.KINDS, corruption.MIXED)} | {"gated": pooled(GATED)}
