@@ -57,7 +57,8 @@ endef
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
-# Kills, failed writes, damage and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others.
+# Kills, failed writes and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others, and
+# ENTROPY_VALLEY_FAULT_TRIALS=600 more.
 test-faults: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 

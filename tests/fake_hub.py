@@ -48,7 +48,7 @@ def _sibling(name: str, content: bytes) -> dict:
     sibling = {"rfilename": name, "size": len(content), "blobId": "0" * 40}
     if len(content) < LARGE:
         return sibling | {"blobId": etag(content)}
-    return sibling | {"lfs": {"sha256": etag(content), "size": len(content), "pointerSize": 130}}
+    return sibling | {"lfs": {"sha256": etag(content), "oid": etag(content), "size": len(content), "pointerSize": 130}}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -69,6 +69,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, json.dumps(self.hub.listing(commit)).encode(), {})
         elif found := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):
             self._file(found[1], found[2], with_body)
+        elif found := re.fullmatch(r"/api/datasets/someone/model/tree/(\w+)/(.+)", path):  # as HfFileSystem asks
+            siblings = [one for one in self.hub.listing(found[1])["siblings"] if one["rfilename"].startswith(found[2])]
+            listed = [{"type": "file", "path": one["rfilename"], "oid": one["blobId"], **one} for one in siblings]
+            self._send(200, json.dumps(listed).encode(), {})
         elif path == "/api/models/someone/private":
             self._send(401, b"", {})
         else:

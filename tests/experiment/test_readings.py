@@ -45,9 +45,13 @@ def without_ancestry(spec):
     [
         ({}, "wmt22", {"limit": None}),
         ({}, "wmt22-500", {"limit": 500, "subset": "first"}),
-        ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500}),
+        ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500, "subset": "keyed_hash"}),
         ({}, "wmt22-challenge", {"limit": None, "challenge": 400, "challenge_reading": "first"}),
-        ({"corpus": {"challenge": "stratified"}}, "wmt22-challenge", {"limit": None, "challenge": 400}),
+        (
+            {"corpus": {"challenge": "stratified"}},
+            "wmt22-challenge",
+            {"limit": None, "challenge": 400, "challenge_reading": "stratified"},
+        ),
         ({"sources": {"mine": {"name": "embedded", "limit": 20}}}, "mine", {"limit": 20}),  # it has no end to draw from
     ],
 )
@@ -58,16 +62,16 @@ def test_which_sentences_a_test_set_takes(load, over, name, expected):
 
 def test_the_valley_has_the_sentences_of_a_subset(load):
     assert diagnostics(load({}), RUN)["valley"]["subset"] == "first"
-    assert "subset" not in diagnostics(load({"corpus": {"subset": "keyed_hash"}}), RUN)["valley"]
+    assert diagnostics(load({"corpus": {"subset": "keyed_hash"}}), RUN)["valley"]["subset"] == "keyed_hash"
 
 
 def test_how_training_pairs_are_drawn(load):
-    assert "sampling" not in params(corpora.corpus(load({}), "en-zh"))
+    assert params(corpora.corpus(load({}), "en-zh"))["sampling"] == "keyed_hash"
     theirs = load({"corpus": {"sampling": {"en-zh": "shuffle", "en-de": "shuffle_rows"}}})
     found = {
         direction: params(corpora.corpus(theirs, direction)).get("sampling") for direction in theirs.matrix.directions
     }
-    assert found == {"en-zh": "shuffle", "zh-en": None, "en-de": "shuffle_rows"}
+    assert found == {"en-zh": "shuffle", "zh-en": "keyed_hash", "en-de": "shuffle_rows"}
     assert not corpora.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
     assert corpora.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
 
@@ -81,7 +85,7 @@ def test_nothing_is_drawn_or_filtered_of_given_files(load):
 
 def test_the_statistics_of_tables(load):
     theirs = {"generator": "random_state", "wilcoxon_zeros": "wilcox", "cohen": "population"}
-    assert not shared_params(load({}), []).keys() & theirs.keys()
+    assert not shared_params(load({}), []).items() & theirs.items()
     assert shared_params(load({"analysis": theirs}), []).items() >= theirs.items()
 
 
@@ -183,10 +187,10 @@ def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load
         assert made(experiment, RUN) == usual | {"prompt_cache": 2}
         assert made(experiment, runs["mine"]) == usual | {"backbone": "mine", "prompt_cache": 4}
         assert made(experiment, runs["rare"]) == usual | {"backbone": "rare", "prompt_cache": "never"}
-        assert made(experiment, runs["exact"]) == usual | {"backbone": "exact"}
+        assert made(experiment, runs["exact"]) == usual | {"backbone": "exact", "prompt_cache": 1}
     prefix = experiment.backbones["llada-8b"].model_copy(update={"attention": "prefix"})
     known = experiment.model_copy(update={"backbones": {**experiment.backbones, "llada-8b": prefix}})
-    assert "prompt_cache" not in translation(known, RUN)  # exact
+    assert translation(known, RUN)["prompt_cache"] == 1  # exact
     fitted = [translation(one, RUN, "length_head", "ev_line")["fits"] for one in (experiment, plain)]
     assert fitted[0] == fitted[1] and len(fitted[0]) == 2
     assert diagnostics(experiment, RUN) == diagnostics(plain, RUN)

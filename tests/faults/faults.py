@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import resource
 import signal
@@ -93,19 +92,6 @@ def give_up_privileges() -> None:
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
     libc.capset(header, nothing)
-
-
-@dataclass(frozen=True)
-class NoLocks:
-    """A file system that has no ``flock``; ``error`` is how it says so."""
-
-    error: int
-
-    def arm(self) -> None:
-        def flock(file: int, operation: int) -> None:
-            raise OSError(self.error, os.strerror(self.error))
-
-        fcntl.flock = fcntl.lockf = flock
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.slow]
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
 OPTIONS = ("--cores", "2", *TARGETS)
-KILLS = 8
+KILLS = 3
 GUIDE = ROOT / "docs/reliability.md"
 
 

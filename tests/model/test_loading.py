@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.engine.identity import read_identity, read_tokenizer
+from entropy_valley.engine.identity import read_tokenizer
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model import checkpoint as weights_module
@@ -318,17 +318,6 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match=f"llada: .*{problem}.* that diverged in training"):
             load_backbone(folder, "llada")
 
-    def test_a_truncated_one_is_not_taken_for_another(self, made, tmp_path):
-        """Its adapter names the digest of the whole one."""
-        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
-        files.write_json(
-            tmp_path / "adapter" / "adapter.json", {"backbone_digest": checkpoint.checkpoint_digest(folder)}
-        )
-        path = folder / "model.safetensors"
-        path.write_bytes(path.read_bytes()[:-100])
-        with pytest.raises(InputError, match=r"model.safetensors: not a whole safetensors file"):
-            read_identity(folder, tmp_path / "adapter", "llada", "{src}", bos=False)
-
     def test_no_tokenizer(self, folder, family):
         for path in folder.glob("tokenizer*"):
             path.unlink()
@@ -354,25 +343,15 @@ def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path
     recorded = checkpoint.checkpoint_digest(folder)
     (folder / checkpoint.MANIFEST).unlink()
     assert checkpoint.checkpoint_digest(folder) == recorded
-    monkeypatch.setattr(files, "file_digest", None)  # a second look reads no weights …
+    monkeypatch.setattr(files, "LARGE", 1000)
+    assert checkpoint.checkpoint_digest(folder) == recorded
+    small = files.file_digest
+    monkeypatch.setattr(files, "file_digest", lambda path: path.suffix == ".json" and small(path))
     assert checkpoint.checkpoint_digest(folder) == recorded
     monkeypatch.undo()
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
     edit_config(folder, other=1)  # … unless a file has changed
     assert checkpoint.checkpoint_digest(folder) != recorded
-
-
-def test_a_downloaded_one_is_as_its_manifest_says(tmp_path):
-    folder, written = tmp_path / "llada", tmp_path / "llada.json"
-    for name in ("model.safetensors", "config.json"):
-        files.write_text(folder / name, name)
-    files.write_json(written, checkpoint.manifest(folder))
-    checkpoint.require_same(folder, written)
-    (folder / "model.safetensors").write_text("model.safetensorz")
-    with pytest.raises(InputError, match=r"llada: not as .*llada\.json says: model\.safetensors\. Restore it"):
-        checkpoint.require_same(folder, written)
-    folder.rename(tmp_path / "moved")
-    checkpoint.require_same(folder, written)
 
 
 def test_a_copy_that_was_trained_on_is_another_checkpoint(made, tmp_path):

@@ -41,13 +41,6 @@ def test_each_number_stands_beside_the_papers(params):
     assert ours["difference"].isna().to_dict() == {"oracle": False, "ratio": False, "ev": False, "ratio_eos": True}
 
 
-def test_another_metric_is_not_compared_with_the_papers(params):
-    """A toy COMET has a name of its own."""
-    params["metrics"][0]["name"], params["metrics"][0]["former_names"] = "toy_comet", ("comet22",)
-    table, _ = made(Reproduction, params)
-    assert [cell.text for cell in table.sections[0].groups[0].rows[0].cells][1:4] == ["0.8700", "–", "–"]
-
-
 @pytest.mark.parametrize(
     ("over", "problem"),
     [({"backbones": ["llada-8b", "dream-7b"]}, "one backbone"), ({"steps": [16, 32]}, "one T")],

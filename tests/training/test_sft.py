@@ -128,7 +128,7 @@ def test_zero2_config_has_no_key_that_casts_adapters():
 def how(checkpoints, root, job, **more):
     """How the rule ``train`` runs this job."""
     folders = {"backbone": checkpoints / job["family"], "work": root / "work", "logs": root / "logs"}
-    return {**folders, "tested": [], "manifest": None, "check": None, "checkpoint_every": 2, **RUN, **more}
+    return {**folders, "tested": [], "check": None, "checkpoint_every": 2, **RUN, **more}
 
 
 def assert_it_goes_on(finetune, job, begun):

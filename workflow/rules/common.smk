@@ -113,7 +113,6 @@ def training(wildcards):
     run = run_of(wildcards)
     return dict(
         backbone=paths.backbone_folder(EXPERIMENT, run.backbone),
-        manifest=manifest_of(run.backbone),
         device=EXPERIMENT.device,
         processes=EXPERIMENT.training.processes,
         micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
@@ -127,12 +126,6 @@ def training(wildcards):
     )
 
 
-def manifest_of(backbone):
-    """The file beside the results that says what a checkpoint must be: one that is used in place may change."""
-    ready = INVENTORY.backbone(backbone)
-    return ready if ready.endswith(".json") and not ready.endswith(checkpoint.MANIFEST) else None
-
-
 # Translations and scores.
 
 
@@ -141,7 +134,6 @@ def model(wildcards):
     run = run_of(wildcards)
     return dict(
         backbone=paths.backbone_folder(EXPERIMENT, wildcards.backbone),
-        manifest=manifest_of(wildcards.backbone),
         adapter=paths.adapter_folder(EXPERIMENT, run),
         corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
         store=run.folder(f"{R}/store") if EXPERIMENT.store else None,

@@ -5,7 +5,7 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import locks, provenance
+    from entropy_valley import folders, provenance
     from entropy_valley.demo import pretraining
     from entropy_valley.training import processes
 
@@ -24,5 +24,5 @@ with job_of(snakemake) as job:  # noqa: F821
     )
     processes.use_threads(job.threads)
     record = provenance.made("pretrain", job.params, job.input, [out], whole_folder=True)
-    with locks.locked(out.parent), record:  # of two runs one works, and the other finds its work
+    with folders.locked(out.parent), record:  # of two runs one works, and the other finds its work
         pretraining.pretrain(pretrained)

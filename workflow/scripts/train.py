@@ -7,16 +7,14 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import provenance
     from entropy_valley.model.adapters import write_card
-    from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, require_same
+    from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
     from entropy_valley.training import sft
 
     (out,) = map(Path, job.output)
-    how = {name: value for name, value in job.how.items() if name not in ("check", "manifest")}
+    how = {name: value for name, value in job.how.items() if name != "check"}
     folders = {name: Path(how.pop(name)) for name in ("backbone", "work", "logs")}
     tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
     trained = sft.Job(spec=job.spec, corpus=Path(job.input.corpus), out=out.parent, tested=tested, **folders, **how)
-    if manifest := job.how["manifest"]:
-        require_same(trained.backbone, manifest)
     inputs = [trained.corpus, *filter(Path.is_file, [trained.backbone / MANIFEST])]
     known = {trained.backbone: checkpoint_digest(trained.backbone)}
     with provenance.made("train", job.params, inputs, [out], known=known, whole_folder=True):

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, locks, provenance
+from entropy_valley import files, folders, provenance
 from entropy_valley.data import sampling
 from entropy_valley.data.categories import challenge
 from entropy_valley.data.filters import Tally, filtered, judged, within
@@ -27,6 +27,7 @@ from entropy_valley.progress import progress
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
 Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
+KEYED = "keyed_hash"  # how pairs and subsets are drawn where nothing else is said
 
 
 def corpus(
@@ -48,7 +49,7 @@ def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES, rows: int | None 
     Whoever takes one after the other needs the memory of one.
     """
     source, counts = _source(spec, kinds, None, rows), Tally()
-    if "sampling" in spec:  # the same pairs for both
+    if spec.get("sampling", KEYED) != KEYED:  # the same pairs for both
         pairs_of_both = _drawn(spec, source, counts)
         draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in pairs_of_both), pairs_of_both])
     else:
@@ -78,7 +79,7 @@ def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list
             _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
             for split in ("train", "dev")
         )
-    if "sampling" not in spec:
+    if spec.get("sampling", KEYED) == KEYED:
         return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
     tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
     return sampling.shuffled_split(
@@ -174,7 +175,7 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
     if source.endless:
         return list(enumerate(islice(kept, _endless_limit(limit)), 1))
-    drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", "keyed_hash"))
+    drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", KEYED))
     sampling.told_fewer(len(drawn), limit or 0, "test")
     return drawn
 
@@ -233,7 +234,7 @@ def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int
     for the reverse unless that has its corpus. While one job reads, the other waits.
     """
     reverse, corpora = backwards(spec), report.parents[1]
-    with locks.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
+    with folders.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
         drawn = _draw_of_reverse(spec, report.parent / DRAWN)
         if drawn is None:
             draws = both_ways(spec, kinds, rows)

@@ -16,14 +16,14 @@ KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder
 
 def refresh_of(spec: Mapping[str, Any]) -> int | None:
     """What a job's spec says of it; of ``never`` more than there are passes, None of an exact job."""
-    said = spec.get(KEY)
-    return sys.maxsize if said == NEVER else said
+    said = spec.get(KEY, 1)
+    return sys.maxsize if said == NEVER else None if said == 1 else said
 
 
 def modes(spec: Mapping[str, Any]) -> list[str]:
     """What a decoder's name says of it: nothing of an exact one."""
-    said = spec.get(KEY)
-    return [] if said is None else [f"{PART}, {said} renewed" if said == NEVER else f"{PART} {said}"]
+    said = spec.get(KEY, 1)
+    return [] if said == 1 else [f"{PART}, {said} renewed" if said == NEVER else f"{PART} {said}"]
 
 
 def footnote(decoder: str) -> str | None:

@@ -77,7 +77,7 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
-        work.job.report("translate", out)
+        work.job.report("translate")
 
 
 def write_shard(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
@@ -88,7 +88,7 @@ def write_shard(params: Mapping[str, Any], how: How, testsets: Sequence[str], ou
         work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
     ):
         files.write_jsonl(out, results.tidy(work.rows()))
-        work.job.report("shard", out)
+        work.job.report("shard")
 
 
 class _Part(NamedTuple):

@@ -52,7 +52,7 @@ def read_identity(
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = read_tokenizer(backbone, kind)
     prompt = Prompt(template, tokenizer, _bos(tokenizer, kind, backbone) if bos else None)
-    given = adapter_digest(adapter, kind, digest, backbone, attention) if adapter else None
+    given = adapter_digest(adapter, kind, digest, attention) if adapter else None
     mask = tokenizer.get_vocab().get(kind.mask_token)
     return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind), mask)
 

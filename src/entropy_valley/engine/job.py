@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import functools
 import importlib.metadata
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from entropy_valley.engine.requests import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.gpus import device_name
 from entropy_valley.model.adapters import FACTS
-from entropy_valley.model.checkpoint import MANIFEST, require_same
+from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.progress import progress
 from entropy_valley.provenance import Record
@@ -47,15 +46,13 @@ Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 class How:
     """Where a run's model is, and how a job runs it: what rules hand over beside the spec.
 
-    ``backbone`` and ``adapter`` are folders; without an adapter it is the bare backbone. ``manifest`` says how the
-    files of a checkpoint were that was downloaded. ``corpus`` is the folder of the run's training pairs, which fits
-    read. ``store`` keeps finished work for later jobs; None: nothing is kept. ``threads`` are of a CPU.
-    ``token_budget`` is the most tokens of a forward pass.
+    ``backbone`` and ``adapter`` are folders; without an adapter it is the bare backbone. ``corpus`` is the
+    folder of the run's training pairs, which fits read. ``store`` keeps finished work for later jobs; None: nothing is
+    kept. ``threads`` are of a CPU. ``token_budget`` is the most tokens of a forward pass.
     """
 
     backbone: Path
     adapter: Path | None = None
-    manifest: Path | None = None
     corpus: Path | None = None
     store: Path | None = None
     device: str = "cpu"
@@ -65,7 +62,7 @@ class How:
     @classmethod
     def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
         """From a rule's ``how``, whose paths are texts and which may have more."""
-        folders = ("backbone", "adapter", "manifest", "corpus", "store")
+        folders = ("backbone", "adapter", "corpus", "store")
         paths = {name: Path(values[name]) for name in folders if values.get(name)}
         return cls(**paths, device=values["device"], threads=threads)
 
@@ -78,8 +75,6 @@ class Job:
 
     def __init__(self, spec: Mapping[str, Any], how: How, testset: Path | None = None) -> None:
         self.spec, self.how, self._started = spec, how, time.monotonic()
-        if how.manifest:
-            require_same(how.backbone, how.manifest)
         self.attention = attention_of(spec)
         named = (spec[key] for key in ("family", "prompt", "bos"))
         self.identity = read_identity(how.backbone, how.adapter, *named, self.attention)
@@ -122,7 +117,7 @@ class Job:
     @property
     def reveals_masks(self) -> bool:
         """Whether a slot may be revealed as a mask."""
-        return "mask_token" in self.spec
+        return self.spec.get("mask_token", "never") != "never"
 
     @property
     def compiles(self) -> bool:
@@ -226,14 +221,9 @@ class Job:
             described.append(self.how.adapter / FACTS)
         return provenance.made(rule, params, [*read, *filter(Path.is_file, described)], written, known=folders)
 
-    def report(self, what: str, out: str | Path) -> None:
-        """Say on stderr, and in a file beside the store's shards, what ``out`` asked for, shared and computed."""
-        seconds = round(time.monotonic() - self._started, 3)
-        sys.stderr.write(f"{what}: {self.ledger.text()}; {seconds:.1f} s\n")
-        if self.how.store:
-            entry = {"job": what, "out": str(out), "seconds": seconds, **self.ledger.to_json()}
-            name = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.json"
-            files.write_json(self.how.store / "runs" / name, entry)
+    def report(self, what: str) -> None:
+        """Say on stderr how much was asked for, shared and computed."""
+        sys.stderr.write(f"{what}: {self.ledger.text()}; {time.monotonic() - self._started:.1f} s\n")
 
 
 def _inputs(identity: Identity, rows: Sequence[dict[str, Any]], testset: Path | None) -> Inputs:

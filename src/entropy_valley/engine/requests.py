@@ -62,7 +62,8 @@ class Memo:
 
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
-        return self.store.get(self.key(request), request.result.from_json)
+        value = self.store.get(self.key(request))
+        return None if value is None else request.result.from_json(value)
 
 
 @dataclass(frozen=True)

@@ -88,5 +88,5 @@ class Analysis(Section):
 
     @property
     def params(self) -> dict[str, Any]:
-        """Its part of a report's params. What has its default is left out: old reports stay valid."""
-        return self.model_dump(exclude_defaults=True)
+        """Its part of a report's params."""
+        return self.model_dump()

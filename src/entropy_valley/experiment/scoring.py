@@ -60,7 +60,7 @@ class Scoring(Section):
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
     return (
-        describe(scoring.comet.key, scoring.comet.label, scoring.comet, scoring.comet.former_names),
+        describe(scoring.comet.key, scoring.comet.label, scoring.comet),
         describe("bleu", "sacreBLEU", scoring.bleu),
         describe("chrf", "chrF", scoring.chrf),
         *(describe(name, one.label, _scorer(one)) for name, one in scoring.metrics.items()),
@@ -68,20 +68,18 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
 
 
 def scoring_params(scoring: Scoring) -> dict[str, Any]:
-    """The metrics with what their numbers depend on. What has its default is left out: old results stay valid."""
-    comet = {"checkpoint": scoring.comet.checkpoint, "batch_size": scoring.comet.batch_size}
-    comet |= scoring.comet.model_dump(include={"name", "reference_free", "revision"}, exclude_defaults=True)
-    more = {
-        "bleu": scoring.bleu.model_dump(exclude_defaults=True),
-        "chrf": scoring.chrf.model_dump(exclude_defaults=True),
+    """The metrics with what their numbers depend on."""
+    return {
+        "comet": scoring.comet.model_dump(include={"checkpoint", "batch_size", "name", "reference_free", "revision"}),
+        "bleu": scoring.bleu.model_dump(),
+        "chrf": scoring.chrf.model_dump(),
         "metrics": {name: _params(one) for name, one in scoring.metrics.items()},
     }
-    return {"comet": comet, **{name: settings for name, settings in more.items() if settings}}
 
 
 def _params(section: Any) -> dict[str, Any]:
     """Of a further metric; that of a user's own class also has its code."""
-    said = section.model_dump(mode="json", exclude={"label"}, exclude_defaults=True)
+    said = section.model_dump(mode="json", exclude={"label"})
     return said | {"metric": plugins.with_code(said["metric"])}
 
 

@@ -98,7 +98,7 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
             for kind, names in params["testsets"].items()
         }
         files.write_json(out, results)
-        job.report("diagnose", out)
+        job.report("diagnose")
 
 
 def read_valley(job: Job) -> dict[str, Any]:

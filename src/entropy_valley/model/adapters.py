@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from entropy_valley import files, folders, provenance
+from entropy_valley import files, folders
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, find_family
@@ -234,14 +234,14 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
 
 def fitting_adapter(
-    folder: Path, family: Family, model: Module, backbone_digest: str, backbone: Path, attention: str = BOTH_WAYS
+    folder: Path, family: Family, model: Module, backbone_digest: str, attention: str = BOTH_WAYS
 ) -> Adapter:
-    """The adapter in ``folder``, checked against the digest of the folder ``backbone``, ``model``, which may be on
-    ``meta``, the ``attention`` asked of it, and the digest of its tensors in ``adapter.json``.
+    """The adapter in ``folder``, checked against the backbone's digest, ``model``, which may be on ``meta``, the
+    ``attention`` asked of it, and the digest of its tensors in ``adapter.json``.
 
     Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
     """
-    known = checked_facts(folder, backbone_digest, backbone, attention)
+    known = checked_facts(folder, backbone_digest, attention)
     return require_digest(read_adapter(folder, family, model), known, folder)
 
 
@@ -294,18 +294,13 @@ def facts(folder: Path) -> dict[str, Any]:
     return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
 
 
-def checked_facts(
-    folder: Path, backbone_digest: str, backbone: Path | None = None, attention: str = BOTH_WAYS
-) -> dict[str, Any]:
+def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> dict[str, Any]:
     """The content of ``adapter.json``; {} without one.
 
-    Raises InputError if it names another backbone than the one in the folder ``backbone``, or if that is damaged; and
-    if it says that the adapter was trained with another ``attention``.
+    Raises InputError if it names another backbone, or says that the adapter was trained with another ``attention``.
     """
     known = facts(folder)
     if known.get("backbone_digest", backbone_digest) != backbone_digest:
-        if backbone:
-            checkpoint.require_whole(backbone)
         raise InputError(
             folder,
             f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
@@ -336,16 +331,13 @@ def adapter_digest(
     folder: Path,
     family: Family,
     backbone_digest: str,
-    backbone: Path | None = None,
     attention: str = BOTH_WAYS,
 ) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
 
-    Raises InputError for files that are not as the job wrote them that made the adapter here, whoever computes what
-    they are read for, and as :func:`checked_facts` does.
+    Raises InputError as :func:`checked_facts` does.
     """
-    provenance.require_whole(folder / FACTS)
-    known = checked_facts(folder, backbone_digest, backbone, attention)
+    known = checked_facts(folder, backbone_digest, attention)
     return known.get("adapter_digest") or read_adapter(folder, family).digest
 
 

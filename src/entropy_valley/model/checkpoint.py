@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import digest_cache, files, provenance
+from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.families import Family
 
@@ -120,43 +120,15 @@ def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
             yield name, shard.get_tensor(name)
 
 
-def require_whole(folder: Path) -> None:
-    """Raise InputError if a file of weights is cut, or if the folder is not as it was when it was fetched or made."""
-    for path in shards(folder):
-        read_shapes(path)
-    record = provenance.read_record(provenance.record_path(folder / MANIFEST))
-    if record is not None and not record.describes(folder):
-        problem = "its files are not those that were fetched or made"
-        raise InputError(folder, problem, "Remove the folder and run Snakemake again, which fetches or makes it.")
-
-
 def checkpoint_digest(folder: Path) -> str:
     """One digest of all weight and tokenizer files."""
     return manifest(folder)["digest"]
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """The content of ``checkpoint.json``, and the digest of each file and of all of them.
-
-    The digests are of the files as they are now: further training leaves an old ``checkpoint.json``. Raises InputError
-    for a file that is not as the job wrote it that made the checkpoint here.
-    """
-    found = _digests(folder)
-    if record := provenance.read_record(provenance.record_path(folder / MANIFEST)):
-        record.require(folder, found["files"])
-    return {**facts(folder), **found}
-
-
-def require_same(folder: Path, written: Path) -> None:
-    """Raise InputError unless the files in ``folder`` are those of the manifest ``written``, which a download or the
-    check of a user's own checkpoint has left. A folder that is not there is not looked at."""
-    if not folder.is_dir():
-        return
-    known, found = files.read_json(written)["files"], _digests(folder)["files"]
-    if differing := sorted(name for name in {**known, **found} if known.get(name) != found.get(name)):
-        problem = f"not as {written} says: {listed(differing)}"
-        remedy = f"Restore it; or remove {written}, and of a download the folder too, and run again."
-        raise InputError(folder, problem, remedy)
+    """The content of ``checkpoint.json``, and the digest of each file and of all of them, as they are now."""
+    digests = {path.name: files.kept_digest(path) for path in _content(folder)}
+    return {**facts(folder), "files": digests, "digest": files.digest(digests)}
 
 
 def facts(folder: Path) -> dict[str, Any]:
@@ -165,10 +137,10 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same, and its files are as written."""
+    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same."""
     known = facts(folder)
     same = all(known.get(key) == value for key, value in identity.items())
-    return same and any(folder.glob("*.safetensors")) and provenance.stands(folder / MANIFEST)
+    return same and any(folder.glob("*.safetensors"))
 
 
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
@@ -200,14 +172,6 @@ def write_tensors(tensors: dict[str, Any], path: Path) -> None:
 def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
     """Write ``checkpoint.json``: the family and what else is known (repository, revision, …)."""
     files.write_json(folder / MANIFEST, {"family": family.name, **facts})
-
-
-def _digests(folder: Path) -> dict[str, Any]:
-    def compute() -> dict[str, Any]:
-        digests = {path.name: files.file_digest(path) for path in _content(folder)}
-        return {"files": digests, "digest": files.digest(digests)}
-
-    return digest_cache.remembered(_content(folder), compute)
 
 
 def _content(folder: Path) -> list[Path]:

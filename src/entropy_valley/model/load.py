@@ -86,9 +86,7 @@ def load_backbone(
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     _require_memory(model, device, folder)
     digest = checkpoint.checkpoint_digest(folder)
-    changes = (
-        None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, folder, attention)
-    )
+    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, attention)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     checkpoint.fill(model, kind, folder, device)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from entropy_valley import files, provenance
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.reporting import latex
@@ -66,13 +66,7 @@ def write(listed: Sequence[Item], out: Path) -> None:
 
 
 def to_latex(listed: Sequence[Item], folder: Path) -> str:
-    """The whole document; its files are named from ``folder``, the results.
-
-    Raises InputError for a file that is not as its job wrote it.
-    """
-    for path in (folder / f"{item.path}.{READ[item.path.split('/')[0]]}" for item in listed):
-        if path.is_file():
-            provenance.require_as_made(path)
+    """The whole document; its files are named from ``folder``, the results."""
     needed = dict.fromkeys([*latex.PACKAGES, *PACKAGES, *_needed(listed, folder)])
     lines = [
         r"\documentclass{article}",

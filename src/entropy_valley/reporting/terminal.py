@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from entropy_valley import files, provenance
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.plain_text import shown
 
@@ -22,7 +22,6 @@ WIDEST = 1000  # characters of a line in a log
 
 def show(path: str | Path) -> None:
     """Print a ``.md`` or ``.csv`` table as a rich table, the footnote of a ``.md`` below it."""
-    provenance.require_as_made(path)
     lines = files.read_lines(path)
     if Path(path).suffix == ".csv":
         header, *rows = csv.reader(lines)

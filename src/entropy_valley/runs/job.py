@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, gpus, launch, locks
+from entropy_valley import errors, files, folders, gpus, launch
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
 _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it ends
@@ -83,7 +83,7 @@ def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
     """Check once whether this environment's jobs run on such GPUs; a check that fails ends this process."""
     environment = [sys.prefix, gpus.device_name(subject["device"]), subject]
     passed = Path(folder, f"{files.digest(environment)}.txt")
-    with locks.locked(passed):  # of jobs that begin together one checks, and the others wait
+    with folders.locked(passed):  # of jobs that begin together one checks, and the others wait
         if passed.is_file():
             return
         if launch.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):

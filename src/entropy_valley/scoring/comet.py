@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
-from entropy_valley import digest_cache, files, provenance
+from entropy_valley import files
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
@@ -181,8 +181,6 @@ class Comet(Section):
         check_class(self._path, self.reference_free)
         if self.on_hub:
             comet_checkpoint.check(self._path.parents[1], self.checkpoint, self.revision)
-        else:
-            provenance.require_whole(self._path.parents[1] / comet_checkpoint.MANIFEST)  # if it was trained here
 
     @property
     def on_hub(self) -> bool:
@@ -203,7 +201,7 @@ class Comet(Section):
 
     @property
     def digest(self) -> str:
-        return digest_cache.remembered_digest(self._path)
+        return files.kept_digest(self._path)
 
     @property
     def signature(self) -> str:
@@ -260,12 +258,11 @@ class Comet(Section):
         return self._signed(self._job.device_name)
 
     def _stored(self, key: str) -> list[float] | None:
-        found = self._job.store.get(key, _numbers)
-        return found if found and all(map(math.isfinite, found)) else None
+        return self._job.store.get(key)
 
     def _keep(self, key: str, scores: list[float]) -> list[float]:
         if all(map(math.isfinite, scores)):
-            self._job.store.put(key, {"scores": scores})
+            self._job.store.put(key, scores)
         return scores
 
     def _loaded(self) -> Any:
@@ -279,12 +276,6 @@ class Comet(Section):
     def _model_name(self) -> str:
         """The hub's name, or the folder's of a user's own file."""
         return self._path.parents[1].name if self.checkpoint.endswith(".ckpt") else self.checkpoint
-
-
-def _numbers(value: Any) -> list[float]:
-    """The scores in a value of the store; TypeError for what is no number."""
-    sum(value["scores"])
-    return value["scores"]
 
 
 def _key(segments: Sequence[Segment], signature: str) -> str:
@@ -301,11 +292,6 @@ class MainComet(Comet):
     def key(self) -> str:
         """Its key in files."""
         return self.name or (RELEASED if self.checkpoint else TOY)
-
-    @property
-    def former_names(self) -> tuple[str, ...]:
-        """Earlier versions wrote the toy's scores under COMET-22's name."""
-        return () if self.checkpoint else (RELEASED,)
 
     def _model_name(self) -> str:
         return super()._model_name() if self.checkpoint else _TOY_SIGNATURE

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from entropy_valley import digest_cache, files, folders
+from entropy_valley import files, folders
 from entropy_valley.errors import InputError
 from entropy_valley.settings import REPOSITORY
 
@@ -180,38 +180,27 @@ def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: 
     hub.fetch(source, work, CHECKPOINT_FILES, key)
     # The checkpoint holds the encoder's weights, but COMET reads its tokenizer and config by name, here first.
     encoder = encoder_of(work)
-    commit = hub.resolve(encoder, pinned(encoder), key)
-    hub.download(encoder, commit, work / encoder, list(ENCODER_FILES), key)
-    origin = {"repository": repository, "revision": source.commit, "encoder": encoder, "encoder_revision": commit}
+    tokenizer = hub.listing(encoder, pinned(encoder), key)
+    hub.fetch(tokenizer, work / encoder, ENCODER_FILES, key)
+    origin = {"repository": repository, "revision": source.commit}
+    origin |= {"encoder": encoder, "encoder_revision": tokenizer.commit}
     files.write_json(work / MANIFEST, {**origin, **digests(work, encoder)})
 
 
 def digests(folder: Path, encoder: str) -> dict[str, str]:
-    """Digests of a downloaded checkpoint and of its encoder's tokenizer and config; computed once a machine."""
+    """Digests of a downloaded checkpoint and of its encoder's tokenizer and config."""
     paths = sorted(path for pattern in ENCODER_FILES for path in (folder / encoder).glob(pattern))
-    read = digest_cache.remembered(paths, lambda: {path.name: files.file_digest(path) for path in paths})
-    return {"digest": digest_cache.remembered_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
+    read = {path.name: files.file_digest(path) for path in paths}
+    return {"digest": files.kept_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
 
 
 def check(folder: Path, repository: str, revision: str | None) -> None:
-    """Raise InputError unless a folder with a manifest holds the checkpoint ``repository``, as it was downloaded.
-
-    A folder without a manifest is the user's own.
+    """Raise InputError unless a folder with a manifest holds the checkpoint ``repository``, of the commit if one is
+    asked for. A folder without a manifest is the user's own.
     """
     if not (folder / MANIFEST).is_file():
         return
-    found = files.read_json(folder / MANIFEST)
-    _require_origin(folder, found, repository, revision)
-    now = digests(folder, found["encoder"])
-    for name, of in {"digest": "the checkpoint", "encoder_digest": "its encoder's files"}.items():
-        if found[name] != now[name]:
-            problem = f"{of} changed since the download: digest {now[name][:12]}, not {found[name][:12]}"
-            raise InputError(folder, problem, "Remove the folder and its JSON file in `checkpoints`, and run again.")
-
-
-def _require_origin(folder: Path, found: dict[str, Any], repository: str, revision: str | None) -> None:
-    """Raise InputError unless the manifest ``found`` names the repository, and the commit if one is asked for."""
-    commit = pinned(repository, revision)
+    found, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
     if found.get("repository") != repository:
         problem = (
             f"holds {found.get('repository', 'a checkpoint that was trained')}, but the config asks for {repository}"

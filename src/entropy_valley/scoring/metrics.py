@@ -27,8 +27,7 @@ class Metric:
     """A metric: its key in files, its name in print, and how its numbers are read.
 
     ``segments``: it scores sentences too, not only a whole system. ``by_direction``: its signature depends on the
-    target language, so that only the cells of one direction must agree in it. ``former_names``: the keys under which
-    files of earlier versions hold it.
+    target language, so that only the cells of one direction must agree in it.
     """
 
     name: str
@@ -38,11 +37,10 @@ class Metric:
     segments: bool = True
     reference_free: bool = False
     by_direction: bool = False
-    former_names: tuple[str, ...] = ()
 
     def found_in(self, content: Mapping[str, Any]) -> Any:
         """Its value in a system's scores, a sentence's scores or the signatures of a file; None if it is not there."""
-        return next((content[name] for name in (self.name, *self.former_names) if name in content), None)
+        return content.get(self.name)
 
 
 class Scorer(Protocol):
@@ -100,7 +98,7 @@ def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
     }
 
 
-def describe(name: str, label: str, metric: Scorer, former_names: tuple[str, ...] = ()) -> Metric:
+def describe(name: str, label: str, metric: Scorer) -> Metric:
     """What files and tables need to know of a metric that the config calls ``name`` and prints as ``label``."""
     return Metric(
         name,
@@ -110,7 +108,6 @@ def describe(name: str, label: str, metric: Scorer, former_names: tuple[str, ...
         _scores_segments(metric),
         getattr(metric, "reference_free", False),
         getattr(metric, "by_direction", False),
-        former_names,
     )
 
 

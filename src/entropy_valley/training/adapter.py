@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, folders, hub, locks, provenance
+from entropy_valley import files, folders, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.adapters import (
@@ -74,8 +74,6 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     """
     written = facts(folder)
     if any(written.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
-        return False
-    if not provenance.stands(folder / FACTS):
         return False
     try:
         return read_adapter(folder, find_family(written["family"])).digest == written["adapter_digest"]
@@ -208,7 +206,7 @@ def adopt(job: Job) -> None:
 def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool:
     """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
     same = present.get("spec") == job.spec and present["backbone_digest"] == backbone_digest
-    if not same or not provenance.stands(job.out / adapters.FACTS):
+    if not same:
         return False
     return job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)
 
@@ -217,11 +215,10 @@ def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool
 def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
-        with locks.locked(job.work):
+        with folders.locked(job.work):
             yield _fetch(job, **job.spec["source"])
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
-        provenance.require_whole(job.folder / adapters.FACTS)  # if it was trained here
         yield job.folder, {}
     else:
         raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
@@ -246,7 +243,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    given = adapters.fitting_adapter(folder, family, model, backbone_digest, job.backbone, attention_of(job.spec))
+    given = adapters.fitting_adapter(folder, family, model, backbone_digest, attention_of(job.spec))
     _require_trained(job, folder, given)
     differences = _differences(given, lora.targets(model, family))
     for what, modules in differences.items():

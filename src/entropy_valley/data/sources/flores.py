@@ -84,14 +84,14 @@ def _member(opened: tarfile.TarFile, name: str) -> tarfile.TarInfo:
 
 def _archive() -> Path:
     """The archive of the release, downloaded where it is not in the cache."""
-    from entropy_valley import remote  # only a download takes it, and it loads slowly
+    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
 
     archive = files.cache_folder() / Path(ARCHIVE).name
     remedy = (
         f"Copy it from another machine to {archive}, or set the test set's folder to one that holds "
         "devtest/deu_Latn.devtest and the like."
     )
-    remote.download(ARCHIVE, archive, remedy)
+    hub.archive(ARCHIVE, archive, remedy)
     if (digest := files.sha256(archive)) != SHA256:
         raise InputError(archive, f"sha256 {digest[:12]} instead of {SHA256[:12]}", "Delete this file and run again.")
     return archive

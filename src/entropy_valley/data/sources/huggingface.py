@@ -1,7 +1,7 @@
 """A parallel data set of the Hugging Face hub, or a local copy of its files, read as a stream.
 
 Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand rows at a time: tens of millions of rows
-need no more memory than one million. On the hub it reads by ranges of bytes, and a lost connection costs one range.
+need no more memory than one million. On the hub it reads ranges of bytes, so a lost connection costs one range.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class HuggingFace(Source):
         if self.folder:
             return {"files": files.digests(self._local())}
         commit, shards = self._published
-        return {"dataset": self.dataset, "revision": commit.commit, "files": {one.name: one.etag for one in shards}}
+        return {"dataset": self.dataset, "revision": commit.commit, "files": {one.name: one.sha256 for one in shards}}
 
     @property
     def _place(self) -> str:
@@ -105,7 +105,7 @@ class HuggingFace(Source):
             return (path.open("rb") for path in self._local())
         commit, shards = self._published
         dataset.require_agreement(commit, [shard.name for shard in shards])
-        return (hub.opened(commit, shard) for shard in shards)
+        return (hub.opened(commit, shard, "the source's `folder`") for shard in shards)
 
     def _local(self) -> list[Path]:
         shards = sorted(Path(self.folder, self.subset).glob(f"{self.split}-*.parquet"))

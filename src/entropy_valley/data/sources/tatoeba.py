@@ -113,7 +113,7 @@ def _side(opened: zipfile.ZipFile, name: str) -> str:
 
 def _archive(languages: list[str]) -> Path:
     """The archive of a release, downloaded where it is not in the cache."""
-    from entropy_valley import remote  # only a download takes it, and it loads slowly
+    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
 
     name = "-".join(languages)
     archive = files.cache_folder() / f"tatoeba-{name}.zip"
@@ -121,5 +121,5 @@ def _archive(languages: list[str]) -> Path:
         "Set the source's folder to one that holds en-de.tsv or the like (source, tab, target), or "
         f"copy the archive from another machine to {archive}."
     )
-    remote.download(f"{RELEASE}/{name}.txt.zip", archive, remedy)
+    hub.archive(f"{RELEASE}/{name}.txt.zip", archive, remedy)
     return archive

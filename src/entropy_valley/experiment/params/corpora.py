@@ -28,7 +28,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
         train=settings.train,
         dev=settings.dev,
         filters=filters,
-        **(other(sampling=(settings.sampling_of(direction), "keyed_hash")) if drawn else {}),
+        **({"sampling": settings.sampling_of(direction)} if drawn else {}),
     )
 
 
@@ -70,11 +70,11 @@ def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
     most = readings.test_limit
     limit = source.limit if source.challenge else min(filter(None, (most, source.limit)), default=None)
     chosen = limit is not None and not source.endless  # of an endless source, the first ones are all there are
-    sizes = {"limit": limit, **(other(subset=(readings.subset, "keyed_hash")) if chosen else {})}
+    sizes = {"limit": limit, **({"subset": readings.subset} if chosen else {})}
     if not source.challenge:
         return sizes
     size = min(filter(None, (most, source.challenge)))
-    return {**sizes, "challenge": size, **other(challenge_reading=(readings.challenge, "stratified"))}
+    return {**sizes, "challenge": size, "challenge_reading": readings.challenge}
 
 
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
@@ -95,11 +95,6 @@ def dataset(experiment: Experiment, name: str) -> str:
     """For the download of a data set; ``name`` is that of its folder."""
     source = downloaded_datasets(experiment)[name]
     return _slice(repository=source.dataset, revision=source.revision)
-
-
-def other(**readings: tuple[Any, Any]) -> dict[str, Any]:
-    """Readings that are not the one which results without the key were made by: those stay valid."""
-    return {name: reading for name, (reading, former) in readings.items() if reading != former}
 
 
 def _slice(**settings: Any) -> str:

@@ -12,7 +12,7 @@ from entropy_valley import revisions
 from entropy_valley.experiment.matrix import Cell, Run
 from entropy_valley.experiment.memory import remembered
 from entropy_valley.experiment.params import corpora, models
-from entropy_valley.experiment.params.corpora import DEV, other
+from entropy_valley.experiment.params.corpora import DEV
 from entropy_valley.experiment.params.methods import (
     dump,
     needs_length_head,
@@ -147,7 +147,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         seed=run.seed,
         revision=revisions.ADOPTION,
         source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
-        **models.attention(section),
+        attention=section.attention,
         made_from={"backbone": digest(backbone(experiment, run.backbone))},
     )
 
@@ -275,7 +275,7 @@ def _valley(experiment: Experiment, run: Run) -> dict[str, Any]:
         ratios=settings.ratios_of.get(run.direction, settings.ratios),
         sentences=settings.sentences,
         seed=experiment.corpus.seed,
-        **other(subset=(experiment.corpus.subset, "keyed_hash")),
+        subset=experiment.corpus.subset,
     )
 
 

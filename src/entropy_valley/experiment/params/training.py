@@ -7,13 +7,12 @@ from typing import Any
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.model.families import find_family
-from entropy_valley.training.settings import Lora, Loss, Training
+from entropy_valley.training.settings import Lora, Loss
 
 # Elsewhere in the params; and what only says how a training runs. More processes, and passes of another size, draw
 # other dropout masks: the adapter is then another one, but no better, so a finished one stays.
 _ELSEWHERE = {"precision"}
 _EXECUTION = {"processes", "micro_tokens", "checkpoint_every", "activation_checkpointing", "wandb"}
-_LATER = {"antithetic", "at_least_one", "keep_every", "micro_batch", "padding_read", "targets", "too_long"}
 
 
 def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
@@ -34,14 +33,4 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
         settings["loss"] = {
             key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
         }
-    kept = {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _EXECUTION}
-    return _unusual(kept, Training) | {
-        "loss": _unusual(settings["loss"], Loss),
-        "lora": _unusual(settings["lora"], Lora),
-    }
-
-
-def _unusual(settings: dict[str, Any], section: type) -> dict[str, Any]:
-    """Without later settings at their defaults: the params of older adapters do not have them."""
-    fields = section.model_fields
-    return {key: value for key, value in settings.items() if key not in _LATER or value != fields[key].default}
+    return {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _EXECUTION}

@@ -80,7 +80,7 @@ def make(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
     """Make a page and the record of all that it read. ``how`` says where the results are: ``root`` as the params of its
     rule have it, ``here`` for this process."""
     parsed = PageParams.parse(results.moved(params, how["root"], how["here"]))
-    with provenance.made("page", params, [], [out]) as record, files.watched(record.read):
+    with provenance.made("page", params, [], [out]) as record, files.noted(record.inputs):
         write(out, parsed)
 
 

@@ -106,7 +106,7 @@ def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[s
     paths = dict(zip(kind.endings, map(Path, outputs), strict=True))
     report = kind(how["report"], paths["csv"].stem, how["caption"])
     parsed = report.parsed.parse(results.moved(params, how["root"], how["here"]))
-    with provenance.made(kind.rule, params, [], outputs) as record, files.watched(record.read):
+    with provenance.made(kind.rule, params, [], outputs) as record, files.noted(record.inputs):
         if kind.scored:
             record.facts["length_methods"] = require_alike(parsed.cells)
         report.write(parsed, **paths)
