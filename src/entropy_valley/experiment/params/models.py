@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.experiment.backbones import BackboneSection
 from entropy_valley.experiment.matrix import Run
 from entropy_valley.experiment.params.corpora import other
-from entropy_valley.experiment.schema import Experiment
+from entropy_valley.experiment.schema import BackboneSection, Experiment
 from entropy_valley.model.attention import BOTH_WAYS, PREFIX
 from entropy_valley.model.families import find_family
 
