@@ -25,7 +25,7 @@ envvars:
 
 try:
     config = snapshot.merged(config, BASE, workflow.configfiles)
-    EXPERIMENT = configuration.load(config, snapshot.files(BASE, workflow.configfiles), reports.problems)
+    EXPERIMENT = configuration.load_merged(config, snapshot.files(BASE, workflow.configfiles), reports.problems)
     REPORTS = reports.configured(EXPERIMENT)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None

@@ -10,7 +10,7 @@ MANY = [f"other_{number}" for number in range(30)]
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "said"),
+    ("name", "names", "message"),
     [
         ("mian", ["main", "cost"], "no; did you mean main? there is main, cost"),
         ("xyz", ["main", "cost"], "no; there is main, cost"),
@@ -20,10 +20,8 @@ MANY = [f"other_{number}" for number in range(30)]
         (7, ["main"], "no; there is main"),
     ],
 )
-def test_an_unknown_name(name, known, said):
-    found = spelling.unknown(name, "no", known)
-    assert found == said and found.name == name
-    assert found.meant == ("main" if name == "mian" else None)
+def test_an_unknown_name(name, names, message):
+    assert spelling.unknown(name, "no", names) == message
 
 
 def test_a_question():

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from entropy_valley.spelling import question
 
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = (
@@ -30,13 +42,28 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _hints_at_keys(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """An unknown key is an error that names the key which may be meant: here its block's keys are known."""
+        try:
+            return validate(value)
+        except ValidationError as error:
+            items = error.errors()
+            unknown = [item for item in items if item["type"] == "extra_forbidden" and len(item["loc"]) == 1]
+            if not unknown:
+                raise
+            for item in unknown:
+                hint = question(item["loc"][0], cls.model_fields).rstrip() or "Remove it or correct its spelling"
+                item.update(type="unknown_key", msg=f"unknown key. {hint}")
+        lines = [{**item, "type": PydanticCustomError(item["type"], item["msg"], item.get("ctx"))} for item in items]
+        raise ValidationError.from_exception_data(cls.__name__, lines)
 
-class ByDirection:
-    """Marks a setting that the config may give by direction; its class sees that of one direction."""
 
-
+# Marks a setting that the config may give by direction; its class sees that of one direction.
+BY_DIRECTION = object()
 T = TypeVar("T")
-PerDirection = Annotated[T, ByDirection()]
+PerDirection = Annotated[T, BY_DIRECTION]
 
 
 def unique(values: list[Any]) -> list[Any]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import itertools
 import json
 
-import hostile_cases as cases
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from entropy_valley import files, plain_text
 from entropy_valley.data import build
@@ -16,6 +20,45 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.model.tokenizer import train_tokenizer
 
+TEXT = "Grüße\nzwei\n"
+# What a sentence of a user's own file cannot have: the text, and what the error says.
+REFUSED = {
+    "NUL U+0000": ("a\0b", "character 2 is U+0000, NUL"),
+    "first half of a surrogate pair U+D800": ("a\ud800b", "character 2 is U+D800, half of a surrogate pair"),
+    "second half of a surrogate pair U+DFFF": ("ab\udfff", "character 3 is U+DFFF, half of a surrogate pair"),
+    "a line of 1 MB": ("x" * 2**20, "1,048,576 characters, more than the 100,000"),
+    "100,001 characters": ("x" * 100_001, "100,001 characters, more than the 100,000"),
+}
+# Files in the place of one of sentences: the bytes (None: a folder), and what the error says.
+FILES = {
+    "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), "is a gzip archive.*gunzip -c"),
+    "a zip archive": (b"PK\3\4\x14\0\xff", "is a zip archive or an office document"),
+    "a PNG image": (b"\x89PNG\r\n\x1a\n", "is an image.*Name a file of text"),
+    "a Parquet file": (b"PAR1\x15\0", "is a Parquet file.*huggingface"),
+    "UTF-16 with its mark": (TEXT.encode("utf-16"), "is UTF-16, .*iconv -f UTF-16 -t UTF-8"),
+    "UTF-16BE without it": (TEXT.encode("utf-16-be"), "iconv -f UTF-16BE -t UTF-8"),
+    "Latin 1": (TEXT.encode("latin-1"), r"hostile:1: not UTF-8 \(byte 0xfc\).*iconv -f LATIN1"),
+    "a surrogate in UTF-8": (b"a\nb\xed\xa0\x80\n", r"hostile:2: not UTF-8 \(byte 0xed\)"),
+    "a NUL byte": (b"one\ntwo\nth\0ree\n", "hostile:3: a NUL byte"),
+    "CR alone at the ends of lines": (b"one\rtwo\rthree\r", r"CR alone.*tr '\\r' '\\n'"),
+    "an empty file": (b"", "file is empty"),
+    "a byte order mark alone": (codecs.BOM_UTF8, "file is empty"),
+    "a folder": (None, "is a folder, not a file"),
+    "a blank line": (b"one\n\nthree\n", "hostile:2: blank line"),
+    "a table with tabs": (b"one\teins\ntwo\tzwei\n", "a table, not sentences"),
+}
+# Files that are read: the bytes, and their sentences.
+READ = {
+    "a byte order mark": (codecs.BOM_UTF8 + b"one\ntwo\n", ["one", "two"]),
+    "CR LF": (b"one\r\ntwo\r\n", ["one", "two"]),
+    "LF and CR LF mixed": (b"one\r\ntwo\nthree\r\n", ["one", "two", "three"]),
+    "no newline at the end": (b"one\ntwo", ["one", "two"]),
+    "a tab in one of three lines": (b"one\ttwo\nthree\nfour\n", ["one\ttwo", "three", "four"]),
+}
+ODD = (
+    "\x01\x07\t\r\x1c\x1b[31m\x85\xa0\xad\u180e\u200b\u200f\u2028\u202e\u2066\u3000\ufeff"
+    "\ufe0f\ufff9\ue000\U0010fffd\u0378\ufdd0\uffff"
+)
 CHAT = "<|im_start|>user\nSay: {src} now<|im_end|>\n<|im_start|>assistant\n"
 
 
@@ -30,13 +73,25 @@ def tokenizers(tmp_path_factory):
     return found
 
 
+def special_tokens():
+    """The special tokens of all families, and the places of templates."""
+    tokens = [
+        (one.mask_token, one.eos_token, one.pad_token, one.bos_token, *one.chat_tokens) for one in FAMILIES.values()
+    ]
+    return [*dict.fromkeys(filter(None, itertools.chain(*tokens))), "{src}", "{prompt}"]
+
+
 def read_testset(source):
     return build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": None})
 
 
-@pytest.mark.parametrize("character", cases.KEPT.values(), ids=cases.KEPT)
-def test_a_character_stays_as_it_is(tmp_path, tokenizers, character):
-    text = f"a{character}b"
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size=20))
+@example(ODD)
+@example("e\u0301 Z" + "\u0300\u0323" * 25 + " مرحبا 👩\u200d👩\u200d👧\u200d👦 \uff1c\uff5cmask\uff5c\uff1e")
+@example("x" * 10_000)
+def test_any_text_stays_as_it_is(tmp_path, tokenizers, inner):
+    text = f"a{inner}b"
     (tmp_path / "own.en").write_text(f"{text}\nplain\n", encoding="utf-8", newline="")
     (tmp_path / "own.zh").write_text("一\n二\n", encoding="utf-8")
     rows = read_testset({"name": "files", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.zh")})
@@ -48,7 +103,7 @@ def test_a_character_stays_as_it_is(tmp_path, tokenizers, character):
         assert prompt.text(prompt.encode(text)) == text
 
 
-@pytest.mark.parametrize(("text", "said"), cases.REFUSED.values(), ids=cases.REFUSED)
+@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, said):
     (tmp_path / "test.jsonl").write_text(f'{{"en": "a", "zh": "b"}}\n{json.dumps({"en": text, "zh": "b"})}\n')
     named = {"files": {"en-zh": {"test": "test.jsonl"}}, "folder": str(tmp_path)}
@@ -57,7 +112,7 @@ def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, said):
     assert caught.value.place == f"{tmp_path / 'test.jsonl'}:2" and caught.value.problem.startswith(said)
 
 
-@pytest.mark.parametrize(("content", "said"), cases.FILES.values(), ids=cases.FILES)
+@pytest.mark.parametrize(("content", "said"), FILES.values(), ids=FILES)
 def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, said):
     path, other = tmp_path / "hostile", tmp_path / "other"
     other.write_text("eins\n")
@@ -67,7 +122,7 @@ def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, said)
     assert caught.value.place.startswith(str(path))
 
 
-@pytest.mark.parametrize(("content", "sentences"), cases.READ.values(), ids=cases.READ)
+@pytest.mark.parametrize(("content", "sentences"), READ.values(), ids=READ)
 def test_lines_of_any_system_are_read(tmp_path, content, sentences):
     (tmp_path / "own").write_bytes(content)
     (tmp_path / "other").write_text("x\n" * len(sentences))
@@ -81,7 +136,7 @@ def test_a_copy_is_no_translation(tmp_path):
 
 
 @pytest.mark.parametrize("template", ["{src}", "Say: {src}\nIn German: ", CHAT], ids=["bare", "plain", "chat"])
-@pytest.mark.parametrize("token", cases.special_tokens())
+@pytest.mark.parametrize("token", special_tokens())
 def test_a_special_token_in_a_source_stays_text(tokenizers, token, template):
     source = f"a {token} b{token}"
     for family, pair in tokenizers.items():
@@ -116,11 +171,3 @@ def test_many_sources_have_the_tokens_of_each(tokenizers):
 def test_what_is_seen():
     assert all(map(plain_text.visible, ("a", "。", "\u200bx", "\ue000", "👩")))
     assert not any(map(plain_text.visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))
-
-
-def test_the_documentation_lists_every_case():
-    written = cases.DOCUMENT.read_text(encoding="utf-8").partition(cases.BEGIN)[2].partition(cases.END)[0]
-    assert written == cases.table(cases.special_tokens())
-    assert written.count("\n") - 2 >= 100
-    tests = "".join(path.read_text() for path in cases.DOCUMENT.parents[1].glob("tests/**/test_*.py"))
-    assert not [test for _, test in cases.SINGLE.values() if f"def {test}(" not in tests]

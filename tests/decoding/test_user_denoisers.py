@@ -119,7 +119,7 @@ class Plain:
         ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "has no attribute 'Missing'"),
         ("{order: 'bad_ones:BAD'}", "mine", "is no class"),
         ("{order: 'bad_ones:Order', reach: far}", "mine.reach = 'far'", "valid number"),
-        ("{order: 'bad_ones:Order', reech: 1}", "mine.reech = 1", "unknown key; remove it or mend its spelling"),
+        ("{order: 'bad_ones:Order', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
         ("{order: 'bad_ones:Decoder', masks: 0}", "mine.masks = 0", "greater than 0"),
         ("{order: 'bad_ones:Plain'}", "mine", "missing 1 required positional argument: 'reach'. It takes reach"),
         ("{order: 'bad_ones:Plain', reach: 0}", "mine", "division by zero"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.expansion import expand
+from entropy_valley.experiment.expand import expand
 
 EACH = "ratio_{ratios:.2f}"
 
@@ -93,12 +93,6 @@ def test_a_bad_ratio_is_reported_where_it_stands_and_once(load):
         load({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, -1]}}}})
     assert "1 problem:" in str(caught.value)
     assert "mine.yaml: length_methods.ev.ratios.en-zh.1 = -1" in str(caught.value)
-
-
-def test_a_study_names_only_blocks_that_are_there(load):
-    study = {"studies": {"mine": {"methods": ["ev", "nobody_{seed}"]}}, "tables": {"studies": ["mine"]}}
-    with pytest.raises(InputError, match=r"studies\.mine\.methods.*is no block of `length_methods` that lists values"):
-        load(study)
 
 
 def test_the_file_of_the_studies_is_named(load):

@@ -7,7 +7,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.matrix import Cell, Run
 from entropy_valley.experiment.params import jobs
-from entropy_valley.experiment.scoring import Scoring, metrics_of, scoring_params
+from entropy_valley.experiment.schema import Scoring, metrics_of, scoring_params
 from entropy_valley.experiment.sets import CellSet
 from entropy_valley.scoring.metrics import Metric, from_params
 

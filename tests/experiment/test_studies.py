@@ -9,7 +9,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.experiment.load import load_merged, overlay, read_yaml
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ SWEEP = {"seeds": [1, 3], "testset": "wmt22-500", "methods": ["oracle", "ev"], "
 
 
 def experiment(listed=("mine",), **study):
-    return load(
+    return load_merged(
         overlay(BASE, {"tables": {"studies": list(listed)}, "studies": {"mine": study}}), further=reports.problems
     )
 
@@ -42,7 +42,7 @@ def test_what_a_study_does_not_say_is_the_main_tables():
 def test_all_seeds_are_those_of_each_backbone():
     over = {"matrix": {"seeds_of": {"dream-7b": [2]}}, "tables": {"studies": ["mine"]}}
     study = {"backbones": ["llada-8b", "dream-7b"], "directions": ["en-zh"], "seeds": "all", "methods": ["ev"]}
-    cells = matrix.study_cells(load(overlay(BASE, over | {"studies": {"mine": study}})), "mine")
+    cells = matrix.study_cells(load_merged(overlay(BASE, over | {"studies": {"mine": study}})), "mine")
     assert [(cell.run.backbone, cell.run.seed) for cell in cells] == [
         *(("llada-8b", seed) for seed in (1, 2, 3)),
         ("dream-7b", 2),
@@ -107,7 +107,7 @@ def test_a_listed_study_must_be_there():
 
 def test_a_method_lacks_the_ratios_of_a_direction():
     with pytest.raises(InputError, match=r"studies\.mine.*'narrow' has no ratios for zh-en; add that key"):
-        load(
+        load_merged(
             overlay(
                 BASE,
                 {
@@ -121,7 +121,7 @@ def test_a_method_lacks_the_ratios_of_a_direction():
 
 def test_a_study_is_no_namesake_of_another_table():
     with pytest.raises(InputError, match=r"studies\.main.*is the name of another table or figure"):
-        load(
+        load_merged(
             overlay(BASE, {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}}),
             further=reports.problems,
         )

@@ -15,7 +15,7 @@ from test_notes import MEASURED
 from entropy_valley import files, provenance, results
 from entropy_valley.analysis.alike import require_alike
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.experiment.load import load_merged, overlay, read_yaml
 from entropy_valley.experiment.sets import sets_of
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.report import OfTables, TableReport
@@ -109,7 +109,7 @@ def experiment(tmp_path, monkeypatch):
     """The longest demo, of one direction and one seed."""
     named = [*base_files(ROOT), *(ROOT / f"config/{name}.yaml" for name in ("demo", "demo-full"))]
     monkeypatch.chdir(tmp_path)
-    experiment = load(functools.reduce(overlay, [*map(read_yaml, named), SMALL]), further=reports.problems)
+    experiment = load_merged(functools.reduce(overlay, [*map(read_yaml, named), SMALL]), further=reports.problems)
     assert {one.name for one in sets_of(experiment).all} > {"matrix", "autoregressive", "instruct"}
     return experiment
 

@@ -13,7 +13,7 @@ from entropy_valley import files
 from entropy_valley.analysis.params import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.loading import load, overlay, read_yaml
+from entropy_valley.experiment.load import load_merged, overlay, read_yaml
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.sets import sets_of
@@ -25,7 +25,7 @@ KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-co
 
 
 def experiment(**over):
-    return load(overlay(BASE, over), further=reports.problems)
+    return load_merged(overlay(BASE, over), further=reports.problems)
 
 
 def test_what_a_config_does_not_ask_for_is_not_made():
@@ -117,7 +117,9 @@ CONFIGS = {
 @pytest.mark.parametrize("over", WIDER.values(), ids=list(WIDER))
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
 def test_each_cell_of_a_set_is_in_a_report(names, over):
-    found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over]))
+    found = load_merged(
+        functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over])
+    )
     configured = reports.configured(found)
     assert {cell for report in configured.values() for cell in report.cells(found)} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
@@ -194,7 +196,7 @@ def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
 
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
 def test_no_study_has_a_fixed_ratio_twice(names):
-    found = load(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
+    found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
     for name in found.tables.studies:
         for direction in found.matrix.directions:
             methods = [one for one in found.studies[name].methods_of(direction) if selector_name(found, one) == "ratio"]

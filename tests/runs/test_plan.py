@@ -11,7 +11,7 @@ import pytest
 
 from entropy_valley import cli, files, results
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.loading import load, merge, overlay
+from entropy_valley.experiment.load import load_merged, merge, overlay
 from entropy_valley.reporting import reports
 from entropy_valley.runs import downloads, plan
 from entropy_valley.runs.audit import Audit
@@ -32,7 +32,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 
 def experiment(**over):
-    return load(overlay(BASE, over), further=reports.problems)
+    return load_merged(overlay(BASE, over), further=reports.problems)
 
 
 def planned(config, *targets):
@@ -111,7 +111,7 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
 
 def test_a_job_holds_the_gpus_of_its_rule():
     papers = merge([*base_files(ROOT)])
-    plans = [planned(load(overlay(papers, {"training": {"processes": count}}))) for count in (1, 4)]
+    plans = [planned(load_merged(overlay(papers, {"training": {"processes": count}}))) for count in (1, 4)]
     held = {job.rule: one.gpus for job, one in plans[1].estimates.items()}
     assert held["train"] == 4 and held["translate"] == held["score"] == 1 and held["corpus"] == held["table"] == 0
     one, four = ({job.name: one.seconds for job, one in each.estimates.items()} for each in plans)

@@ -10,7 +10,7 @@
 from entropy_valley import revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
-from entropy_valley.experiment import paths, scoring
+from entropy_valley.experiment import paths, schema
 from entropy_valley.experiment.params import corpora, human_evaluation, jobs
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.reporting import document
@@ -155,7 +155,7 @@ def of_model(output):
 def metrics(wildcards):
     """Where the checkpoints of the metrics are, and on what they run."""
     return dict(
-        checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in scoring.checkpoints(EXPERIMENT.scoring)},
+        checkpoints={name: paths.comet_folder(EXPERIMENT, name) for name in schema.checkpoints(EXPERIMENT.scoring)},
         store=f"{R}/store/scoring/{wildcards.direction}" if EXPERIMENT.store else None,
         device=EXPERIMENT.device,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from entropy_valley.differences import differences
 from entropy_valley.errors import listed
 from entropy_valley.experiment import Experiment, base_files, load_files
-from entropy_valley.experiment.loading import merge
+from entropy_valley.experiment.load import merge
 from entropy_valley.reporting import reports
 
 HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
+from weakref import finalize
 
-from entropy_valley.experiment.memory import remembered
-from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Experiment, Study
+
+T = TypeVar("T")
+_known: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
+
+
+def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:
+    """What ``compute`` returns, computed at the first call with this config and key."""
+    if id(experiment) not in _known:
+        finalize(experiment, _known.pop, id(experiment), None)
+    known = _known.setdefault(id(experiment), {})
+    if key not in known:
+        known[key] = compute()
+    return known[key]
+
 
 DEV = "dev"  # the development pairs in the place of a test set, for studies
 RUN_NAME = r"\d+(-[a-z0-9]+)?"  # the part of a run's name behind "seed": its seed and, where it has one, its pool
+SETS = ("matrix", "autoregressive", "instruct", "human_evaluation", "valley")  # those that are no study, see `by_set`
 COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
 
 

@@ -6,10 +6,8 @@ import dataclasses
 
 from entropy_valley.data import dataset
 from entropy_valley.data.sources.files import JsonLines
-from entropy_valley.experiment.backbones import Adapter
 from entropy_valley.experiment.matrix import Run
-from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.scoring import checkpoints
+from entropy_valley.experiment.schema import Adapter, Experiment, checkpoints
 from entropy_valley.scoring.comet_checkpoint import folder_name
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import matrix
-from entropy_valley.experiment.matrix import Cell, Run
-from entropy_valley.experiment.memory import remembered
+from entropy_valley.experiment.matrix import Cell, Run, remembered
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 from entropy_valley.spelling import question

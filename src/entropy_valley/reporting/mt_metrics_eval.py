@@ -14,7 +14,7 @@ from entropy_valley import files, folders
 from entropy_valley.analysis.params import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.experiment.sets import sets_of
 from entropy_valley.results import REMEDY, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric

@@ -17,9 +17,8 @@ from entropy_valley.analysis.summary import summarise
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import Study, metrics_of
 from entropy_valley.experiment.sets import sets_of
-from entropy_valley.experiment.studies import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import html, labels, latex_tables, notes, style, tables
 from entropy_valley.reporting.style import Panel

@@ -17,8 +17,7 @@ from typing import Any
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import Cell
-from entropy_valley.experiment.memory import remembered
+from entropy_valley.experiment.matrix import Cell, remembered
 from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
 from entropy_valley.provenance import Record, read_record, record_path

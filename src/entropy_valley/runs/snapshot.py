@@ -16,8 +16,8 @@ from typing import Any
 from entropy_valley import files as file_tools
 from entropy_valley.errors import listed
 from entropy_valley.experiment import Experiment, base_files, near
-from entropy_valley.experiment.expansion import overlay
-from entropy_valley.experiment.loading import merge
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import merge
 from entropy_valley.provenance import code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts

@@ -35,4 +35,4 @@ def make(settings: Mapping[str, Any], kinds: Kinds = SOURCES) -> Source:
         return TypeAdapter(any_of(kinds)).validate_python(settings)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))} {item['msg']}".strip() for item in error.errors())
-        raise InputError(f"source {dict(settings)}", problems, "docs/config.schema.json lists its keys.") from None
+        raise InputError(f"source {dict(settings)}", problems, "`entropy-valley schema` lists its keys.") from None

@@ -8,8 +8,7 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.experiment import matrix
-from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import Experiment, metrics_of
 from entropy_valley.experiment.sets import sets_of
 
 

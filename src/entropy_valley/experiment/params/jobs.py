@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.experiment.matrix import Cell, Run
-from entropy_valley.experiment.memory import remembered
+from entropy_valley.experiment.matrix import Cell, Run, remembered
 from entropy_valley.experiment.params import corpora, models
 from entropy_valley.experiment.params.corpora import DEV
 from entropy_valley.experiment.params.methods import (
@@ -25,8 +24,7 @@ from entropy_valley.experiment.params.methods import (
 )
 from entropy_valley.experiment.params.training import training_settings
 from entropy_valley.experiment.paths import adapter_run, checkpoint_of, released_adapter
-from entropy_valley.experiment.schema import Experiment
-from entropy_valley.experiment.scoring import checkpoints, scoring_params
+from entropy_valley.experiment.schema import Experiment, checkpoints, scoring_params
 from entropy_valley.experiment.sets import CellSet, sets_of
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family

@@ -14,8 +14,7 @@ from entropy_valley.analysis.alike import require_alike
 from entropy_valley.analysis.study import MAIN
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.checks import Problem
-from entropy_valley.experiment.feasibility import undefined
+from entropy_valley.experiment.checks import Problem, undefined
 from entropy_valley.experiment.matrix import study_cells
 from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.reporting.reports import study_columns

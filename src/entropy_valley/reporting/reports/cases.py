@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley.analysis.cases import BEYOND, KEPT, METHODS, RULES, WIN, CaseParams, cases, curve
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import font_manager, ticker
 from entropy_valley.late import pandas as pd
 from entropy_valley.plain_text import shown

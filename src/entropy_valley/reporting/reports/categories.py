@@ -9,7 +9,7 @@ from entropy_valley.analysis.challenge import OVERALL, ChallengeParams, negative
 from entropy_valley.analysis.order_sweep import FIXED, RUN
 from entropy_valley.data.categories import refused
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label

@@ -10,7 +10,7 @@ from entropy_valley.analysis.selector_checks import METHOD, PLACE, SelectorParam
 from entropy_valley.analysis.valley import curves, over_runs
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered

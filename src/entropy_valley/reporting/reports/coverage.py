@@ -19,7 +19,7 @@ from entropy_valley.analysis.coverage import (
 )
 from entropy_valley.analysis.coverage_items import ENTITIES, NUMBERS, PLACEHOLDERS, extractors
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import pandas as pd
 from entropy_valley.model.families import find_family
 from entropy_valley.reporting import formats

@@ -9,7 +9,7 @@ from entropy_valley.analysis.dissociation import MAE, claims, lengths_and_scores
 from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes

@@ -10,7 +10,7 @@ from typing import Any
 from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import order_settings, source_guided
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, order_label

@@ -13,7 +13,7 @@ from entropy_valley.analysis.our_numbers import places
 from entropy_valley.analysis.paper_comparison import DEVIATIONS, ComparisonParams, compare
 from entropy_valley.analysis.published import FOLDER, Published
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, html, labels, tables
 from entropy_valley.reporting.report import OfTables

@@ -9,7 +9,7 @@ from typing import Any
 from entropy_valley.analysis.readings import ReadingsParams, readings
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.paths import checkpoint_of
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, shown

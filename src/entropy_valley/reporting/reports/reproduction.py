@@ -8,7 +8,7 @@ from typing import Any
 from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.reproduction import reproduction
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method_in

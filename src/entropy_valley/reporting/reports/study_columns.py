@@ -21,7 +21,7 @@ from entropy_valley.analysis.study import (
     places,
 )
 from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.scoring import metrics_of
+from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import closure_title, method

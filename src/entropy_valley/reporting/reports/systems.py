@@ -9,8 +9,7 @@ from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.study import BEST, CLOSURES, MAIN, PLACE, TIMED, StudyParams, metrics_by_column, study
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import is_ratio_without_slot, reassigned_methods, selector_settings
-from entropy_valley.experiment.scoring import metrics_of
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study, metrics_of
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import method, method_in

@@ -10,7 +10,7 @@ from entropy_valley.analysis.costs import with_costs
 from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
-from entropy_valley.experiment.studies import Study
+from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
 from entropy_valley.late import ticker
 from entropy_valley.reporting.labels import METHODS, method_in, ordered, shown

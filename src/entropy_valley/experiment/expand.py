@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from entropy_valley.experiment.checks import Problem
 from entropy_valley.spelling import unknown
 
 KeyPath = tuple[str | int, ...]
+Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 METHODS = "length_methods"
 
 
@@ -56,15 +56,27 @@ def _with_variants(merged: Mapping[str, Any]) -> Expanded:
     backbones = merged.get("backbones")
     if not isinstance(backbones, Mapping):
         return Expanded(dict(merged))
-    whole, written = {}, {}
+    expanded = Expanded({**merged, "backbones": {}})
     for name, section in backbones.items():
-        named = get(section, "variant_of")
-        base = backbones.get(named) if isinstance(named, str) else None
-        whole[name] = section
-        if isinstance(base, Mapping) and name != named:
-            whole[name] = overlay(base, section)
-            written |= {("backbones", name, *key): ("backbones", named, *key) for key in _taken(base, section)}
-    return Expanded({**merged, "backbones": whole}, written=written)
+        base = get(section, "variant_of")
+        if not isinstance(base, str):
+            expanded.config["backbones"][name] = section
+        elif not isinstance(backbones.get(base), Mapping) or base == name:
+            others = [one for one in backbones if one != name]
+            problem = unknown(base, "is no other backbone", others, "`backbones` has")
+            expanded.problems.append((("backbones", name, "variant_of"), problem))
+        elif get(backbones[base], "variant_of"):
+            problem = "is a variant itself; name the backbone that has the checkpoint"
+            expanded.problems.append((("backbones", name, "variant_of"), problem))
+        else:
+            expanded.config["backbones"][name] = overlay(backbones[base], section)
+            taken = _taken(backbones[base], section)
+            expanded.written.update({("backbones", name, *key): ("backbones", base, *key) for key in taken})
+            for key in ("family", "hub", "folder", "pretraining"):
+                if section.get(key, backbones[base].get(key)) != backbones[base].get(key):
+                    problem = f"a variant has the checkpoint of {base}; remove this key"
+                    expanded.problems.append((("backbones", name, key), problem))
+    return expanded
 
 
 def _taken(base: Mapping[str, Any], over: Mapping[str, Any]) -> Iterator[KeyPath]:
@@ -108,20 +120,23 @@ def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[s
     """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
     whole = {}
     for name, block in blocks.items():
-        of = get(block, "same_ratios_as")
-        ratios = get(blocks.get(of), "ratios") if isinstance(of, str) else None
-        whole[name] = {key: value for key, value in block.items() if key != "same_ratios_as"} if of else block
-        if of and ratios is None:
-            named = [one for one, other in blocks.items() if get(other, "ratios") is not None]
-            problem = unknown(of, "names no method that sets `ratios` itself", named, "`length_methods` has")
+        other = get(block, "same_ratios_as")
+        ratios = get(blocks.get(other), "ratios") if isinstance(other, str) else None
+        if not other:
+            whole[name] = block
+        elif ratios is None:
+            named = [one for one, block in blocks.items() if get(block, "ratios") is not None]
+            problem = unknown(other, "names no method that sets `ratios` itself", named, "`length_methods` has")
             expanded.problems.append(((METHODS, name, "same_ratios_as"), problem))
-        elif of:
-            own, source, taken = whole[name].get("ratios", {}), (METHODS, of, "ratios"), (METHODS, name, "ratios")
-            whole[name] = overlay({"ratios": ratios}, whole[name])
-            if isinstance(ratios, Mapping) and isinstance(own, Mapping):
-                expanded.written.update({(*taken, key): (*source, key) for key in ratios if key not in own})
-            if not own:
+        else:
+            own = {key: value for key, value in block.items() if key != "same_ratios_as"}
+            whole[name] = overlay({"ratios": ratios}, own)
+            source, taken = (METHODS, other, "ratios"), (METHODS, name, "ratios")
+            if "ratios" not in own:
                 expanded.written[taken] = source
+            elif isinstance(ratios, Mapping) and isinstance(own["ratios"], Mapping):
+                keys = [key for key in ratios if key not in own["ratios"]]
+                expanded.written.update({(*taken, key): (*source, key) for key in keys})
     return whole
 
 
