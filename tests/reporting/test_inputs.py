@@ -13,7 +13,7 @@ import pytest
 from test_notes import MEASURED
 
 from entropy_valley import files, provenance, results
-from entropy_valley.analysis.alike import require_alike
+from entropy_valley.analysis.signatures import require_alike
 from entropy_valley.experiment import base_files
 from entropy_valley.experiment.loading import load, overlay, read_yaml
 from entropy_valley.experiment.sets import sets_of
@@ -123,7 +123,7 @@ def test_every_report_lists_what_it_reads(experiment):
             results._systems.cache_clear()
             results._entries.cache_clear()
             with files.watched(read.setdefault):
-                params = report.parsed.parse(json.loads(made.inventory.report(name)))
+                params = report.parsed(json.loads(made.inventory.report(name)))
                 if report.scored:
                     require_alike(params.cells)
                 (report.made if isinstance(report, TableReport) else report.numbers)(params)

@@ -24,23 +24,6 @@ def params(tmp_path):
     return params
 
 
-def test_each_number_stands_beside_the_papers(params):
-    table, numbers = made(Reproduction, params)
-    en_zh, en_de = table.sections[0].groups
-    assert (en_zh.label, en_de.label) == ("En→Zh", "En→De")
-    rows = [[cell.text for cell in row.cells] for row in en_zh.rows]
-    assert [row[1:6] for row in rows] == [
-        ["0.8700", "0.8610 ± 0.0013", "+0.0090", "100%", "–"],
-        ["0.8300", "0.8345 ± 0.0017", "−0.0045", "0%", "–"],
-        ["0.8400", "–", "–", "25.0%", "–"],
-        ["0.8500", "0.8517 ± 0.0006", "−0.0017", "50.0%", "64.9 ± 7.4%"],
-    ]
-    assert rows[3][6:9] == ["30.00", "38.57 ± 0.13", "−8.57"]
-    ours = numbers[(numbers["direction"] == "en-de") & (numbers["metric"] == "comet22")].set_index("method")
-    assert ours.loc["ev", "paper_gap_closure_mean"] == 0.33
-    assert ours["difference"].isna().to_dict() == {"oracle": False, "ratio": False, "ev": False, "ratio_eos": True}
-
-
 def test_another_metric_is_not_compared_with_the_papers(params):
     """A toy COMET has a name of its own."""
     params["metrics"][0]["name"], params["metrics"][0]["former_names"] = "toy_comet", ("comet22",)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, provenance, results
-from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.scores import sentences
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import sentences
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import pack as packs
 from entropy_valley.human_evaluation.intake import read_forms
@@ -25,7 +25,7 @@ def write_pack(params: Mapping[str, Any], how: Mapping[str, Any], read: Sequence
     ``read`` are all files that it is made of, the test set first. ``how`` says where the results are: ``root`` as the
     params have it, ``here`` for this process.
     """
-    parsed = Params.parse(results.moved(params, how["root"], how["here"]))
+    parsed = Params(results.moved(params, how["root"], how["here"]))
     with provenance.made("human_pack", params, read, [pack, mapping]):
         found = _sentences(parsed, read[0])
         made, behind = packs.make(found, parsed.cells[0].direction, params["sentences"], params["pack_seed"])

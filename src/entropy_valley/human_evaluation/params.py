@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from operator import itemgetter
 
 from entropy_valley import files
-from entropy_valley.analysis.params import Params, ScoredCell
+from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.human_evaluation.statistics import frame
 from entropy_valley.late import pandas as pd
 
 
-@dataclass(frozen=True)
 class HumanParams(Params):
     """As :class:`Params`; the cells are the two systems of each direction, the first one first.
 
     ``ratings`` has the file of each direction, ``pack`` the sentences of a pack.
     """
 
-    ratings: Mapping[str, str] = field(default_factory=dict)
-    annotators: Sequence[str] = ()
-    pack: int = 0
-    simulated: bool = False
+    annotators = property(itemgetter("annotators"))
+    pack = property(itemgetter("pack"))
+    simulated = property(itemgetter("simulated"))
 
     @property
     def directions(self) -> list[str]:
@@ -33,4 +30,4 @@ class HumanParams(Params):
 
     def read(self, direction: str) -> pd.DataFrame:
         """The ratings of a direction, see :func:`statistics.frame`."""
-        return frame(files.read_jsonl(self.ratings[direction], ("annotator", "id", "preference")))
+        return frame(files.read_jsonl(self["ratings"][direction], ("annotator", "id", "preference")))
