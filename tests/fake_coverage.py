@@ -42,4 +42,4 @@ def write(root: Path, scores: Mapping[str, list[float]] = SCORES) -> dict[str, A
         rows = [{"id": one, "hypothesis": text, "canvas": {"candidates": slots}} for one, text, slots in outputs]
         put(cell, TRANSLATIONS, rows)
     paths = {name(cell): str(root / "tokens.jsonl") for cell in params["cells"]}
-    return params | {"tokens": paths, "buckets": {"en-zh": [0.6, 0.8]}, "shown": ["comet22"]}
+    return params | {"tokens": paths, "buckets": {"en-zh": [0.6, 0.8]}, "eos": False, "paper": {}, "shown": ["comet22"]}

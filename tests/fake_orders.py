@@ -40,6 +40,8 @@ def write(root: Path, scores: Mapping[tuple[str, str], Sequence[float]], seeds: 
         "labels": {"directions": {"en-zh": "En→Zh"}, "backbones": {"llada-tiny": "LLaDA-tiny"}},
         "main": "med",
         "orders": {order: ORDERS[order] for _, order in scores},
+        "challenge": "stratified",
+        "concentration": "gini",
         "testsets": {name(cell): str(testset) for cell in cells},
     }
 

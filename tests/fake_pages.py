@@ -11,16 +11,16 @@ from fake_results import METRICS
 from fake_sets import put
 
 from entropy_valley import files
-from entropy_valley.reporting.pages.sentences import PageParams
+from entropy_valley.reporting.pages.sentences import Params
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 METHODS = ("oracle", "ratio", "ratio_eos", "ev", "ev_line", "ev_line_4", "adaptive_ev", "cal")
 Output = tuple[str, float]  # a translation and its score
 
 
-def write(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> PageParams:
+def write(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> Params:
     """As :func:`params`, parsed."""
-    return PageParams.parse(params(root, pairs, outputs))
+    return Params(params(root, pairs, outputs))
 
 
 def params(root: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, Sequence[Output]]) -> dict[str, Any]:

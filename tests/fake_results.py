@@ -12,7 +12,7 @@ import pytest
 from fake_sets import diagnose, put, rows
 
 from entropy_valley import files
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 

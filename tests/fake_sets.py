@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, provenance
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 
 Row = Mapping[str, Any]

@@ -7,8 +7,8 @@ import re
 import pytest
 from fake_sets import change_params
 
-from entropy_valley.analysis.alike import require_alike
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.signatures import require_alike
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import made, record_path
 
@@ -20,7 +20,7 @@ MED = {"order": "med", "order_settings": {}}
 @pytest.fixture
 def cells(params):
     """Three seeds of two backbones in three directions, each with the records of its set and its adapter."""
-    found = Params.parse(params).cells
+    found = Params(params).cells
     for cell in found:
         change_params(cell.translations_file, methods=METHODS)
         training = {"lora": {"rank": 64}, "loss": {"weight": cell.backbone}}

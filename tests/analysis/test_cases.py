@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from fake_sets import put
 from fake_texts import write_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.cases import BEYOND, COLUMNS, KEPT, RULES, WIN, CaseParams, cases, chosen, curve
-from entropy_valley.analysis.coverage_items import NUMBERS, PLACEHOLDERS
-from entropy_valley.errors import InputError
-from entropy_valley.results import TRANSLATIONS
+from entropy_valley.reporting.reports.cases import BEYOND, FIELDS, KEPT, RULES, WIN, Params, cases, chosen, curve
+from entropy_valley.reporting.reports.coverage import NUMBERS, PLACEHOLDERS
 
 ORG = {"source": "#PRS_ORG# calls #DATE#.", "ratio": ("#PRS_打。", 0.5)}
 
 
 def found(root, *sentences, **over):
     params = write_cases(root, *sentences) | over
-    return cases(CaseParams.parse(params))
+    return cases(Params(params))
 
 
 def test_each_case_has_its_sentence_with_all_that_is_shown_of_it(tmp_path):
@@ -29,7 +26,7 @@ def test_each_case_has_its_sentence_with_all_that_is_shown_of_it(tmp_path):
         {**ORG, "ev": ("#PRS_ORG#打#DATE#。", 0.625)},
         {"ev": ("击", 0.25), "true": 5},
     )
-    assert list(rows.columns) == COLUMNS
+    assert list(rows.columns) == FIELDS
     assert dict(zip(rows["case"], rows["id"], strict=True)) == {WIN: "t1", KEPT: "t2", BEYOND: "t3"}
     win, kept, loss = rows.itertuples()
     assert (win.source, win.reference, win.ratio_output, win.ev_output) == (
@@ -66,13 +63,13 @@ def test_beyond_the_grid_is_below_or_above_all_candidates(tmp_path, true, shown)
 def test_a_metric_that_is_better_low_turns_wins_and_losses_round(tmp_path):
     params = write_cases(tmp_path, {"ev": ("", 0.25)}, {"ev": ("", 0.75), "true": 12})
     params["metrics"][0]["higher_is_better"] = False
-    rows = cases(CaseParams.parse(params))
+    rows = cases(Params(params))
     assert rows.set_index("case")["id"].to_dict() == {WIN: "t0", BEYOND: "t1"}
 
 
 def test_a_run_may_have_no_case(tmp_path):
     rows = found(tmp_path, {}, {})
-    assert (len(rows), list(rows.columns)) == (0, COLUMNS)
+    assert (len(rows), list(rows.columns)) == (0, FIELDS)
 
 
 numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -91,16 +88,3 @@ def test_no_sentence_comes_twice_and_none_that_is_left_is_larger(listed):
         left = [size(one) for one in others if counts(one)]
         assert case in taken or not left
         assert case not in taken or size(taken[case]) >= max(left, default=size(taken[case]))
-
-
-def test_cells_of_other_methods_and_other_sentences_are_refused(tmp_path):
-    params = write_cases(tmp_path, {})
-    with pytest.raises(InputError, match=r"cells of oracle, ratio.*one of each of ratio, ev, oracle"):
-        CaseParams.parse(params | {"cells": params["cells"][:2]})
-    put(
-        params["cells"][0],
-        TRANSLATIONS,
-        [{"id": "x", "hypothesis": "", "canvas": {"length": 1, "candidates": [], "scores": []}}],
-    )
-    with pytest.raises(InputError, match=r"translations\.jsonl: test oracle.*: not the sentences of .*testset\.jsonl"):
-        cases(CaseParams.parse(params))

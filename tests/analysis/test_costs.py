@@ -6,9 +6,8 @@ import fake_results
 import pytest
 from fake_sets import put
 
-from entropy_valley.analysis.costs import costs, with_costs
-from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.summary import summarise
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import costs, summarise, with_costs
 from entropy_valley.errors import InputError
 from entropy_valley.results import TRANSLATIONS
 
@@ -19,7 +18,7 @@ def cells(tmp_path):
     params = fake_results.write(
         tmp_path, backbones={"llada-tiny": (1, 2)}, directions=("en-zh",), sentences=10, steps=(2, 8)
     )
-    return Params.parse(params).cells
+    return Params(params).cells
 
 
 def of(cells, method, steps, seed):

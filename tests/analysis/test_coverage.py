@@ -12,12 +12,29 @@ from fake_sets import put, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.coverage import CoverageParams, bucket, bucket_names, coverage, papers_count
-from entropy_valley.analysis.coverage_items import EXTRACTORS, capitalised_words, extractors, retention
-from entropy_valley.analysis.failure_buckets import ALL, OVERSHOOT, SHORT, UNDER, WITHIN, cause, failure_buckets
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.data import build
 from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.coverage import (
+    EXTRACTORS,
+    Params,
+    bucket,
+    bucket_names,
+    capitalised_words,
+    coverage,
+    extractors,
+    papers_count,
+    retention,
+)
+from entropy_valley.reporting.reports.failure_buckets import (
+    ALL,
+    OVERSHOOT,
+    SHORT,
+    UNDER,
+    WITHIN,
+    cause,
+    failure_buckets,
+)
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 EDGES = [0.6, 0.8]
@@ -30,7 +47,7 @@ def params(tmp_path):
 
 
 def parsed(params, **over):
-    return CoverageParams.parse(params | over)
+    return Params(params | over)
 
 
 def row(numbers, item, method):
@@ -126,10 +143,6 @@ class TestCoverage:
         put(cell, name, rows(cell, name)[1:])
         with pytest.raises(InputError, match=rf"{name}: test ev .*not the sentences of .*1 ids .*, such as 't0'"):
             coverage(parsed(params))
-
-    def test_a_cell_needs_its_files(self, params):
-        with pytest.raises(InputError, match="no testsets or tokens for"):
-            parsed(params, tokens={"other": "path"})
 
 
 class TestFailureBuckets:

@@ -8,10 +8,10 @@ import pytest
 from fake_sets import put, rows
 from fake_texts import LENGTHS, TRUE, add_canvases
 
-from entropy_valley.analysis.dissociation import MAE, claims, lengths_and_scores, points
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.significance import bootstrap_means
 from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.dissociation import MAE, claims, lengths_and_scores, points
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 EXPECTED = {"oracle": 0.9, "ratio": 0.5, "ev": 0.6}  # EV closes a quarter of the gap, and half of that in length
@@ -26,7 +26,7 @@ def made(tmp_path):
 
 
 def parsed(params):
-    return Params.parse(params)
+    return Params(params)
 
 
 def set_scores(params, score):

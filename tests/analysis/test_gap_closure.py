@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.gap_closure import gap_closure, gap_closures, sample_std
+from entropy_valley.analysis.closure import gap_closure, gap_closures, sample_std
 
 
 def test_the_share_of_each_run_then_mean_and_sample_deviation():

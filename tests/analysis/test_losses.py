@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.losses import LossSummary, read_losses, summarise_losses, uniform_cross_entropy
 from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.dream_instruct import (
+    LossSummary,
+    read_losses,
+    summarise_losses,
+    uniform_cross_entropy,
+)
 
 
 def test_last_ten_steps_and_first_minimum():

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.analysis.instruct import empty_rate, mean_characters
+from entropy_valley.reporting.reports.dream_instruct import empty_rate, mean_characters
 
 
 def test_worked_by_hand():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pandas as pd
 import pytest
 
-from entropy_valley.analysis.our_numbers import Place, Setting, ours, place_of, places
-from entropy_valley.analysis.paper_comparison import ComparisonParams, compare
 from entropy_valley.analysis.published import find, means
 from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.paper_comparison import Params, Place, Setting, compare, ours, place_of, places
 
 MAIN = """\
 backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std
@@ -34,7 +31,7 @@ def params(tmp_path):
         (tmp_path / f"{name}.csv").write_text(text)
     paths = {name: str(tmp_path / f"{name}.csv") for name in tables}
     names = {"llada-8b": "tiny", "wmt22": "grammar"}
-    return ComparisonParams(paths, names, "comet22", "COMET", 32, [7, 8], values=True)
+    return Params(tables=paths, names=names, metric="comet22", steps=32, seeds=[7, 8], values=True)
 
 
 def rows(params, **where):
@@ -77,7 +74,7 @@ def test_differences_are_in_the_papers_unit(params):
 
 
 def test_other_models_are_compared_by_sign_and_order_alone(params):
-    signs = dataclasses.replace(params, values=False)
+    signs = Params(params | {"values": False})
     assert set(compare(signs)["kind"]) == {"sign", "order"}
     found = rows(signs, kind="sign", label="tab:full_significance", metric="comet_lead", direction="zh-en")
     assert list(found["verdict"]) == ["same", "other", "not run"]
@@ -99,7 +96,7 @@ def test_equal_values_are_no_order(params, tmp_path):
 
 def test_nothing_is_run(params):
     """It waits for no study, and says so of each number."""
-    found = compare(dataclasses.replace(params, tables={}))
+    found = compare(Params(params | {"tables": {}}))
     assert set(found["verdict"]) == {"not run", "not compared"}
     assert len(found[found["kind"] == "value"]) == len(means())
 

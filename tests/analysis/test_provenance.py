@@ -4,7 +4,7 @@ import fake_results
 import pytest
 from fake_sets import put
 
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.signatures import provenance
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
@@ -14,7 +14,7 @@ METRICS = fake_results.METRICS[:2]
 
 @pytest.fixture
 def cells(params):
-    return Params.parse(params).cells
+    return Params(params).cells
 
 
 def test_facts(cells):
@@ -51,7 +51,7 @@ def test_cells_scored_differently_do_not_share_a_table(cells, metric):
 
 
 def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
-    facts = provenance(Params.parse(matched).cells, METRICS)
+    facts = provenance(Params(matched).cells, METRICS)
     assert [fact.signature for fact in facts if fact.subject == "decoder"] == [
         "engine r1|med|T8|float32|llada",
         "transformers 4.57.6|beam4|lp1|float32|max64",

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import fake_results
-import pandas as pd
 import pytest
 from fake_sets import diagnose, put
 
 from entropy_valley import files
-from entropy_valley.analysis.scores import sentences
-from entropy_valley.analysis.selector_checks import SelectorParams, groups, measure, nominal_ratios
+from entropy_valley.analysis.closure import sentences
 from entropy_valley.analysis.significance import Statistics, paired_test
-from entropy_valley.analysis.valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.errors import InputError
+from entropy_valley.reporting.reports.checks import Params, groups, measure, nominal_ratios
+from entropy_valley.reporting.reports.entropy_valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.results import TRANSLATIONS
 
 
 @pytest.fixture
 def params(tmp_path):
-    return SelectorParams.parse(fake_results.write_selector_checks(tmp_path))
+    return Params(fake_results.write_selector_checks(tmp_path))
 
 
 def value(numbers, check, item, metric, direction="en-zh", seed=None):
@@ -79,12 +76,6 @@ def test_a_canvas_of_another_grid_is_an_error(params):
         measure(params)
 
 
-def test_without_ev_there_is_nothing_to_check(params):
-    without = dataclasses.replace(params, cells=tuple(cell for cell in params.cells if cell.method != "ev"))
-    with pytest.raises(InputError, match="no cell of method ev"):
-        measure(without)
-
-
 def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences(params):
     points = curves(params.cells)
     assert len(points) == 3 * 2 * (5 + 5 + 5)  # directions, seeds, places on three axes: one file a run
@@ -108,9 +99,3 @@ def test_another_file_is_no_valley(params):
     files.write_json(ev.diagnostics_file, {"sig": {}})
     with pytest.raises(InputError, match=r"diagnostics\.json: has no valley of test"):
         curves([ev])
-
-
-def test_the_numbers_are_tidy(params):
-    numbers = measure(params)
-    assert not numbers.duplicated(["direction", "testset", "seed", "check", "item", "metric"]).any()
-    assert pd.api.types.is_float_dtype(numbers["value"])

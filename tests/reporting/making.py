@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.reporting import style
 
 
 def made(kind, params):
     """The table and the numbers of a report."""
     report = kind()
-    return report.made(report.parsed.parse(params))
+    return report.made(Params(params))
 
 
 def drawn(kind, params):
     """The figure and the numbers of a report."""
     report = kind()
-    parsed = report.parsed.parse(params)
+    parsed = Params(params)
     numbers = report.numbers(parsed)
     panels, height = report.panels(parsed, numbers), report.panel_height(numbers)
     return style.draw(*panels, width=report.width, height=height), numbers

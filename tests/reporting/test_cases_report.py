@@ -11,7 +11,6 @@ from matplotlib import font_manager
 
 from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.cases import CHINESE, Cases, CasesFigure, wrapped
-from entropy_valley.reporting.style import METHOD_COLOURS
 
 
 @pytest.fixture
@@ -25,26 +24,6 @@ def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
-def test_the_table_has_a_section_for_each_case(params):
-    table, _ = made(Cases, params)
-    assert [section.heading.split(": ")[1] for section in table.sections] == [
-        "+0.5000 (t1)",
-        "+0.0625 (t2)",
-        "−0.1250 (t3)",
-    ]
-    rows = {group.label: [cell.text for cell in group.rows[0].cells] for group in table.sections[1].groups}
-    assert rows == {
-        "Source": ["#PRS_ORG# calls.", "–", "–", "–"],
-        "Reference": ["点击重置。", "8", "–", "–"],
-        "Ratio": ["打。", "6", "0.5000", "0%"],
-        "EV": ["#PRS_ORG#打。", "8", "0.5625", "100%"],
-        "Entropy": ["6: 0.900, 8: 0.300, 9: 0.500", "–", "–", "–"],
-    }
-    said = [note.text for note in table.notes]
-    assert said[0] == "LLaDA-tiny, En→Zh, training seed 1; reveal order med, T = 8."
-    assert "Kept: share of the source's placeholders that the output has." in said
-
-
 def test_a_case_that_there_is_not_is_said(tmp_path):
     params = write_cases(tmp_path, {})
     table, _ = made(Cases, params)
@@ -52,16 +31,6 @@ def test_a_case_that_there_is_not_is_said(tmp_path):
     assert (len(absent), table.sections) == (3, ())
     (axes,) = drawn(CasesFigure, params)[0].axes
     assert texts(axes) == absent
-
-
-def test_the_figure_has_texts_and_a_curve_for_each_case(params):
-    (axes,) = drawn(CasesFigure, params)[0].axes
-    shown = texts(axes)
-    assert {"#PRS_ORG#打。", "时间", "0.2500", "0.7500", "Ratio, L = 6", "EV, L = 8", "Reference, L = 12"} < set(shown)
-    curves = [[line for line in inset.lines if len(line.get_xdata()) == 3] for inset in axes.child_axes]
-    assert [list(line.get_xdata()) for (line,) in curves] == [[6, 8, 9]] * 3
-    lines = [{line.get_color(): line.get_xdata()[0] for line in inset.lines[:2]} for inset in axes.child_axes]
-    assert lines[2] == {METHOD_COLOURS["ratio"]: 6, METHOD_COLOURS["oracle"]: 12}
 
 
 @pytest.mark.skipif(not {*CHINESE} & {*font_manager.get_font_names()}, reason="no Chinese font on this machine")

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-import fake_orders
 import fake_results
 import numpy as np
 import pytest
 from fake_sets import put, rows
 from making import drawn, made, one_backbone
-from matplotlib.colors import to_rgb
-from test_order_tables import SWEEP
 
 from entropy_valley.reporting import style
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.crossbb import CrossBackboneFigure
 from entropy_valley.reporting.reports.hero import Hero
 from entropy_valley.reporting.reports.method import Method
-from entropy_valley.reporting.style import BACKBONE_COLOURS, METHOD_COLOURS, faint
 from entropy_valley.results import SCORES
 
 
@@ -25,36 +21,6 @@ def points(axes):
 
 def texts(axes):
     return [text.get_text() for text in axes.texts]
-
-
-def test_hero_has_a_point_per_method_and_direction(params):
-    (axes,) = drawn(Hero, one_backbone(params))[0].axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["En→Zh", "Zh→En", "En→De"]
-    colours = {line.get_label(): line.get_color() for line in points(axes)}
-    assert colours == {"Ratio": METHOD_COLOURS["ratio"], "EV": METHOD_COLOURS["ev"], "Oracle": METHOD_COLOURS["oracle"]}
-    assert len(texts(axes)) == 3
-    assert all("±" in text and text.endswith("%") for text in texts(axes))
-
-
-def test_panels_are_lettered_when_there_are_several(matched):
-    figure, _ = drawn(Hero, matched)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["A", "B"]
-
-
-def test_reference_panel_sets_ev_against_autoregressive_systems(matched):
-    """Over the seeds 1 and 2, that both have: the third of EV counts in panel A alone."""
-    for cell in matched["cells"]:
-        if cell["direction"] == "en-de" and cell["method"] in ("ev", "beam4"):
-            put(cell, SCORES, comet22={"ev": 0.5 if cell["seed"] < 3 else 0.9, "beam4": 0.625}[cell["method"]])
-    figure, numbers = drawn(Hero, matched)
-    _, axes = figure.axes
-    pale = [faint(METHOD_COLOURS[name]) for name in ("ratio", "oracle")]
-    found = [line.get_color() for line in points(axes)]
-    assert found == [pale[0], METHOD_COLOURS["ev"], pale[1], BACKBONE_COLOURS[0]]
-    labels = ["Ratio", "EV", "Oracle", "LLaMA-3-tiny", "EV − AR"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
-    assert texts(axes)[2] == "−0.1250"
-    assert numbers.groupby("panel")["runs"].unique().map(list).to_dict() == {"A": [3], "B": [2]}
 
 
 def test_hero_and_the_table_give_the_same_differences(matched):
@@ -73,20 +39,6 @@ def test_a_single_run_has_no_error_bar(tmp_path):
     assert {type(handle).__name__ for handle in first.get_legend().legend_handles[:3]} == {"Line2D"}
 
 
-def test_order_panel_sets_the_span_of_lengths_against_that_of_orders(tmp_path):
-    """Worked by hand: the lengths lie between 0.3 and 0.5; the orders by source at 0.51 and 0.45; random counts not."""
-    sweep = fake_orders.write(tmp_path / "sweep", SWEEP, seeds=(1, 2))
-    params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}) | {"sweep": sweep}
-    figure, numbers = drawn(Hero, params)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["A", "B"]  # no autoregressive system
-    axes = figure.axes[1]
-    assert texts(axes) == ["0.2000", "0.0600"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["Length\n(MED)", "Order\n(Oracle)"]
-    rows = numbers[numbers["panel"] == "C"]
-    assert rows["seed"].unique().tolist() == [1]
-    assert set(rows.loc[rows["method"] == "", "metric"]) == {"length_span", "source_guided_span"}
-
-
 def test_no_text_lies_over_a_point(matched):
     figure, _ = drawn(Hero, matched)
     figure.draw_without_rendering()
@@ -99,11 +51,6 @@ def test_no_text_lies_over_a_point(matched):
                 reach = line.get_markersize() / 2 * figure.dpi / 72
                 clear = (centres < np.array(box.min) - reach) | (centres > np.array(box.max) + reach)
                 assert clear.any(axis=1).all()
-
-
-def test_faint_is_between_the_colour_and_white():
-    assert faint("#000000") == pytest.approx((0.65, 0.65, 0.65))
-    assert faint("#FFFFFF") == pytest.approx((1, 1, 1))
 
 
 def test_crossbb_says_where_there_is_no_gap(params):
@@ -122,19 +69,6 @@ def test_files_are_the_same_each_time(params, tmp_path):
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
-
-
-def test_method_has_the_lengths_of_the_candidates():
-    """Of 20 tokens: ⌊0.55 · 20⌋ + 1 = 12, 13, 17."""
-    figure, numbers = drawn(Method, {"ratios": [0.55, 0.62, 0.80], "steps": 32})
-    assert numbers["slots"].tolist() == [12, 13, 17]
-    assert numbers["chosen"].tolist() == [False, True, False]
-    assert numbers.loc[numbers["drawn_entropy"].idxmin(), "chosen"]
-    (axes,) = figure.axes
-    rows = [len(container) for container in axes.containers]
-    assert rows == [20, 12, 13, 17, 13, 13, 13, 13, 13]  # source, candidates, canvas, four steps
-    blue = [sum(bar.get_facecolor()[:3] == to_rgb(METHOD_COLOURS["ev"]) for bar in row) for row in axes.containers]
-    assert blue[5:] == [3, 6, 10, 13]
 
 
 def test_the_method_of_one_candidate_chooses_it():

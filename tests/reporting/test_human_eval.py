@@ -6,12 +6,12 @@ import fake_ratings
 import pytest
 
 from entropy_valley import files
-from entropy_valley.analysis.our_numbers import Setting, ours, place_of
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import numbers
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.reports.human_eval import HumanEval, HumanEvalDetails
+from entropy_valley.reporting.reports.paper_comparison import Setting, ours, place_of
 from entropy_valley.reporting.tables import to_markdown
 
 
@@ -21,7 +21,7 @@ def params(tmp_path):
 
 
 def text(report, params):
-    return to_markdown(report.made(Params.parse(params))[0])
+    return to_markdown(report.made(Params(params))[0])
 
 
 def test_the_papers_rows(params):
@@ -53,7 +53,7 @@ def test_an_annotator_who_sent_nothing_has_dashes(params):
 
 def test_the_papers_numbers_find_their_place(params):
     """Every number of its two tables and its figure; the paper names its annotators as our config does."""
-    rows = HumanEvalDetails().numbers(Params.parse(params)).fillna("").astype(str)
+    rows = HumanEvalDetails().numbers(Params(params)).fillna("").astype(str)
     setting = Setting({}, "comet22", 32, [1])
     found = [
         one for one in numbers().values() if one.label in ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")

@@ -13,7 +13,8 @@ import pytest
 from test_notes import MEASURED
 
 from entropy_valley import files, provenance, results
-from entropy_valley.analysis.alike import require_alike
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.signatures import require_alike
 from entropy_valley.experiment import base_files
 from entropy_valley.experiment.load import load_merged, overlay, read_yaml
 from entropy_valley.experiment.sets import sets_of
@@ -122,11 +123,12 @@ def test_every_report_lists_what_it_reads(experiment):
             read = {}
             results._systems.cache_clear()
             results._entries.cache_clear()
-            with files.watched(read.setdefault):
-                params = report.parsed.parse(json.loads(made.inventory.report(name)))
+            with files.noted(read):
+                params = Params(json.loads(made.inventory.report(name)))
                 if report.scored:
                     require_alike(params.cells)
                 (report.made if isinstance(report, TableReport) else report.numbers)(params)
-            beside = {path.with_name("adapter.json") if path.name == "losses.csv" else path for path in read}
+            paths = map(Path, read)
+            beside = {path.with_name("adapter.json") if path.name == "losses.csv" else path for path in paths}
             unknown = set(map(str, beside)) - set(report.inputs(experiment))
             assert {path for path in unknown if "/benchmarks/" not in path} == set(), name

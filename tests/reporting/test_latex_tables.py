@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from made_up import MADE_UP
 from making import made
 from test_latex import CHINESE, NASTY
-from test_reporting_scripts import MADE_UP
 
 from entropy_valley.reporting import latex, reports
 from entropy_valley.reporting.latex_tables import packages, to_float, to_latex

@@ -6,7 +6,7 @@ import pytest
 from fake_sets import put
 
 from entropy_valley import files
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.matrix import cells

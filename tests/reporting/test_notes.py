@@ -9,8 +9,8 @@ from fake_results import write
 from fake_sets import put, rows
 
 from entropy_valley import files
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.comparisons import doubtful_gaps
-from entropy_valley.analysis.params import Params
 from entropy_valley.reporting import notes
 from entropy_valley.results import SCORES
 
@@ -28,7 +28,7 @@ MEASURED = {
 
 @pytest.fixture
 def params(tmp_path):
-    params = Params.parse(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)}))
+    params = Params(write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1,)}))
     for cell in params.cells:
         files.write_json(cell.latency_file, MEASURED)
     return params
@@ -38,7 +38,7 @@ def params(tmp_path):
 def test_a_share_of_a_lead_that_may_be_chance_says_little(tmp_path, ahead):
     comet = {"oracle": 0.85 + ahead, "ratio": 0.85, "ev": 0.85}
     given = write(tmp_path, directions=("en-zh", "en-de"), backbones={"llada-tiny": (1, 2)}, comet=comet)
-    found = [note.text for note in notes.doubtful_gaps(Params.parse(given))]
+    found = [note.text for note in notes.doubtful_gaps(Params(given))]
     said = (
         "Gap closure says little, in any metric, where Oracle's lead in toy COMET may be chance (at most 1.96 standard "
         "errors over sentences): LLaDA-tiny En→Zh (2 of 2 runs), LLaDA-tiny En→De (2 of 2 runs)."
@@ -74,7 +74,7 @@ def test_another_day_is_another_line(params):
 
 
 def test_the_number_of_sentences_of_each_test_set(tmp_path):
-    params = Params.parse(write(tmp_path, backbones={"llada-tiny": (1, 2)}, sentences=2037))
+    params = Params(write(tmp_path, backbones={"llada-tiny": (1, 2)}, sentences=2037))
     assert notes.sentences(params).text == "N = 2,037 sentences."
     for cell in params.cells:
         if cell.direction == "en-de":

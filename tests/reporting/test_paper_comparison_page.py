@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
-
 import pytest
-from test_reporting_scripts import NOTHING_RUN
+from made_up import NOTHING_RUN
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.reporting import html, reports
 from entropy_valley.reporting.reports.paper_comparison import PaperComparison
@@ -45,7 +44,7 @@ def made(tmp_path):
     def make(**changed):
         given = {**NOTHING_RUN, "tables": {"main": str(tmp_path / "main.csv")}, **changed}
         kind, paths = PaperComparison(), {end: tmp_path / f"out.{end}" for end in PaperComparison.endings}
-        kind.write(kind.parsed.parse(given), **paths)
+        kind.write(Params(given), **paths)
         return paths
 
     return make
@@ -65,30 +64,6 @@ def test_each_number_has_a_row_under_its_label(made):
 def test_a_demo_says_that_sizes_are_not_compared(made):
     text = made(values=False)["md"].read_text(encoding="utf-8")
     assert "sizes cannot be compared" in text and "0.8345" not in text
-
-
-class Page(HTMLParser):
-    """The open tags of a page, its links and what they lead to."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.links, self.ids = [], [], set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        named = dict(attributes)
-        self.links += [named[name] for name in ("href", "src") if name in named]
-        self.ids |= {f"#{named['id']}"} if "id" in named else set()
-        if tag not in ("meta",):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_whole_and_needs_no_other_file(made):
-    page = Page(made()["html"].read_text(encoding="utf-8"))
-    assert not page.open and len(page.links) > 30 and set(page.links) <= page.ids
 
 
 def test_a_page_has_its_title_in_words():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import fake_results
 import pytest
 from fake_sets import put, rows
-from making import made
 from test_registry import experiment
 
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.readings import Readings
 from entropy_valley.results import SCORES, TRANSLATIONS
@@ -33,24 +32,6 @@ def params(tmp_path):
             made_by = ScoredCell(**cell).decoding()["signature"] | {"decoder": "engine r1|med|T8|float32|floors"}
             put(cell, TRANSLATIONS, signature=made_by)
     return params | {"origins": ORIGINS}
-
-
-def test_a_row_has_all_systems_and_what_has_changed(params):
-    table, numbers = made(Readings, params)
-    (section,) = table.sections
-    assert section.heading == "En→De"
-    assert [group.label for group in section.groups] == ["LLaDA-tiny", "same", "other"]
-    texts = [[cell.text for cell in group.rows[0].cells] for group in section.groups]
-    assert [column.title for column in table.columns] == [
-        "Readings", "Oracle", "Ratio", "EV", "EV", "Gap closure", "Changed",
-    ]  # fmt: skip
-    assert not [note for note in table.notes if "Bold" in note.text]
-    assert [row[-1] for row in texts] == ["–", "0.0%", "7.5%"]
-    assert texts[0][:-1] == texts[1][:-1]
-    changed = numbers[numbers["metric"] == "comet22"].set_index(["backbone", "method"])["changed"]
-    assert changed["other", "ev"] == pytest.approx((3 + 6) / 2 / 60)
-    assert changed["other", "ratio"] == 0 and changed["same", "ev"] == 0
-    assert [note.signature[-6:] for note in table.notes if note.text == "decoder:"] == ["|llada", "floors"]
 
 
 VARIANT = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b", "decoding": {"schedule": "floors"}}

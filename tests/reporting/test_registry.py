@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import files
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
 from entropy_valley.experiment.load import load_merged, overlay, read_yaml
@@ -77,8 +77,8 @@ def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, 
     translated, again = (jobs.translation(one, sets_of(one).all[0]) for one in (plain, named))
     assert translated == again and '"mine"' in translated
     without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
-    assert labels.method_in(Params.parse(said), "mine", "en-zh") == "My EV"
-    assert labels.method_in(Params.parse(without), "mine", "en-zh") == "mine"
+    assert labels.method_in(Params(said), "mine", "en-zh") == "My EV"
+    assert labels.method_in(Params(without), "mine", "en-zh") == "mine"
     assert said["labels"].pop("methods") == {"mine": "My EV"}
     assert said == without
 

@@ -28,16 +28,6 @@ def drawn(tmp_path):
     return making.drawn(SystemsFigure, params)
 
 
-def test_every_system_is_a_point_but_oracle(drawn):
-    figure, plotted = drawn
-    for axes, (_, rows) in zip(figure.axes, plotted.groupby("direction", sort=False), strict=True):
-        points = {(line.get_xdata()[0], line.get_ydata()[0]) for line, *_ in axes.containers}
-        others = rows[rows.method != "oracle"]
-        assert points == set(zip(others.passes, others["mean"], strict=True))
-        dashed = next(line for line in axes.lines if line.get_linestyle() == "--")
-        assert set(dashed.get_ydata()) == set(rows.loc[rows.method == "oracle", "mean"])
-
-
 def test_names_stand_in_the_order_of_the_scores_and_apart(drawn):
     figure, plotted = drawn
     rows = plotted[plotted.direction == "en-zh"].sort_values("mean")

@@ -9,7 +9,7 @@ from fake_sets import copied, put
 from making import made, one_backbone
 
 from entropy_valley import files
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.reporting import tables, terminal
 from entropy_valley.reporting.reports.crossbb import CrossBackbone, CrossBackboneBleu

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from entropy_valley.analysis.order_sweep import RevealOrder
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ def method(name: str) -> Method:
 
 def shown(params: Params, name: str) -> Method:
     """The printed names of a method, which the config may give."""
-    label = params.labels.get("methods", {}).get(name)
+    label = params["labels"].get("methods", {}).get(name)
     return Method(label, label, method(name).upper_bound) if label else method(name)
 
 
 def method_in(params: Params, name: str, direction: str) -> str:
     """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
-    ratio = params.ratios.get(name, {}).get(direction)
-    if ratio is None or name in params.labels.get("methods", {}):
+    ratio = params["ratios"].get(name, {}).get(direction)
+    if ratio is None or name in params["labels"].get("methods", {}):
         return shown(params, name).label
     what, plus, slot = (method(name).label if name in METHODS else "Fixed").partition(" + ")
     return f"{what} {ratio:g}{plus}{slot}"
@@ -105,10 +105,10 @@ def ordered(names: Iterable[str]) -> list[str]:
     return [name for name in METHODS if name in distinct] + [name for name in distinct if name not in METHODS]
 
 
-def order_label(name: str, order: RevealOrder) -> str:
+def order_label(name: str, order: Mapping[str, Any]) -> str:
     """``Hybrid MED→SIG, p = 0.25``: the order and its settings; an order that is not ours by its name in the config."""
-    label = ORDERS.get(order.order)
-    settings = [f"{key} = {value}" for key, value in sorted(order.settings.items()) if key not in _UNSAID]
+    label = ORDERS.get(order["order"])
+    settings = [f"{key} = {value}" for key, value in sorted(order["settings"].items()) if key not in _UNSAID]
     return ", ".join([label, *settings]) if label else name
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, folders
-from entropy_valley.analysis.params import ScoredCell
+from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.schema import metrics_of

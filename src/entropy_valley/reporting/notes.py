@@ -7,8 +7,8 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.analysis import comparisons, signatures
-from entropy_valley.analysis.gap_closure import BASELINES
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import BASELINES
 from entropy_valley.decoding.prompt_cache import footnote
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import labels
@@ -121,7 +121,7 @@ def provenance(params: Params) -> tuple[Note, ...]:
 def overlaps(params: Params) -> tuple[Note, ...]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     tests = dict.fromkeys((cell.direction, cell.testset) for cell in params.cells)
-    paths = {test: params.overlaps.get(test[0], {}).get(test[1]) for test in tests}
+    paths = {test: params.get("overlaps", {}).get(test[0], {}).get(test[1]) for test in tests}
     found = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
     trained = [f"{place} {_in_training(counts)}" for place, counts in found if "training" in counts]
     odd = [f"{place}: {said}" for place, counts in found for said in _odd(counts)]

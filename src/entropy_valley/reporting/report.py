@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from entropy_valley import files, revisions
-from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.summary import summarise
+from entropy_valley.analysis.closure import summarise
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
@@ -31,12 +30,11 @@ class Report:
 
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
-    ``parsed`` is the class of its params, ``endings`` are those of the files that it writes, by ``rule``. ``scored``:
-    its numbers come from the translations and scores of its cells.
+    ``endings`` are those of the files that it writes, by ``rule``.
+    ``scored``: its numbers come from the translations and scores of its cells.
     """
 
     caption: ClassVar[str]
-    parsed: ClassVar[type[Params]] = Params
     rule: ClassVar[str]
     endings: ClassVar[Sequence[str]]
     scored: ClassVar[bool] = True
@@ -70,7 +68,7 @@ class Report:
         return set_files(experiment, self.cells(experiment)) if self.scored else []
 
     def params(self, experiment: Experiment) -> dict[str, Any]:
-        """What its numbers and texts depend on, as :attr:`parsed` reads it."""
+        """What its numbers and texts depend on, as plain values."""
         cells = self.cells(experiment)
         return {**shared_params(experiment, cells), **self.extra(experiment, cells)}
 

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from entropy_valley import files, provenance, results
-from entropy_valley.analysis.coverage_items import extractors
-from entropy_valley.analysis.params import Params, ScoredCell
-from entropy_valley.analysis.scores import require_sentences
+from entropy_valley.analysis.cells import Params, ScoredCell
+from entropy_valley.analysis.closure import require_sentences
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell, all_cells
 from entropy_valley.reporting import labels, pages
 from entropy_valley.reporting.report import set_files, shared_params, testset_file
+from entropy_valley.reporting.reports.coverage import extractors
 
 Place = tuple[str, str]  # direction and test set
-
-
-@dataclass(frozen=True)
-class PageParams(Params):
-    """As :class:`Params`; ``sentences`` is the file of the test set, ``main`` the backbone that is shown first."""
-
-    sentences: str = ""
-    main: str = ""
-
-    @classmethod
-    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
-        """As :meth:`Params.parse`."""
-        return super().parse(value, ("sentences", "main", *required))
 
 
 def cells(experiment: Experiment) -> dict[Place, list[Cell]]:
@@ -62,7 +48,7 @@ def inputs(experiment: Experiment, place: Place) -> list[str]:
 
 
 def params(experiment: Experiment, place: Place) -> dict[str, Any]:
-    """What a page depends on, as :class:`PageParams` reads it."""
+    """What a page depends on, the backbone ``main`` first, and where the ``sentences`` are."""
     shown = _shown(experiment, place)
     own = {"sentences": testset_file(experiment, shown[0]), "main": experiment.tables.backbone}
     return {**shared_params(experiment, shown), **own}
@@ -79,14 +65,14 @@ def _shown(experiment: Experiment, place: Place) -> list[Cell]:
 def make(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
     """Make a page and the record of all that it read. ``how`` says where the results are: ``root`` as the params of its
     rule have it, ``here`` for this process."""
-    parsed = PageParams.parse(results.moved(params, how["root"], how["here"]))
+    values = Params(results.moved(params, how["root"], how["here"]))
     with provenance.made("page", params, [], [out]) as record, files.noted(record.inputs):
-        write(out, parsed)
+        write(out, values)
 
 
-def write(path: str | Path, params: PageParams) -> None:
+def write(path: str | Path, params: Params) -> None:
     """Write the page of a test set's sentences."""
-    first, rows = params.cells[0], files.read_jsonl(params.sentences, ("id", "source", "target"))
+    first, rows = params.cells[0], files.read_jsonl(params["sentences"], ("id", "source", "target"))
     ids = [row["id"] for row in rows]
     source, target = first.direction.split("-")
     metrics = [metric for metric in params.metrics if metric.segments]
@@ -109,22 +95,22 @@ def write(path: str | Path, params: PageParams) -> None:
     pages.write(path, "sentences", f"{params.label('directions', first.direction)}, {first.testset}", data)
 
 
-def _named(cell: ScoredCell, params: PageParams) -> list[Any]:
+def _named(cell: ScoredCell, params: Params) -> list[Any]:
     """Method and backbone as they are printed, the method's key, and whether it is of the main backbone."""
     method = labels.method(cell.method).short
-    return [method, params.label("backbones", cell.backbone), cell.method, cell.backbone == params.main]
+    return [method, params.label("backbones", cell.backbone), cell.method, cell.backbone == params["main"]]
 
 
 def _categories(text: str, language: str) -> list[int]:
     return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
 
 
-def _outputs(cell: ScoredCell, params: PageParams, ids: Sequence[str]) -> dict[str, list[Any]]:
+def _outputs(cell: ScoredCell, params: Params, ids: Sequence[str]) -> dict[str, list[Any]]:
     """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
     outputs = {row["id"]: row for row in cell.translations()}
     scores = {row["id"]: row for row in cell.segments()}
     for path, rows in ((cell.translations_file, outputs), (cell.scores_file, scores)):
-        require_sentences(cell.within(path), rows, params.sentences, ids)
+        require_sentences(cell.within(path), rows, params["sentences"], ids)
     canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
     metrics, found = [metric for metric in params.metrics if metric.segments], {}
     for name, row in outputs.items():

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, provenance, results
-from entropy_valley.analysis.alike import require_alike
-from entropy_valley.analysis.study import MAIN
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.signatures import require_alike
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.checks import Problem, undefined
 from entropy_valley.experiment.matrix import study_cells
 from entropy_valley.reporting.report import FigureReport, OfStudy, OfTables, Report
-from entropy_valley.reporting.reports import study_columns
+from entropy_valley.reporting.reports import systems
 from entropy_valley.reporting.reports.ar_reference import ArReference
 from entropy_valley.reporting.reports.budgets import Budgets, BudgetsFigure
 from entropy_valley.reporting.reports.cases import Cases, CasesFigure
@@ -43,7 +43,7 @@ from entropy_valley.reporting.reports.paper_comparison import PaperComparison
 from entropy_valley.reporting.reports.readings import Readings
 from entropy_valley.reporting.reports.reproduction import Reproduction
 from entropy_valley.reporting.reports.significance import Significance
-from entropy_valley.reporting.reports.systems import Systems
+from entropy_valley.reporting.reports.systems import MAIN, Systems
 from entropy_valley.reporting.reports.systems_figure import SystemsFigure
 from entropy_valley.spelling import question
 
@@ -104,11 +104,11 @@ def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[s
     kind = find(how["report"])
     paths = dict(zip(kind.endings, map(Path, outputs), strict=True))
     report = kind(how["report"], paths["csv"].stem, how["caption"])
-    parsed = report.parsed.parse(results.moved(params, how["root"], how["here"]))
+    values = Params(results.moved(params, how["root"], how["here"]))
     with provenance.made(kind.rule, params, [], outputs) as record, files.noted(record.inputs):
         if kind.scored:
-            record.facts["length_methods"] = require_alike(parsed.cells)
-        report.write(parsed, **paths)
+            record.facts["length_methods"] = require_alike(values.cells)
+        report.write(values, **paths)
 
 
 def layouts() -> list[str]:
@@ -134,14 +134,14 @@ def configured(experiment: Experiment) -> dict[str, Report]:
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
-    columns = {"items": {"anyOf": [{"enum": [*study_columns.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
+    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
     return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
 
 
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
     found: list[Problem] = []
-    columns = study_columns.column_names(experiment)
+    columns = systems.column_names(experiment)
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             found.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))

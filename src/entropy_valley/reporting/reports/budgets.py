@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from entropy_valley.analysis.costs import with_costs
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import with_costs
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley.analysis.cases import BEYOND, KEPT, METHODS, RULES, WIN, CaseParams, cases, curve
+from entropy_valley import files
+from entropy_valley.analysis.cells import Params, ScoredCell
+from entropy_valley.analysis.closure import require_sentences, sentences
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import metrics_of
 from entropy_valley.late import font_manager, ticker
@@ -15,11 +17,99 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.plain_text import shown
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.report import FigureReport, Report, TableReport, testset_file
+from entropy_valley.reporting.reports.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.reporting.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+METHODS = ("ratio", "ev", "oracle")
+WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
+RUN = ("backbone", "direction", "testset", "seed")
+SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
+FIELDS = [*RUN, "case", "id", "source", "reference", *SYSTEM, "delta"]
+FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
+Sentence = Mapping[str, Any]
+
+# For each case: which sentences count, and what is the largest of the one that is taken.
+RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
+    WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
+    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
+    BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+}
+
+
+def cases(params: Params) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
+
+    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
+    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
+    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
+    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
+    """
+    run = {key: getattr(params.cells[0], key) for key in RUN}
+    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def curve(case: Any) -> tuple[list[int], list[float]]:
+    """Candidates and entropies of a row of :func:`cases`."""
+    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
+
+
+def chosen(found: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
+    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
+    taken: list[Sentence] = []
+    for case, (counts, size) in RULES.items():
+        fitting = [one for one in found if counts(one) and one not in taken]
+        if fitting:
+            taken.append(max(fitting, key=size))
+            yield case, taken[-1]
+
+
+def _sentences(params: Params) -> Iterator[Sentence]:
+    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
+
+    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
+    shorter or longer than all candidates.
+    """
+    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
+    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
+    sign = 1 if params.metric.higher_is_better else -1
+    for name, row in testset.items():
+        of = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
+        kept = {f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), of[f"{method}_output"]) for method in METHODS}
+        candidates, delta = of["ev_candidates"], of["ev_score"] - of["ratio_score"]
+        yield {
+            **{"id": name, "source": row["source"], "reference": row["target"], **of, "delta": delta, "items": kind},
+            **{**kept, "candidates": _text(candidates), "entropies": _text(of["ev_entropies"])},
+            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            "beyond": not min(candidates) <= of["oracle_slots"] <= max(candidates),
+        }
+
+
+def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a method did with each sentence, by id."""
+    scores = sentences(cell, params.metric)
+    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
+    outputs = hypotheses(cell, params["sentences"], testset)
+    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
+    found = {}
+    for name, canvas in canvases.items():
+        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
+        found[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
+    return found
+
+
+def _kept(items: Sequence[str], output: str) -> float:
+    return retention(items, output) if items else nan
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
+
 
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
@@ -56,8 +146,6 @@ class _Line(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
-    parsed = CaseParams
-
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         found = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
         return [cell for cell in found if (cell.run, cell.testset) == (found[0].run, found[0].testset)]
@@ -70,7 +158,7 @@ class _Cases(Report):
         shown = [metrics_of(experiment.scoring)[0].name]
         return {"sentences": testset_file(experiment, cells[0]), "shown": shown}
 
-    def numbers(self, params: CaseParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         return cases(params)
 
 
@@ -79,7 +167,7 @@ class Cases(_Cases, TableReport):
 
     caption = f"Three sentences: canvases, outputs, {{metric}}, and the entropies by which EV chose. {CHOSEN}"
 
-    def table(self, params: CaseParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", params.metric.label, "Kept")))
         sections = (Section(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
@@ -100,7 +188,7 @@ class CasesFigure(_Cases, FigureReport):
         heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
 
-    def panels(self, params: CaseParams, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         found = list(numbers.itertuples())
 
         def panel(axes: Axes) -> None:
@@ -133,12 +221,12 @@ def _lines(case: Any) -> list[_Line]:
     ]
 
 
-def _heading(params: CaseParams, case: Any) -> str:
+def _heading(params: Params, case: Any) -> str:
     delta = formats.signed(case.delta, params.metric.decimals)
     return f"{HEADINGS[case.case]}: {delta} ({case.id})"
 
 
-def _groups(params: CaseParams, case: Any) -> Iterator[Group]:
+def _groups(params: Params, case: Any) -> Iterator[Group]:
     for line in _lines(case):
         numbers = (f"{line.slots:.0f}", formats.number(line.score, params.metric.decimals), f"{100 * line.kept:.0f}%")
         known = (line.slots, line.score, line.kept)
@@ -148,7 +236,7 @@ def _groups(params: CaseParams, case: Any) -> Iterator[Group]:
     yield Group("Entropy", (Row((Cell(entropies), *[Cell(formats.NONE)] * 3)),))
 
 
-def _notes(params: CaseParams, numbers: pd.DataFrame) -> list[Note]:
+def _notes(params: Params, numbers: pd.DataFrame) -> list[Note]:
     cell = params.cells[0]
     run = f"{params.label('backbones', cell.backbone)}, {params.place(cell.direction, cell.testset)}"
     return [
@@ -181,7 +269,7 @@ def _height(case: Any) -> int:
     return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
 
 
-def _texts(axes: Axes, params: CaseParams, case: Any, top: float) -> None:
+def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
     installed = set(font_manager.get_font_names())
     families = [RC["font.family"], *(name for name in CHINESE if name in installed)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from entropy_valley import revisions
+from entropy_valley import files, revisions
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import means
-from entropy_valley.analysis.trainings import trainings
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import prompt
 from entropy_valley.experiment.paths import adapter_folder
@@ -17,6 +17,38 @@ from entropy_valley.model import adapters
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+FIELDS = ["backbone", "direction", "seed", "key", "value"]
+# How the training ran and what it had, beside the settings that its adapter depends on.
+RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
+
+
+def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
+
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
+    not trained here, only the keys that its file has.
+    """
+    rows = []
+    for adapter in adapters:
+        facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in FIELDS[:3]}
+        spec = facts.get("spec", {})
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
+        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings and lists, by joined names; nothing for null."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}_{key}" if name else key, inner)
+    elif isinstance(value, list):
+        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
+    elif value is not None:
+        yield name, value
+
 
 ROWS = {
     "betas_1": "AdamW beta 1",
@@ -53,24 +85,9 @@ HYPERPARAMS = (
 PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
 
 
-@dataclass(frozen=True)
-class ConfigParams:
-    """Names and labels of backbones, and what the table is of: ``adapters`` of runs, or ``prompts``."""
-
-    backbones: Sequence[tuple[str, str]]
-    adapters: Sequence[Mapping[str, Any]] = ()
-    prompts: Sequence[Mapping[str, str]] = ()
-
-    @classmethod
-    def parse(cls, value: Mapping[str, Any]) -> Self:
-        """Read params from a rule's."""
-        return cls(**{name: value[name] for name in cls.__dataclass_fields__ if name in value})
-
-
 class ConfigTable(TableReport):
     """A table of the runs that the main tables and the autoregressive ones are of; it has no provenance of scores."""
 
-    parsed = ConfigParams  # type: ignore[assignment]
     scored = False
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -88,7 +105,7 @@ class ConfigTable(TableReport):
         """What the table is of, as params."""
         raise NotImplementedError
 
-    def made(self, params: ConfigParams) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
+    def made(self, params: Params) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
         numbers = self.numbers(params)
         return self.table(params, numbers), numbers
 
@@ -106,10 +123,10 @@ class Hyperparams(ConfigTable):
         folders = ((run, adapter_folder(experiment, run)) for run in self.runs(experiment))
         return {"adapters": [{"path": f"{path}/{adapters.FACTS}", **asdict(run)} for run, path in folders if path]}
 
-    def numbers(self, params: ConfigParams) -> pd.DataFrame:
-        return trainings(params.adapters)
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return trainings(params["adapters"])
 
-    def table(self, params: ConfigParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         values: dict[tuple[str, str], dict[str, None]] = {}
         for row in numbers.itertuples(index=False):
             values.setdefault((row.key, row.backbone), {})[str(row.value)] = None
@@ -118,10 +135,10 @@ class Hyperparams(ConfigTable):
         paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
         groups = []
         for key in keys:
-            texts = ["; ".join(values.get((key, name), {})) for name, _ in params.backbones]
+            texts = ["; ".join(values.get((key, name), {})) for name, _ in params["backbones"]]
             row = Row(tuple(Cell(text or formats.NONE) for text in (*texts, paper.get(key, ""))))
             groups.append(Group(ROWS.get(key, key.replace("_", " ")), (row,)))
-        titles = (*(label for _, label in params.backbones), "Paper")
+        titles = (*(label for _, label in params["backbones"]), "Paper")
         columns = (Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles))
         return Table(columns, (Section(tuple(groups)),), HYPERPARAMS)
 
@@ -140,11 +157,11 @@ class Prompts(ConfigTable):
             found.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
         return {"prompts": found}
 
-    def numbers(self, params: ConfigParams) -> pd.DataFrame:
-        return pd.DataFrame(params.prompts)
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return pd.DataFrame(params["prompts"])
 
-    def table(self, params: ConfigParams, numbers: pd.DataFrame) -> Table:
-        groups, names = [], dict(params.backbones)
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        groups, names = [], dict(params["backbones"])
         for direction, rows in numbers.groupby("direction", sort=False):
             shared: dict[tuple[str, str], list[str]] = {}
             for row in rows.itertuples(index=False):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from entropy_valley import revisions
-from entropy_valley.analysis.corpora import SIDES, CorpusParams, Direction, corpora, digest, filters
+from entropy_valley import files, provenance, revisions
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import find
 from entropy_valley.data.filters import REASONS
 from entropy_valley.experiment import Experiment, matrix
@@ -17,6 +17,63 @@ from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+SIDES = ("source", "target")
+RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
+UNKNOWN = float("nan")
+
+
+Direction = Mapping[str, str]  # its name, label and source, and its ``corpus.json`` (report) and ``length_ratios.json``
+
+
+def corpora(params: Params) -> pd.DataFrame:
+    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
+
+    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
+    ``train``, ``dev``. The parts are NaN where the job that drew the pairs did not count them. Of each tokenizer:
+    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
+    |y|/|x| of the training pairs in tokens.
+    """
+    rows = [row for one in params["directions"] for row in (*_counts(one), *_length_ratios(one))]
+    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
+
+
+def filters(direction: Direction) -> dict[str, Any]:
+    """The length limits that the pairs had to be within, by language."""
+    return files.read_json(direction["report"])["filters"]
+
+
+def digest(direction: Direction) -> str:
+    """That of the training pairs."""
+    return files.read_json(direction["report"])["digest"]["train"]
+
+
+def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    counts = files.read_json(one["report"])["counts"]
+    read, dropped = counts["read"], counts["filtered"]
+    found = {"read": read, "dropped": dropped, **_reasons(one, dropped), "kept": read - dropped}
+    for metric, value in {**found, "train": counts["train"], "dev": counts["dev"]}.items():
+        yield one["direction"], "", metric, value
+
+
+def _reasons(one: Direction, dropped: int) -> dict[str, float]:
+    """How many pairs were dropped for each reason, as the record of their job says."""
+    made = provenance.record_of(one["report"])
+    said = made.facts.get("dropped") if made else None
+    known = said if said is not None else None if dropped else {}
+    languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))
+    return {
+        f"dropped_{side}_{why}": UNKNOWN if known is None else known.get(language, {}).get(why, 0)
+        for side, language in languages.items()
+        for why in REASONS
+    }
+
+
+def _length_ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    for backbone, found in files.read_json(one["ratios"]).items():
+        for name in (name for name in RATIOS if name in found):  # a file of an earlier version has no percentiles
+            yield one["direction"], backbone, f"length_ratio_{name}", found[name]
+
 
 Found = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
@@ -45,7 +102,6 @@ class Corpus(TableReport):
         "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
         "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
     )
-    parsed = CorpusParams  # type: ignore[assignment]
     scored = False
 
     def wanted(self, experiment: Experiment) -> bool:
@@ -77,16 +133,16 @@ class Corpus(TableReport):
             for name in dict.fromkeys(cell.run.direction for cell in matrix.all_cells(experiment))
         ]
 
-    def numbers(self, params: CorpusParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         return corpora(params)
 
-    def made(self, params: CorpusParams) -> tuple[Table, pd.DataFrame]:
+    def made(self, params: Params) -> tuple[Table, pd.DataFrame]:
         numbers = self.numbers(params)
         return self.table(params, numbers), numbers
 
-    def table(self, params: CorpusParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         found = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
-        columns = (Column("", align="l"), *(Column(one.label, align="r") for one in params.directions))
+        columns = (Column("", align="l"), *(Column(one["label"], align="r") for one in params["directions"]))
         ratios = Section((*_ratios(params, found, CENTRE, "{:.2f} ({:.2f})"), *_papers(params)), RATIO)
         spread = Section(_ratios(params, found, RANGE, " ".join(["{:.2f}"] * len(RANGE))), SPREAD)
         return Table(columns, (Section(_pairs(params, found), "Pairs"), ratios, spread), tuple(_notes(params, numbers)))
@@ -100,31 +156,33 @@ def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str
     return {direction: number.text for direction, number in printed.items() if number}
 
 
-def _pairs(params: CorpusParams, found: Found) -> tuple[Group, ...]:
+def _pairs(params: Params, found: Found) -> tuple[Group, ...]:
     """Where the pairs come from, and the numbers of :data:`COUNTED`."""
-    counts = (_row(params, label, lambda one, key=key: _count(found[one.direction, "", key])) for key, label in COUNTED)
-    return (_row(params, "Source", lambda one: one.source), *counts)
+    counts = (
+        _row(params, label, lambda one, key=key: _count(found[one["direction"], "", key])) for key, label in COUNTED
+    )
+    return (_row(params, "Source", lambda one: one["source"]), *counts)
 
 
-def _ratios(params: CorpusParams, found: Found, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
+def _ratios(params: Params, found: Found, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
     """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
 
     def ratio(one: Direction, backbone: str) -> str:
-        keys = [(one.direction, backbone, f"length_ratio_{metric}") for metric in metrics]
+        keys = [(one["direction"], backbone, f"length_ratio_{metric}") for metric in metrics]
         return text.format(*map(found.get, keys)) if all(key in found for key in keys) else formats.NONE
 
-    named = params.backbones.items()
+    named = params["backbones"]
     return tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
 
 
-def _papers(params: CorpusParams) -> Iterator[Group]:
-    if params.paper:
+def _papers(params: Params) -> Iterator[Group]:
+    if params["paper"]:
         named = "LLaDA-8B-Base, in the paper"
-        yield _row(params, named, lambda one: params.paper.get(one.direction, formats.NONE))
+        yield _row(params, named, lambda one: params["paper"].get(one["direction"], formats.NONE))
 
 
-def _row(params: CorpusParams, label: str, text: Callable[[Direction], str]) -> Group:
-    return Group(label, (Row(tuple(Cell(text(one)) for one in params.directions)),))
+def _row(params: Params, label: str, text: Callable[[Direction], str]) -> Group:
+    return Group(label, (Row(tuple(Cell(text(one)) for one in params["directions"])),))
 
 
 def _count(value: float) -> str:
@@ -137,17 +195,17 @@ def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
     return [f"{language.capitalize()} {limit}" for limit in limits or ["none"]]
 
 
-def _notes(params: CorpusParams, numbers: pd.DataFrame) -> Iterator[Note]:
-    limits = {text: None for one in params.directions for item in filters(one).items() for text in _limits(*item)}
+def _notes(params: Params, numbers: pd.DataFrame) -> Iterator[Note]:
+    limits = {text: None for one in params["directions"] for item in filters(one).items() for text in _limits(*item)}
     if limits:
         yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
     yield ORDER
     if numbers["value"].isna().any():
         yield UNCOUNTED
-    for one in params.directions:
-        yield Note(f"Training pairs of {one.label}, N = {_drawn(one, numbers)}:", digest(one))
+    for one in params["directions"]:
+        yield Note(f"Training pairs of {one['label']}, N = {_drawn(one, numbers)}:", digest(one))
 
 
 def _drawn(one: Direction, numbers: pd.DataFrame) -> str:
-    found = numbers[(numbers["direction"] == one.direction) & (numbers["metric"] == "train")]
+    found = numbers[(numbers["direction"] == one["direction"]) & (numbers["metric"] == "train")]
     return _count(found["value"].item())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.analysis.costs import costs
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import costs
 from entropy_valley.analysis.job_costs import gpus, stage_hours
-from entropy_valley.analysis.params import Params
 from entropy_valley.analysis.published import Published, find
-from entropy_valley.analysis.study import TIMED
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.experiment.sets import sets_of
@@ -20,6 +18,7 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import TableReport
+from entropy_valley.reporting.reports.systems import TIMED
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 BUDGETS = (32, 64, 128)  # the paper's
@@ -35,18 +34,6 @@ HOURS = Note(
 )
 
 
-@dataclass(frozen=True)
-class CostParams(Params):
-    """Main cells; ``candidates`` is the number of EV's ratios by direction, ``timed`` are files of latencies by
-    direction and method, ``benchmarks`` is the folder of Snakemake's benchmark files, ``gpus`` are those of a job by
-    its rule."""
-
-    candidates: Mapping[str, int] = field(default_factory=dict)
-    timed: Sequence[tuple[str, str, str]] = ()
-    benchmarks: str = ""
-    gpus: Mapping[str, int] = field(default_factory=dict)
-
-
 class Cost(TableReport):
     """Three sections: the share of the probes at each T, measured latencies, and hours by stage."""
 
@@ -54,7 +41,6 @@ class Cost(TableReport):
         "Cost: the share of Entropy-Valley's probes in the passes, measured seconds per sentence, and the hours that "
         "the finished jobs of each stage took, beside the paper's."
     )
-    parsed = CostParams
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         """EV's of the main table."""
@@ -76,22 +62,22 @@ class Cost(TableReport):
             "gpus": gpus(experiment.device, experiment.training.processes),
         }
 
-    def made(self, params: CostParams) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
+    def made(self, params: Params) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
         numbers = self.numbers(params)
         return self.table(params, numbers), numbers
 
-    def numbers(self, params: CostParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         """Columns: KEY, ``here``, and ``paper``, a number as printed, where it has one."""
         rows = [*_shares(params), *_latencies(params), *_hours(params)]
         return pd.DataFrame(rows, columns=[*KEY, "here", "paper"])
 
-    def table(self, params: CostParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         sections = []
         for part, rows in numbers.groupby("part", sort=False):
             groups = (Group(_described(params, row), (Row(_cells(row)),)) for row in rows.to_dict("records"))
             sections.append(Section(tuple(groups), PARTS[str(part)][0]))
         columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
-        timing = notes.timing_of([files.read_json(path) for _, _, path in params.timed])
+        timing = notes.timing_of([files.read_json(path) for _, _, path in params["timed"]])
         return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(params)))
 
 
@@ -118,26 +104,26 @@ def _timed(experiment: Experiment) -> list[tuple[str, str, str]]:
     return [(*key, path) for key, path in found.items()]
 
 
-def _shares(params: CostParams) -> Iterator[dict[str, Any]]:
+def _shares(params: Params) -> Iterator[dict[str, Any]]:
     means = costs(params.cells)
     for budget in BUDGETS:
         paper = _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
         for row in means.itertuples(index=False):
             share = {"direction": row.direction, "item": f"T = {budget}"}
             yield {"part": "probe_share", **share, "here": (row.calls - row.steps) / budget}
-            yield {"part": "probe_cap", **share, "here": params.candidates[row.direction] / budget, "paper": paper}
+            yield {"part": "probe_cap", **share, "here": params["candidates"][row.direction] / budget, "paper": paper}
 
 
-def _latencies(params: CostParams) -> Iterator[dict[str, Any]]:
+def _latencies(params: Params) -> Iterator[dict[str, Any]]:
     for part, kind in TIMED.items():
-        for direction, name, path in params.timed:
+        for direction, name, path in params["timed"]:
             printed = find(PLACE, "latency_batch16", direction=direction, system=name) if part != "latency" else None
             seconds = files.read_json(path)[kind]["seconds_per_sentence"]
             yield {"part": part, "direction": direction, "item": name, "here": seconds, "paper": _printed(printed)}
 
 
-def _hours(params: CostParams) -> Iterator[dict[str, Any]]:
-    stages = stage_hours(Path(params.benchmarks), params.gpus)
+def _hours(params: Params) -> Iterator[dict[str, Any]]:
+    stages = stage_hours(Path(params["benchmarks"]), params["gpus"])
     for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
         for row in stages[stages[part] > 0].itertuples(index=False):
             yield {"part": part, "direction": "", "item": row.stage, "here": getattr(row, part)}
@@ -148,7 +134,7 @@ def _printed(number: Published | None) -> str | None:
     return number.text if number else None
 
 
-def _described(params: CostParams, row: Mapping[str, Any]) -> str:
+def _described(params: Params, row: Mapping[str, Any]) -> str:
     item = method(row["item"]).short if row["part"] in TIMED else row["item"]
     return ", ".join(part for part in (params.label("directions", row["direction"]), item) if part)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from entropy_valley.analysis.instruct import REFERENCE, InstructParams, Variant, measure
-from entropy_valley.analysis.losses import LAST, uniform_cross_entropy
+from entropy_valley import files
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import collect, mean, sample_std
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import shifted
 from entropy_valley.experiment.paths import adapter_folder
@@ -18,6 +25,130 @@ from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport, testset_file
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
+from entropy_valley.scoring.sets import read_outputs
+
+LAST = 10  # optimiser steps at the end of a run that are averaged
+
+
+@dataclass(frozen=True)
+class LossSummary:
+    """Nats: of the last step, over the last ``LAST`` steps, and the first lowest with its step."""
+
+    final: float
+    last_mean: float
+    last_std: float
+    minimum: float
+    minimum_step: int
+
+
+def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> LossSummary:
+    """Summarise the losses of optimiser steps, both of shape (steps,), at least one; sample standard deviation."""
+    lowest = min(range(len(losses)), key=losses.__getitem__)
+    last = losses[-LAST:]
+    return LossSummary(losses[-1], mean(last), sample_std(last), losses[lowest], int(steps[lowest]))
+
+
+def uniform_cross_entropy(vocabulary: int) -> float:
+    """log|V|, the mean cross-entropy in nats of giving every token the same probability: exact at every step.
+
+    A loss weighted by 1/t has no such mark: its weights sum to 1 neither at a step nor in expectation. A slot is
+    masked with probability t, but one of a sequence's n slots always is, so that a uniform guess loses
+    log|V| · (1 + E[(1 - t)^n / (n t)]) in expectation.
+    """
+    return math.log(vocabulary)
+
+
+def read_losses(path: Path, columns: Sequence[str]) -> dict[str, list[float]]:
+    """The ``step`` and the other columns of a ``losses.csv``.
+
+    Raises :class:`InputError` for a missing file or column, no steps, or what is no finite number.
+    """
+    names = ("step", *columns)
+    table = csv.DictReader(files.read_lines(path))
+    rows, absent = list(table), [name for name in names if name not in (table.fieldnames or ())]
+    if absent or not rows:
+        raise InputError(path, f"no {', '.join(absent) or 'steps'}", "Train the adapter again.")
+    return {name: [_number(f"{path}:{line}", name, row[name]) for line, row in enumerate(rows, 2)] for name in names}
+
+
+def _number(place: str, name: str, text: str | None) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(place, f"{name} is {text!r}, not a finite number", "Train the adapter again.")
+    return value
+
+
+REFERENCE = "reference"  # in the place of a method
+LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
+DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
+FIELDS = ["backbone", "method", "metric", "value"]
+
+
+def measure(params: Params) -> pd.DataFrame:
+    """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
+
+    Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
+    cross-entropy and of the weighted loss the fields of :class:`LossSummary`, as ``cross_entropy_final`` and
+    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method: ``sentences``, ``empty_rate``,
+    ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
+    Raises :class:`InputError` for a missing file or one that does not fit.
+    """
+    variants = _variants(params)
+    trainings = {name: _training(Path(one["adapter"])) for name, one in variants.items() if one["adapter"]}
+    outputs = {
+        cell: read_outputs(params["testset"], cell.translations(), cell.within(cell.translations_file))
+        for cell in params.cells
+    }
+    references = next(iter(outputs.values())).references
+    rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
+    rows += [
+        (c.backbone, c.method, *number) for c, texts in outputs.items() for number in _described_texts(texts.hypotheses)
+    ]
+    rows += [("", REFERENCE, *number) for number in _described_texts(references)]
+    scores = collect(params.cells, params.metrics)[FIELDS]
+    numbers = pd.concat([pd.DataFrame(rows, columns=FIELDS), scores], ignore_index=True)
+    described = {key: {name: variant[key] for name, variant in variants.items()} for key in DESCRIPTION}
+    return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
+
+
+def _variants(params: Params) -> dict[str, Mapping[str, Any]]:
+    """What each backbone is, in the order of the cells: the keys of a rule's JSON are sorted."""
+    return {name: params["variants"][name] for name in dict.fromkeys(cell.backbone for cell in params.cells)}
+
+
+def _training(adapter: Path) -> dict[str, float]:
+    losses, vocabulary = read_losses(adapter / "losses.csv", LOSSES), _vocabulary(adapter / "adapter.json")
+    uniform = uniform_cross_entropy(vocabulary)
+    numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
+    for name in LOSSES:
+        summary = dataclasses.asdict(summarise_losses(losses["step"], losses[name]))
+        numbers |= {f"{name}_{key}": value for key, value in summary.items()}
+    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
+
+
+def _vocabulary(card: Path) -> int:
+    size = files.read_json(card).get("vocabulary")
+    if not isinstance(size, int) or size < 2:
+        raise InputError(card, f"vocabulary is {size!r}, not a number of tokens", "Train the adapter again.")
+    return size
+
+
+def _described_texts(texts: Sequence[str]) -> list[tuple[str, float]]:
+    return [("sentences", len(texts)), ("empty_rate", empty_rate(texts)), ("mean_characters", mean_characters(texts))]
+
+
+def empty_rate(texts: Sequence[str]) -> float:
+    """The share of texts that hold nothing but white space."""
+    return sum(not text.strip() for text in texts) / len(texts)
+
+
+def mean_characters(texts: Sequence[str]) -> float:
+    """Mean number of characters (Unicode code points), the empty texts included."""
+    return sum(map(len, texts)) / len(texts)
+
 
 WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 
@@ -30,7 +161,6 @@ class DreamInstruct(TableReport):
         "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
         "the shift shows that the shift was at fault, not the backbone."
     )
-    parsed = InstructParams
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         return matrix.instruct_cells(experiment)
@@ -46,12 +176,12 @@ class DreamInstruct(TableReport):
         variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
         return {"testset": testset_file(experiment, cells[0]), "variants": variants}
 
-    def numbers(self, params: InstructParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         return measure(params)
 
-    def table(self, params: InstructParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         by_shift: dict[str, list[Group]] = {}
-        for name, variant in params.variants.items():
+        for name, variant in _variants(params).items():
             by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
         sections = tuple(Section(tuple(groups), heading) for heading, groups in by_shift.items())
         return Table(_columns(params), sections, _notes(params, numbers))
@@ -71,7 +201,7 @@ def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
     }
 
 
-def _columns(params: InstructParams) -> tuple[Column, ...]:
+def _columns(params: Params) -> tuple[Column, ...]:
     losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
     outputs = ("Empty", "Length", params.metric.label)
     return (
@@ -81,16 +211,16 @@ def _columns(params: InstructParams) -> tuple[Column, ...]:
     )
 
 
-def _heading(variant: Variant) -> str:
-    read = "Logits shifted by one slot" if variant.shifted else "Logits not shifted"
-    return read + (", as the checkpoint was trained" if variant.shifted == variant.natural_shift else "")
+def _heading(variant: Mapping[str, Any]) -> str:
+    read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
+    return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
 
 
-def _variant(params: InstructParams, numbers: pd.DataFrame, name: str) -> Group:
+def _variant(params: Params, numbers: pd.DataFrame, name: str) -> Group:
     """A variant's one row, by its label."""
     outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key), params.metric)]
     texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-    return Group(params.variants[name].label, (Row(tuple(map(Cell, texts))),))
+    return Group(params["variants"][name]["label"], (Row(tuple(map(Cell, texts))),))
 
 
 def _numbers(numbers: pd.DataFrame, backbone: str, name: str) -> dict[str, float]:
@@ -124,10 +254,10 @@ def _outputs(values: Mapping[str, float], metric: Metric) -> tuple[str, str, str
     )
 
 
-def _notes(params: InstructParams, numbers: pd.DataFrame) -> tuple[Note, ...]:
+def _notes(params: Params, numbers: pd.DataFrame) -> tuple[Note, ...]:
     """The setting, and how to read the columns."""
     cell, reference = params.cells[0], _numbers(numbers, "", REFERENCE)
-    trained = all(variant.adapter for variant in params.variants.values())
+    trained = all(variant["adapter"] for variant in params["variants"].values())
     place, sentences = params.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     return (
         Note(f"{place}, {sentences}; reveal order {cell.order}, T = {cell.steps}; training seed {cell.seed}."),

@@ -5,16 +5,13 @@ Each direction is a place on the horizontal axis; in C the choice of the length 
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import summarise
 from entropy_valley.analysis.comparisons import of_shared_seeds
-from entropy_valley.analysis.order_sweep import FIXED, RUN, OrderParams, order_sweep
-from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.summary import summarise
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import source_guided
 from entropy_valley.late import numpy as np
@@ -22,7 +19,7 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, style
 from entropy_valley.reporting.labels import RISING, method, order_label
 from entropy_valley.reporting.report import FigureReport, shared_params
-from entropy_valley.reporting.reports.orders import Orders
+from entropy_valley.reporting.reports.orders import FIXED, RUN, Orders, order_sweep
 from entropy_valley.reporting.results import Results, by_kind, require_one_backbone
 from entropy_valley.reporting.style import Panel
 
@@ -43,19 +40,6 @@ class Series(NamedTuple):
     rows: Sequence[Any]
 
 
-@dataclass(frozen=True)
-class HeroParams(Params):
-    """As :class:`Params`; ``sweep`` are those of the study of reveal orders that panel C shows, None without one."""
-
-    sweep: OrderParams | None = None
-
-    @classmethod
-    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
-        params = super().parse(value, required)
-        sweep = params.sweep and OrderParams.parse(params.sweep)
-        return dataclasses.replace(params, sweep=sweep)
-
-
 class Hero(FigureReport):
     """The main result at a glance."""
 
@@ -67,7 +51,6 @@ class Hero(FigureReport):
         "study of reveal orders is listed: how far one run's scores lie apart when only the length is chosen "
         "differently, and when only the reveal order is, on canvases of the reference's length."
     )
-    parsed = HeroParams
     width, height = 2.1, 2.5
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
@@ -80,16 +63,16 @@ class Hero(FigureReport):
         extra = {"sweep": sweep.params(experiment) if sweep else None}
         return shared_params(experiment, _main(experiment)) | extra
 
-    def numbers(self, params: HeroParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         """The rows of each panel, column ``panel``."""
         panels = {"A": by_kind(params, _means(params, params.cells))[0]}
         if any(cell.autoregressive for cell in params.cells):
             panels["B"] = _means(params, of_shared_seeds(params.cells))
-        if params.sweep:
-            panels["C"] = _one_run(params.sweep)
+        if params.get("sweep"):
+            panels["C"] = _one_run(Params(params["sweep"]))
         return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
-    def panels(self, params: HeroParams, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
         makers = {"A": length_panel, "B": reference_panel, "C": order_panel}
         return [makers[name](params, rows) for name, rows in numbers.groupby("panel")]
 
@@ -115,7 +98,7 @@ def _means(params: Params, cells: Sequence[Any]) -> pd.DataFrame:
     return summary[summary["metric"] == params.metric.name]
 
 
-def _one_run(sweep: OrderParams) -> pd.DataFrame:
+def _one_run(sweep: Params) -> pd.DataFrame:
     """Scores and spans of the study's first run, the values as ``mean``."""
     numbers = order_sweep(sweep)
     first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
@@ -123,7 +106,7 @@ def _one_run(sweep: OrderParams) -> pd.DataFrame:
     return shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
 
 
-def length_panel(params: HeroParams, summary: pd.DataFrame) -> Panel:
+def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     results = Results(summary)
     require_one_backbone(results.backbones)
@@ -141,7 +124,7 @@ def length_panel(params: HeroParams, summary: pd.DataFrame) -> Panel:
     return panel
 
 
-def reference_panel(params: HeroParams, summary: pd.DataFrame) -> Panel:
+def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     results, beams = map(Results, by_kind(params, summary))
     require_one_backbone(results.backbones)
@@ -162,14 +145,14 @@ def reference_panel(params: HeroParams, summary: pd.DataFrame) -> Panel:
     return panel
 
 
-def order_panel(params: HeroParams, rows: pd.DataFrame) -> Panel:
+def order_panel(params: Params, rows: pd.DataFrame) -> Panel:
     """Panel C: the scores of the three lengths under the main order, and of the orders under Oracle's length."""
-    sweep, spans = params.sweep, {row.metric: row.mean for row in rows[rows["method"] == ""].itertuples()}
+    sweep, spans = Params(params["sweep"]), {row.metric: row.mean for row in rows[rows["method"] == ""].itertuples()}
     scores = list(rows[rows["method"] != ""].itertuples())
-    by_length = {row.method: row for row in scores if row.order == sweep.main}
-    orders = [row for row in scores if row.method == FIXED and row.order != sweep.main]
-    orders.sort(key=lambda row: not sweep.orders[row.order].source_guided)
-    guided = [row for row in orders if sweep.orders[row.order].source_guided]
+    by_length = {row.method: row for row in scores if row.order == sweep["main"]}
+    orders = [row for row in scores if row.method == FIXED and row.order != sweep["main"]]
+    orders.sort(key=lambda row: not sweep["orders"][row.order]["source_guided"])
+    guided = [row for row in orders if sweep["orders"][row.order]["source_guided"]]
     lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
     others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
     places = {"length_span": (lengths, by_length.values()), "source_guided_span": (others, guided)}
@@ -182,7 +165,7 @@ def order_panel(params: HeroParams, rows: pd.DataFrame) -> Panel:
             _band(axes, position, min(means), max(means), "span")
             text = formats.number(spans[name], params.metric.decimals)
             _above(axes, position, [one.rows[0] for one in series], text)
-        main = order_label(sweep.main, sweep.orders[sweep.main])
+        main = order_label(sweep["main"], sweep["orders"][sweep["main"]])
         _frame(axes, [f"Length\n({main})", f"Order\n({method(FIXED).short})"])
 
     return panel

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from entropy_valley import files
-from entropy_valley.analysis.params import Params, ScoredCell
+from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params import human_evaluation
 from entropy_valley.human_evaluation import statistics
@@ -108,7 +108,7 @@ class HumanEvalDetails(OfRatings, TableReport):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
-        columns = (Column("", align="l"), *map(Column, params.own["annotators"]), Column("All"))
+        columns = (Column("", align="l"), *map(Column, params["annotators"]), Column("All"))
         sections = [Section(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)]
         return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, values)))
 
@@ -125,7 +125,7 @@ def pair(params: Params, direction: str) -> list[ScoredCell]:
 
 def ratings(params: Params, direction: str) -> pd.DataFrame:
     """The ratings of a direction, see :func:`statistics.frame`."""
-    return statistics.frame(files.read_jsonl(params.own["ratings"][direction], ("annotator", "id", "preference")))
+    return statistics.frame(files.read_jsonl(params["ratings"][direction], ("annotator", "id", "preference")))
 
 
 def _statistics(params: Params, direction: str) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
 
 def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
     """The rows of a direction."""
-    people = [values.get((direction, name)) for name in params.own["annotators"]]
+    people = [values.get((direction, name)) for name in params["annotators"]]
     everyone = values[direction, POOLED]
 
     def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
@@ -166,7 +166,7 @@ def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: st
         rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
         rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.small_p(one[f"{scale}_p"])))
     rows.append(row("Preference", _preferences))
-    alone = len(params.own["annotators"]) * [formats.NONE]
+    alone = len(params["annotators"]) * [formats.NONE]
     rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
     for bucket in BUCKETS:
         rows.append(
@@ -234,8 +234,8 @@ def _heading(params: Params, direction: str) -> str:
 
 def _rated(params: Params, values: Mapping[Any, dict[str, float]]) -> list[Note]:
     """How many sentences each annotator rated, where not all; and whether they are people."""
-    notes = [SIMULATED] if params.own["simulated"] else []
-    annotators, sentences = params.own["annotators"], params.own["pack"]
+    notes = [SIMULATED] if params["simulated"] else []
+    annotators, sentences = params["annotators"], params["pack"]
     for direction in directions(params):
         counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
         if set(counts.values()) != {sentences}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.late import numpy as np
 from entropy_valley.late import pandas as pd
@@ -55,7 +55,7 @@ def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
     ]
 
     def panel(axes: Axes) -> None:
-        names = [name for name in params.own["annotators"] if name in set(rows["annotator"])]
+        names = [name for name in params["annotators"] if name in set(rows["annotator"])]
         for number, (system, label, colour) in enumerate(
             zip(("first", "second"), system_names(params, direction), colours, strict=True)
         ):
@@ -72,7 +72,7 @@ def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
         axes.set_xticks(np.arange(len(names)), names)
         axes.set_yticks(range(1, 6))
         axes.set_ylabel("adequacy")
-        axes.set_title(params.label("directions", direction) + (" (simulated)" if params.own["simulated"] else ""))
+        axes.set_title(params.label("directions", direction) + (" (simulated)" if params["simulated"] else ""))
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.36), ncols=2)
 
     return panel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes

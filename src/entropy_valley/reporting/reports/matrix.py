@@ -6,13 +6,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from entropy_valley.analysis.order_sweep import OrderParams
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import closure_title, method_in, order_label
 from entropy_valley.reporting.report import TableReport
-from entropy_valley.reporting.reports.orders import described_orders
+from entropy_valley.reporting.reports.orders import Params, described_orders
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
@@ -27,7 +26,6 @@ class Matrix(TableReport):
         "sample standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio) under the "
         "same order and T."
     )
-    parsed = OrderParams
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
         """None where the main tables show the only order and step budget."""
@@ -37,7 +35,7 @@ class Matrix(TableReport):
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         return {**described_orders(experiment, cells), "shown": experiment.tables.metrics or []}
 
-    def table(self, params: OrderParams, numbers: pd.DataFrame) -> Table:
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         settings = [Results(rows) for _, rows in numbers.groupby(["order", "steps"], sort=False)]
         titles = (settings[0].mean_title, *map(closure_title, settings[0].baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
@@ -47,7 +45,7 @@ class Matrix(TableReport):
         return Table((*labels, *scores), sections, said)
 
 
-def _sections(params: OrderParams, settings: Sequence[Results]) -> Iterator[Section]:
+def _sections(params: Params, settings: Sequence[Results]) -> Iterator[Section]:
     """One for each backbone and order."""
     for backbone in settings[0].backbones:
         places = [place for place in settings[0].places if place.backbone == backbone]
@@ -60,7 +58,7 @@ def _sections(params: OrderParams, settings: Sequence[Results]) -> Iterator[Sect
             yield Section(tuple(groups), f"{params.label('backbones', backbone)}, {_label(params, order)}")
 
 
-def _rows(params: OrderParams, settings: Sequence[Results], place: Place) -> Iterator[Row]:
+def _rows(params: Params, settings: Sequence[Results], place: Place) -> Iterator[Row]:
     """The methods of each budget; T stands in the first of their rows."""
     for results in settings:
         steps = itertools.chain([str(results.steps)], itertools.repeat(""))
@@ -74,11 +72,11 @@ def _orders(settings: Sequence[Results]) -> list[str]:
     return list(dict.fromkeys(results.order for results in settings))
 
 
-def _label(params: OrderParams, order: str) -> str:
-    return order_label(order, params.orders[order])
+def _label(params: Params, order: str) -> str:
+    return order_label(order, params["orders"][order])
 
 
-def _described(params: OrderParams, settings: Sequence[Results]) -> Note:
+def _described(params: Params, settings: Sequence[Results]) -> Note:
     """Whose numbers these are."""
     backbones = ", ".join(params.label("backbones", name) for name in settings[0].backbones)
     orders = "; ".join(_label(params, order) for order in _orders(settings))

@@ -6,12 +6,11 @@ slots are drawn, not measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley import revisions
-from entropy_valley.analysis.params import record
+from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.late import pandas as pd
@@ -31,19 +30,6 @@ LINE, ROWS = 0.155, 11  # inches from row to row; rows beside those of the candi
 MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"]
 
 
-@dataclass(frozen=True)
-class MethodParams:
-    """EV's candidate ``ratios``, whether they are taken ``exact``, and the ``steps`` of denoising."""
-
-    ratios: Sequence[float]
-    steps: int
-
-    @classmethod
-    def parse(cls, value: Mapping[str, Any], required: Iterable[str] = ()) -> Self:
-        """Read params from a rule's."""
-        return record(cls, "the params", value)
-
-
 class Method(FigureReport):
     """Probes, valley, canvas and denoising, from top to bottom, at the width of a column."""
 
@@ -52,7 +38,6 @@ class Method(FigureReport):
         "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
         "the surest slots first. The lengths are those of the configured ratios; entropies and order are drawn."
     )
-    parsed = MethodParams
     scored = False
     width = style.COLUMN
 
@@ -66,10 +51,10 @@ class Method(FigureReport):
         ratios = selector_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
         return {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
 
-    def numbers(self, params: MethodParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
-        lowest = min(LOWEST, len(params.ratios) - 1)
-        most = max(lowest, len(params.ratios) - 1 - lowest) or 1
+        lowest = min(LOWEST, len(params["ratios"]) - 1)
+        most = max(lowest, len(params["ratios"]) - 1 - lowest) or 1
         rows = [
             {
                 "ratio": ratio,
@@ -77,15 +62,15 @@ class Method(FigureReport):
                 "drawn_entropy": 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5,
                 "chosen": number == lowest,
             }
-            for number, ratio in enumerate(params.ratios)
+            for number, ratio in enumerate(params["ratios"])
         ]
         return pd.DataFrame(rows)
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         return LINE * (len(numbers) + ROWS)
 
-    def panels(self, params: MethodParams, numbers: pd.DataFrame) -> list[Panel]:
-        return [lambda axes: _draw(axes, numbers, params.steps, self.panel_height(numbers))]
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        return [lambda axes: _draw(axes, numbers, params["steps"], self.panel_height(numbers))]
 
 
 def _draw(axes: Axes, candidates: pd.DataFrame, steps: int, height: float) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
-from entropy_valley.analysis.readings import ReadingsParams, readings
+from entropy_valley.analysis.cells import Params, ScoredCell
+from entropy_valley.analysis.closure import SETTING, sentences, summarise
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.paths import checkpoint_of
 from entropy_valley.experiment.schema import Study
@@ -14,9 +16,32 @@ from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, shown
 from entropy_valley.reporting.report import OfStudy, TableReport
-from entropy_valley.reporting.reports.study_columns import NOTES
+from entropy_valley.reporting.reports.systems import NOTES
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
+
+SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
+
+
+def readings(params: Params) -> pd.DataFrame:
+    """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
+    not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the origins,
+    and for other metrics."""
+    known = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in params.cells}
+    shares: dict[tuple[object, ...], list[float]] = {}
+    for cell in params.cells:
+        if (origin := params["origins"][cell.backbone]) != cell.backbone:
+            place = (*attrgetter(*SETTING, "method")(cell), params.metric.name)
+            shares.setdefault(place, []).append(_changed(cell, known[origin, *attrgetter(*SYSTEM)(cell)], params))
+    summary = summarise(params.cells, params.metrics)
+    places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
+    means = {place: sum(values) / len(values) for place, values in shares.items()}
+    return summary.assign(changed=[means.get(place, float("nan")) for place in places])
+
+
+def _changed(cell: ScoredCell, other: ScoredCell, params: Params) -> float:
+    scores, others = (sentences(one, params.metric) for one in (cell, other))
+    return float((scores != others.reindex(scores.index)).mean())
 
 
 class Readings(OfStudy, TableReport):
@@ -27,7 +52,6 @@ class Readings(OfStudy, TableReport):
         "changed sentences of one of them. Oracle uses the reference's length and is an upper bound; the CSV has all "
         "numbers of all methods."
     )
-    parsed = ReadingsParams
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
         if len({(cell.order, cell.steps) for cell in cells}) > 1:
@@ -47,11 +71,11 @@ class Readings(OfStudy, TableReport):
             "origins": {name: checkpoint_of(experiment, name) for name in backbones},
         }
 
-    def numbers(self, params: ReadingsParams) -> pd.DataFrame:
+    def numbers(self, params: Params) -> pd.DataFrame:
         return readings(params)
 
-    def table(self, params: ReadingsParams, numbers: pd.DataFrame) -> Table:
-        results, main = Results(numbers), shown(params, params.against).short
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        results, main = Results(numbers), shown(params, params["against"]).short
         sections: dict[str, list[Group]] = {}
         for place in results.places:
             heading = params.place(place.direction, place.testset)
@@ -74,8 +98,8 @@ class Readings(OfStudy, TableReport):
         return Table(columns, whole, below)
 
 
-def _group(params: ReadingsParams, results: Results, place: Place) -> Group:
-    main, metric, others = params.against, params.metric, params.shown_metrics[1:]
+def _group(params: Params, results: Results, place: Place) -> Group:
+    main, metric, others = params["against"], params.metric, params.shown_metrics[1:]
     changed = results.row(place, main, metric).changed
     scores = [results.score(place, name, metric) for name in results.methods]
     scores += [results.score(place, main, other) for other in others]

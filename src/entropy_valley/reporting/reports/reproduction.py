@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from entropy_valley.analysis.params import Params
-from entropy_valley.analysis.reproduction import reproduction
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import summarise
+from entropy_valley.analysis.published import deviation, find
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import Study
 from entropy_valley.late import pandas as pd
@@ -17,6 +18,31 @@ from entropy_valley.reporting.reports.main import by_place
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Note, Row, Section, Table
 from entropy_valley.scoring.metrics import Metric
+
+NONE = float("nan")
+PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
+PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
+
+
+def published(metric: str, direction: str, method: str) -> list[float]:
+    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
+    found = []
+    for name in ("", "_closure"):
+        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(mean) if mean else None
+        found += [number.value / number.scale if number else NONE for number in (mean, std)]
+    return found
+
+
+def reproduction(params: Params) -> pd.DataFrame:
+    """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the paper's),
+    ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
+    summary = summarise(params.cells, params.metrics)
+    keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
+    summary[PRINTED] = [published(*key) for key in keys]
+    summary["difference"] = summary["mean"] - summary["paper_mean"]
+    return summary
+
 
 TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 NOTES = (

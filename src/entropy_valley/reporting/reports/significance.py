@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.comparisons import compare
-from entropy_valley.analysis.params import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley.analysis.costs import with_costs
-from entropy_valley.analysis.params import Params
+from entropy_valley.analysis.cells import Params
+from entropy_valley.analysis.closure import with_costs
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.schema import Study
@@ -108,7 +108,7 @@ def _draw(axes: Axes, point: Point) -> None:
 def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    known = row.method in METHODS or row.method not in params.ratios
+    known = row.method in METHODS or row.method not in params["ratios"]
     parts = [shown(params, row.method).short if known else method_in(params, row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
