@@ -7,7 +7,7 @@ import pytest
 from making import made
 from test_registry import experiment
 
-from entropy_valley.reporting import reports, tables
+from entropy_valley.reporting import reports
 from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
 from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
 
@@ -78,11 +78,6 @@ def test_losses_by_cause_against_either_ratio(params):
     assert rows["Under-compression"] == ["0.0", "–", "–", "1.0", "100.0%", "−0.1000"]
     assert rows["All losses"] == ["3.0", "100.0%", "−0.2000", "1.0", "100.0%", "−0.1000"]
     assert any("means over 2 runs" in note.text for note in table.notes)
-
-
-@pytest.mark.parametrize("kind", [Coverage, FaithfulnessSummary, FailureBuckets])
-def test_latex_compiles(kind, params, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(kind, params)[0]))
 
 
 def papers_numbers(**over):

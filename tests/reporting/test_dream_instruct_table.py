@@ -7,7 +7,7 @@ from fake_sets import put
 from making import made
 
 from entropy_valley import files
-from entropy_valley.reporting import tables, terminal
+from entropy_valley.reporting import latex, tables, terminal
 from entropy_valley.reporting.reports.dream_instruct import DreamInstruct
 from entropy_valley.results import SCORES, TRANSLATIONS
 
@@ -112,5 +112,5 @@ def test_markdown_and_terminal(worked, tmp_path, capsys):
 
 
 def test_variants_have_no_rule_between_them(instruct):
-    text = tables.to_latex(built(instruct))
+    text = latex.to_latex(built(instruct))
     assert text.count(r"\midrule") == 2 * text.count(r"\toprule")  # one above each section

@@ -8,7 +8,6 @@ import pytest
 from fake_sets import put
 from making import made
 
-from entropy_valley.reporting import tables
 from entropy_valley.reporting.reports.significance import Significance, holds
 from entropy_valley.results import SCORES
 
@@ -63,7 +62,3 @@ def test_the_fixed_ratio_with_a_slot_is_tested_too(tmp_path):
     assert [row.cells[0].text for row in rows] == [
         *("EV − Ratio", "EV − Ratio + EOS", "Oracle − EV", "Oracle − Ratio", "Oracle − Ratio + EOS")
     ]
-
-
-def test_latex_sets_it(worked, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(Significance, worked)[0]))
