@@ -7,9 +7,8 @@ import pytest
 from making import made
 from test_registry import experiment
 
-from entropy_valley.reporting import reports, tables
-from entropy_valley.reporting.reports.coverage import Coverage, FaithfulnessSummary
-from entropy_valley.reporting.reports.failure_buckets import FailureBuckets
+from entropy_valley.reporting import reports
+from entropy_valley.reporting.reports.coverage import Coverage
 
 
 @pytest.fixture
@@ -34,11 +33,6 @@ def test_n_beside_the_papers(params):
     assert expected in [note.text for note in table.notes]
     table, _ = made(Coverage, params | {"paper": {"en-zh": {"placeholder": 2}}})
     assert "N of En→Zh: as in the paper." in [note.text for note in table.notes]
-
-
-@pytest.mark.parametrize("kind", [Coverage, FaithfulnessSummary, FailureBuckets])
-def test_latex_compiles(kind, params, pdflatex):
-    assert "Overfull" not in pdflatex(tables.to_latex(made(kind, params)[0]))
 
 
 def papers_numbers(**over):

@@ -15,7 +15,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.late import figure
 from entropy_valley.reporting import document, reports
 from entropy_valley.reporting.document import Item
-from entropy_valley.reporting.latex_tables import to_float
+from entropy_valley.reporting.latex import to_latex
 from entropy_valley.reporting.reports.main import Main
 
 MINE = "50% of <&>"
@@ -25,7 +25,7 @@ MINE = "50% of <&>"
 def source(tmp_path):
     """The document of a table and a figure."""
     table, _ = made(Main, fake_results.write(tmp_path / "made_up", sentences=20))
-    files.write_text(tmp_path / "tables/main.float.tex", to_float(table, MINE, "tab:main"))
+    files.write_text(tmp_path / "tables/main.float.tex", to_latex(table, MINE, "tab:main"))
     (tmp_path / "figures").mkdir()
     figure.Figure(figsize=(9, 2)).savefig(tmp_path / "figures/hero.pdf")
     items = [Item("figures/hero", MINE), Item("tables/main", MINE)]

@@ -23,7 +23,7 @@ from entropy_valley.late import figure
 from entropy_valley.late import matplotlib as mpl
 from entropy_valley.late import pandas as pd
 from entropy_valley.model import checkpoint
-from entropy_valley.reporting import html, latex, style, tables, terminal
+from entropy_valley.reporting import html, style, tables, terminal
 from entropy_valley.reporting.reports.main import Main
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 from entropy_valley.scoring.sets import read_outputs
@@ -94,13 +94,6 @@ def test_any_text_stays_one_in_markdown(text):
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = plain_text.shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
-
-
-@pytest.mark.parametrize("text", MARKUP)
-def test_a_text_stays_one_in_latex(text):
-    escaped = latex.escape(text)
-    known = re.sub(r"\\text\w+\{(U\+[0-9A-F]+)?\}|\\[{}$&#%_,]|\{[*[]\}|\$[^$]*\$|\\dots\{\}", "", escaped)
-    assert not re.search(r"[\\{}$&#%_^~|<>\x00-\x1f\x7f]", known)
 
 
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):

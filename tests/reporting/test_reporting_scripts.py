@@ -24,7 +24,7 @@ from entropy_valley.reporting import reports, style, tables
 from entropy_valley.reporting.report import TableReport
 from entropy_valley.reporting.reports.paper_comparison import places
 from entropy_valley.reporting.tables import Cell, Column, Group, Row, Section, Table
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import TRANSLATIONS
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from entropy_valley.experiment.params.methods import selector_name, selector_set
 from entropy_valley.experiment.schema import Study, metrics_of
 from entropy_valley.experiment.sets import sets_of
 from entropy_valley.late import pandas as pd
-from entropy_valley.reporting import html, labels, latex_tables, notes, style, tables
+from entropy_valley.reporting import html, labels, latex, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table
 from entropy_valley.results import DIAGNOSTICS
@@ -118,9 +118,11 @@ class TableReport(Report):
 
     def make(self, params: Any, **paths: Path) -> None:
         table, numbers = self.made(params)
-        files.write_text(paths.pop("float.tex"), latex_tables.to_float(table, self.text, f"tab:{self.name}"))
-        files.write_text(paths.pop("html"), html.page(html.title(self.name), table, self.text))
-        tables.write(table, numbers, **paths)
+        files.write_text(paths["tex"], latex.to_latex(table))
+        files.write_text(paths["float.tex"], latex.to_latex(table, self.text, f"tab:{self.name}"))
+        files.write_text(paths["md"], tables.to_markdown(table))
+        files.write_text(paths["html"], html.page(html.title(self.name), table, self.text))
+        tables.write_csv(paths["csv"], numbers)
 
 
 class FigureReport(Report):

@@ -1,4 +1,4 @@
-"""One model for every table of the paper, and its LaTeX, Markdown and CSV.
+"""One model for every table of the paper, and its Markdown and CSV; :mod:`latex` and :mod:`html` write the rest.
 
 Texts of a table are plain Unicode; each writer escapes them for its format.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from entropy_valley import files
 from entropy_valley.late import pandas as pd
 from entropy_valley.plain_text import guarded, shown
-from entropy_valley.reporting.latex_tables import to_latex
 
 # Backslash, column, emphasis, code, formula, HTML, entity, link: only where they would be more than the character.
 _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|\](?=[(\[:])")
@@ -77,13 +76,6 @@ class Table:
     columns: tuple[Column, ...]
     sections: tuple[Section, ...]
     notes: tuple[Note, ...] = ()
-
-
-def write(table: Table, tidy: pd.DataFrame, *, tex: Path, csv: Path, md: Path) -> None:
-    """Write a table's three files, each whole; ``tidy`` are the numbers behind it."""
-    files.write_text(tex, to_latex(table))
-    files.write_text(md, to_markdown(table))
-    write_csv(csv, tidy)
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
