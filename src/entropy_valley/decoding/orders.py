@@ -186,4 +186,4 @@ ORDERS: dict[str, type] = {
 
 def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
     """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    return plugins.make("reveal order", ORDERS, name, settings or {}, {"scores": 1})
+    return plugins.make("reveal order", ORDERS, name, settings or {}, ("scores",))
