@@ -37,9 +37,8 @@ from machine import describe, matmul_rate, peak_memory, seconds
 from tokenizers import Tokenizer
 
 from entropy_valley import files
-from entropy_valley.checking import checks, line, tiny
-from entropy_valley.checking.sizes import BYTES, Size
-from entropy_valley.checking.subject import Subject
+from entropy_valley.checking import checks, tiny
+from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.autoregressive import Search
 from entropy_valley.decoding.beam_search import BeamSearch, Task
@@ -237,9 +236,11 @@ def check(hour: Hour) -> Iterator[Row]:
     for one in checks.everything(subject):
         print(one, flush=True)
         lines.append(one)
-    failed = [one for one in lines if one.state == line.FAILED]
+    failed = [one for one in lines if one.state == checks.FAILED]
     yield from (Row(f"check: {one.name}", "", one.text, FAILED) for one in failed)
-    counts = [f"{sum(one.state == state for one in lines)} {state}" for state in (line.OK, line.SKIPPED, line.FAILED)]
+    counts = [
+        f"{sum(one.state == state for one in lines)} {state}" for state in (checks.OK, checks.SKIPPED, checks.FAILED)
+    ]
     yield Row("check", "none failed", ", ".join(counts), FAILED if failed else OK)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -20,7 +21,7 @@ SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 
 
 def start_rule(name, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
-    """Start workflow/scripts/NAME.py; the process.
+    """Start the script of the rule, or workflow/scripts/NAME.py; the process.
 
     ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
     """
@@ -65,8 +66,11 @@ def snakemake_object(rule, spec, input=(), output=(), how=None, threads=1, gpu=0
 
 
 def run_script(name, snakemake):
-    """Run the script in this process, as its own."""
-    runpy.run_path(str(SCRIPTS / f"{name}.py"), {"snakemake": snakemake}, "__main__")
+    """Run the script of a rule, or of this name, in this process, as its own."""
+    rules = "".join(path.read_text(encoding="utf-8") for path in (SCRIPTS.parent / "rules").glob("*.smk"))
+    script = re.search(rf"rule {name}:.*?scripts/(\w+)\.py", rules, re.DOTALL)
+    path = SCRIPTS / f"{script[1] if script else name}.py"
+    runpy.run_path(str(path), {"snakemake": snakemake}, "__main__")
 
 
 def run_here(name, spec, input=(), output=(), how=None, threads=1, rule=None):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.checking.group import Group
+from entropy_valley.checking import computations
+from entropy_valley.checking.subject import Subject
 from entropy_valley.engine import entropy
 from entropy_valley.engine.invariance import whole_sums
 from entropy_valley.model import attention
@@ -38,5 +39,4 @@ def test_the_compiled_reduction_of_logits_is_the_eager_one():
 
 
 def test_nccl_connects_one_process_and_trains(tmp_path):
-    group = Group(tmp_path / "group", "cuda", 1, "bfloat16")
-    assert group.exchange().startswith("nccl, 1 processes") and "losses" in group.training()
+    assert "losses" in computations.training(Subject(device="cuda", precision="bfloat16"), tmp_path)

@@ -254,7 +254,7 @@ def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_pat
 
 def given(count, **variables):
     """What CUDA_VISIBLE_DEVICES becomes for a job with these environment variables."""
-    with gpus.taken(count, variables, lambda text: None) as (found, _):
+    with gpus.taken(count, variables, lambda text: None) as found:
         return found.get(gpus.VISIBLE, "as it was")
 
 
@@ -264,7 +264,7 @@ def test_a_scheduler_that_assigns_gpus_is_left_alone(machine):
 
 
 def test_an_allocation_of_several_gpus_is_shared_out(machine):
-    with gpus.taken(1, {"SLURM_JOB_ID": "7", gpus.VISIBLE: "2,5"}, print) as (first, _):
+    with gpus.taken(1, {"SLURM_JOB_ID": "7", gpus.VISIBLE: "2,5"}, print) as first:
         assert first == {gpus.VISIBLE: "2"}
         assert given(1, SLURM_JOB_ID="7", CUDA_VISIBLE_DEVICES="2,5") == "5"
 
@@ -273,14 +273,13 @@ def test_a_job_without_gpus_or_on_a_machine_without_any_is_left_alone(machine, m
     assert given(0) == "as it was"
     assert given(1, CUDA_VISIBLE_DEVICES="") == "as it was"
     monkeypatch.setattr(gpus, "nvidia_smi", lambda: "")
-    monkeypatch.setattr(gpus, "loaded", lambda: [])
     assert given(2) == "as it was"
 
 
 def test_gpus_are_named_by_uuid_or_as_the_user_names_them(machine):
     assert given(1) == "GPU-0000-beef"
     assert given(2, CUDA_VISIBLE_DEVICES="3,1") == "3,1"
-    with gpus.taken(1, {gpus.VISIBLE: "GPU-3333"}, print) as (one, _):
+    with gpus.taken(1, {gpus.VISIBLE: "GPU-3333"}, print) as one:
         assert one == {gpus.VISIBLE: "GPU-3333"}
         assert given(1, CUDA_VISIBLE_DEVICES="3,1") == "1"  # one lock for two names
 
@@ -295,19 +294,3 @@ def test_the_parts_of_a_divided_gpu_are_gpus():
         ("MIG-c", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"),
         ("GPU-d", "NVIDIA A100-SXM4-40GB"),
     ]
-
-
-def test_without_nvidia_smi_the_driver_names_the_gpus_of_a_container(tmp_path):
-    uuids = ["GPU-a", "GPU-b", "GPU-????????"]
-    for minor, uuid in enumerate(uuids):
-        folder = tmp_path / f"proc/driver/nvidia/gpus/0000:0{minor}:00.0"
-        folder.mkdir(parents=True)
-        lines = (
-            f"Model: \t\t NVIDIA H200\nGPU UUID: \t {uuid}\nBus Location: \t 0000:00:00.0\nDevice Minor: \t {minor}\n"
-        )
-        (folder / "information").write_text(lines)
-    (tmp_path / "dev").mkdir()
-    for minor in (1, 2):  # the first one is not the container's
-        (tmp_path / f"dev/nvidia{minor}").touch()
-    assert gpus.loaded(f"{tmp_path}/") == [("GPU-b", "NVIDIA H200"), ("1", "NVIDIA H200")]
-    assert gpus.loaded(f"{tmp_path}/nowhere/") == []

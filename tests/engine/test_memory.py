@@ -6,7 +6,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
-from entropy_valley.checking.sizes import Size
+from entropy_valley.checking.subject import Size
 from entropy_valley.engine import entropy
 from entropy_valley.engine import head as head_module
 from entropy_valley.engine.engine import BUDGET

@@ -70,7 +70,6 @@ def test_a_job_scores_by_the_metrics_of_the_config(config):
         ("decimals, signature = 1, 'mine'", "has neither segment_scores nor system_score"),
         ("signature = 'mine'\n    def system_score(self, *_): return 1", "has no decimals"),
         ("decimals = 1\n    def system_score(self, *_): return 1", "has no `signature`"),
-        ("decimals, signature = '1', 'mine'\n    def system_score(self, *_): return 1", "decimals is '1'"),
         ("def __init__(self): raise ValueError('a reason')", "a reason"),
         ("def __init__(self, size): pass", "missing 1 required positional argument: 'size'"),
     ],

@@ -8,11 +8,11 @@ import shutil
 import fake_results
 import pytest
 from making import made
+from matplotlib import figure
 from test_registry import experiment
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.late import figure
 from entropy_valley.reporting import document, reports
 from entropy_valley.reporting.document import Item
 from entropy_valley.reporting.latex import to_latex

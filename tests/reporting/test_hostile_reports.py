@@ -8,20 +8,20 @@ import re
 import zipfile
 from html.parser import HTMLParser
 
+import matplotlib as mpl
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import made, one_backbone
 from markdown_it import MarkdownIt
+from matplotlib import figure
 from pydantic import TypeAdapter, ValidationError
 
 from entropy_valley import files, plain_text
 from entropy_valley.data.build import overlap
 from entropy_valley.data.sources import tatoeba
 from entropy_valley.errors import InputError
-from entropy_valley.late import figure
-from entropy_valley.late import matplotlib as mpl
-from entropy_valley.late import pandas as pd
 from entropy_valley.model import checkpoint
 from entropy_valley.reporting import html, style, tables, terminal
 from entropy_valley.reporting.reports.main import Main

@@ -43,9 +43,12 @@ DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distributi
 # The rooms whose functions a stage runs. Of all others it reads names and settings: what their functions import is not
 # needed.
 RUN = {
-    "analysis": ("analysis", "human_evaluation", "reporting", "experiment"),
-    "human_evaluation": ("demo", "human_evaluation", "analysis"),
-    "corpus": ("corpus", "demo", "hub.py", "remote.py", "folders.py", "files.py", "provenance.py"),  # and no GPU
+    "models": ("backbone", "training", "corpus", "canvas", "decoding", "engine", "hub.py", "remote.py", "folders.py"),
+    "comet": ("scoring", "demo"),  # and the demo's pre-training
+    "workflow": (
+        *("analysis", "human_evaluation", "reporting", "experiment", "corpus", "demo"),
+        *("hub.py", "remote.py", "folders.py", "files.py", "provenance.py"),
+    ),
 }
 SCRIPTS: dict[str, set[str]] = {}
 for rule in re.split(r"^rule ", RULES, flags=re.MULTILINE):

@@ -21,7 +21,7 @@ rule translate:
         f"{R}/benchmarks/translate/{RUN_NAME}.{{set}}.tsv"
     priority: 3
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     resources:
         gpu=GPU if SHARDS == 1 else 0,
     params:
@@ -44,7 +44,7 @@ rule shard:
         f"{R}/benchmarks/shard/{RUN_NAME}.{{set}}.{{shard}}.tsv"
     priority: 3
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     resources:
         gpu=GPU,
     params:
@@ -66,14 +66,14 @@ rule diagnose:
     benchmark:
         f"{R}/benchmarks/diagnose/{RUN_NAME}.tsv"
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     resources:
         gpu=GPU,
     params:
         spec=spec_of(f"{RUN}/{DIAGNOSTICS}"),
         how=how_of(f"{RUN}/{DIAGNOSTICS}", model),
     script:
-        "../scripts/diagnose.py"
+        "../scripts/translate.py"
 
 
 LATENCY = f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json"
@@ -94,7 +94,7 @@ rule latency:
     benchmark:
         f"{R}/benchmarks/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.tsv"
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     threads: lambda w: workflow.cores
     resources:
         gpu=GPU,
@@ -102,7 +102,7 @@ rule latency:
         spec=spec_of(LATENCY),
         how=how_of(LATENCY, lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
-        "../scripts/latency.py"
+        "../scripts/translate.py"
 
 
 rule score:
@@ -120,7 +120,7 @@ rule score:
     benchmark:
         f"{R}/benchmarks/score/{RUN_NAME}.{{set}}.tsv"
     conda:
-        "../../envs/scoring.yaml"
+        "../../envs/comet.yaml"
     resources:
         gpu=GPU,
     params:

@@ -16,14 +16,14 @@ rule fetch_dataset:
         dataset=one_of(paths.downloaded_datasets(EXPERIMENT)),
     localrule: True
     conda:
-        "../../envs/corpus.yaml"
+        "../../envs/models.yaml"
     params:
         spec=spec_of(DATASET),
         how=how_of(
             DATASET, lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
         ),
     script:
-        "../scripts/fetch_dataset.py"
+        "../scripts/fetch.py"
 
 
 rule corpus:
@@ -41,7 +41,7 @@ rule corpus:
         f"{R}/benchmarks/corpus/{{direction}}.tsv"
     localrule: not EXPERIMENT.corpus.on_cluster
     conda:
-        "../../envs/corpus.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{CORPUS}/train.jsonl"),
         how=how_of(
@@ -67,12 +67,12 @@ rule testset:
     priority: 10  # trainings look whether the references fit into the context
     localrule: True
     conda:
-        "../../envs/corpus.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(TESTSET),
         how=how_of(TESTSET, lambda w: reading(w.testset)),
     script:
-        "../scripts/testset.py"
+        "../scripts/corpus.py"
 
 
 rule dev_as_testset:
@@ -85,7 +85,7 @@ rule dev_as_testset:
         f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
     localrule: True
     conda:
-        "../../envs/corpus.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=lambda w: jobs.any_testset(EXPERIMENT, w.direction, matrix.DEV),
     shell:
@@ -103,11 +103,11 @@ rule overlap:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
     localrule: True
     conda:
-        "../../envs/corpus.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{CORPUS}/overlap/{{testset}}.json"),
     script:
-        "../scripts/overlap.py"
+        "../scripts/corpus.py"
 
 
 rule length_ratios:
@@ -120,7 +120,7 @@ rule length_ratios:
     log:
         f"{R}/logs/length_ratios/{{direction}}.log",
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     params:
         spec=spec_of(f"{CORPUS}/length_ratios.json"),
         how=how_of(
@@ -130,7 +130,7 @@ rule length_ratios:
             },
         ),
     script:
-        "../scripts/length_ratios.py"
+        "../scripts/tokens.py"
 
 
 rule tokens:
@@ -144,7 +144,7 @@ rule tokens:
         f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
     localrule: True
     conda:
-        "../../envs/decoding.yaml"
+        "../../envs/models.yaml"
     params:
         spec=spec_of(TOKENS),
         how=how_of(TOKENS, lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),

@@ -19,7 +19,7 @@ rule human_pack:
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     conda:
-        "../../envs/human_evaluation.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{HUMAN}/pack.json"),
         how=lambda w, output: dict(root=R, here=root_of(f"{HUMAN}/pack.json".format(direction=w.direction), output)),
@@ -39,7 +39,7 @@ rule human_forms:
         f"{R}/logs/human_forms/{{direction}}.{{annotator}}.log",
     localrule: True
     conda:
-        "../../envs/human_evaluation.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.csv"),
     script:
@@ -55,7 +55,7 @@ rule human_simulated:
     log:
         f"{R}/logs/human_simulated/{{direction}}.{{annotator}}.log",
     conda:
-        "../../envs/human_evaluation.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"),
     script:
@@ -74,7 +74,7 @@ rule human_ratings:
         f"{R}/logs/human_ratings/{{direction}}.log",
     localrule: True
     conda:
-        "../../envs/human_evaluation.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{HUMAN}/ratings.jsonl"),
         how=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),

@@ -15,7 +15,7 @@ rule fetch_backbone:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
     localrule: True
     conda:
-        "../../envs/training.yaml"
+        "../../envs/models.yaml"
     params:
         spec=spec_of(f"{BACKBONE}.json"),
         how=how_of(
@@ -27,7 +27,7 @@ rule fetch_backbone:
             ),
         ),
     script:
-        "../scripts/fetch_backbone.py"
+        "../scripts/fetch.py"
 
 
 rule pretrain:
@@ -43,7 +43,7 @@ rule pretrain:
         f"{R}/benchmarks/pretrain/{{backbone}}.tsv"
     priority: 10  # all other jobs wait for the backbones
     conda:
-        "../../envs/training.yaml"
+        "../../envs/comet.yaml"
     params:
         spec=spec_of(f"{BACKBONE}/{checkpoint.MANIFEST}"),
         how=how_of(
@@ -56,7 +56,7 @@ rule pretrain:
             ),
         ),
     script:
-        "../scripts/pretrain.py"
+        "../scripts/demo_models.py"
 
 
 if EXPERIMENT.adapters == "released":
@@ -72,7 +72,7 @@ if EXPERIMENT.adapters == "released":
             f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
         localrule: True
         conda:
-            "../../envs/training.yaml"
+            "../../envs/models.yaml"
         params:
             spec=spec_of(ADAPTER),
             how=how_of(
@@ -85,7 +85,7 @@ if EXPERIMENT.adapters == "released":
                 ),
             ),
         script:
-            "../scripts/adopt_adapter.py"
+            "../scripts/train.py"
 
 else:
 
@@ -105,7 +105,7 @@ else:
             f"{R}/benchmarks/train/{{direction}}.{{backbone}}.seed{{seed}}.tsv"
         priority: 5
         conda:
-            "../../envs/training.yaml"
+            "../../envs/models.yaml"
         threads: EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
@@ -126,7 +126,7 @@ rule fetch_comet:
         checkpoint=one_of(paths.downloaded_comets(EXPERIMENT)),
     localrule: True
     conda:
-        "../../envs/scoring.yaml"
+        "../../envs/models.yaml"
     params:
         spec=spec_of(f"{R}/checkpoints/{{checkpoint}}.json"),
         how=how_of(
@@ -138,7 +138,7 @@ rule fetch_comet:
             ),
         ),
     script:
-        "../scripts/fetch_comet.py"
+        "../scripts/fetch.py"
 
 
 rule train_comet:
@@ -154,8 +154,8 @@ rule train_comet:
         f"{R}/benchmarks/train_comet.tsv"
     priority: 10
     conda:
-        "../../envs/scoring.yaml"
+        "../../envs/comet.yaml"
     params:
         spec=spec_of(f"{R}/comet/comet.json"),
     script:
-        "../scripts/train_comet.py"
+        "../scripts/demo_models.py"

@@ -16,7 +16,7 @@ rule table:
     wildcard_constraints:
         table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=params_of("tables"),
         how=made_as("tables"),
@@ -37,7 +37,7 @@ rule comparison:
     wildcard_constraints:
         comparison=one_of(in_folder("tables", "html", "md", "csv")),
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=params_of("tables"),
         how=made_as("tables"),
@@ -58,7 +58,7 @@ rule figure:
     wildcard_constraints:
         figure=one_of(in_folder("figures", "pdf", "png", "csv")),
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=params_of("figures"),
         how=made_as("figures"),
@@ -78,12 +78,12 @@ rule page:
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=lambda w: INVENTORY.page(w.direction, w.testset),
         how=lambda w, output: dict(root=R, here=root_of(PAGE.format(**dict(w.items())), output)),
     script:
-        "../scripts/page.py"
+        "../scripts/report.py"
 
 
 rule pages:
@@ -105,11 +105,11 @@ rule document:
         f"{R}/logs/document.log",
     localrule: True
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=lambda w: INVENTORY.document(READY),
     script:
-        "../scripts/document.py"
+        "../scripts/report.py"
 
 
 rule pdf:
@@ -128,8 +128,8 @@ rule pdf:
         f"{R}/logs/pdf.log",
     localrule: True
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/workflow.yaml"
     params:
         spec=lambda w: INVENTORY.document(READY),
     script:
-        "../scripts/document.py"
+        "../scripts/report.py"

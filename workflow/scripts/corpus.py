@@ -1,27 +1,50 @@
-"""Write the training and dev pairs of one direction, and a report."""
+"""Write the training and dev pairs of a direction, one of its test sets, or how far the two overlap."""
 
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
+    import sys
     from contextlib import nullcontext
     from pathlib import Path
 
     from entropy_valley import files, provenance
     from entropy_valley.data import build, dataset
     from entropy_valley.data import build as shared
+    from entropy_valley.data.build import overlap
     from entropy_valley.demo.source import SOURCES
 
-    how, out = job.how, job.output
-
-    def drawn():
+    def write_corpus(how, out):
         if how["both_ways"]:
-            return shared.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
-        return nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
+            drawn = shared.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
+        else:
+            drawn = nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
+        inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
+        made = provenance.made("corpus", job.params, inputs, out)
+        with dataset.reading(how["commits"], how["confirm"]), made as record, drawn as (train, dev, report, facts):
+            record.facts.update(facts)
+            files.write_jsonl(out.train, train)
+            files.write_jsonl(out.dev, dev)
+            files.write_json(out.report, report)
 
-    inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
-    made = provenance.made("corpus", job.params, inputs, out)
-    with dataset.reading(how["commits"], how["confirm"]), made as record, drawn() as (train, dev, report, facts):
-        record.facts.update(facts)
-        files.write_jsonl(out.train, train)
-        files.write_jsonl(out.dev, dev)
-        files.write_json(out.report, report)
+    def write_testset(how, out):
+        inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
+        made = provenance.made("testset", job.params, inputs, [out])
+        with dataset.reading(how["commits"], how["confirm"]), made as record:
+            files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
+            record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))
+
+    def write_overlap(read, out):
+        with provenance.made("overlap", job.params, read, [out]):
+            test, *train = (files.read_jsonl(path, ("source", "target")) for path in read)
+            counts = overlap(test, *train)
+            files.write_json(out, counts)
+            if known := counts.get("training", {}).get("source"):
+                where = f"{read[0]}: {known:,} of {len(test):,} sources occur in the training pairs"
+                print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
+
+    if snakemake.rule == "corpus":  # noqa: F821
+        write_corpus(job.how, job.output)
+    elif snakemake.rule == "testset":  # noqa: F821
+        write_testset(job.how, job.output[0])
+    else:
+        write_overlap(job.input, job.output[0])

@@ -1,7 +1,18 @@
-"""Make a table or a figure."""
+"""Make a table or figure, the page of a test set's sentences, or the document of all tables and figures."""
 
-from entropy_valley.reporting import reports
+from pathlib import Path
+
+from entropy_valley.reporting import document, reports
+from entropy_valley.reporting.pages import sentences
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    reports.write(job.params, job.how, job.output)
+    rule = snakemake.rule  # noqa: F821
+    if rule == "page":
+        sentences.make(job.params, job.how, job.output[0])
+    elif rule == "document":
+        document.write([document.Item(*item) for item in job.spec["items"]], Path(job.output[0]))
+    elif rule == "pdf":
+        document.typeset(Path(job.input.tex), Path(job.output[0]))
+    else:
+        reports.write(job.params, job.how, job.output)

@@ -1,4 +1,5 @@
-"""Count the tokens of a test set's sentences, as a backbone's tokenizer splits them; no model is loaded."""
+"""Count tokens by the tokenizers of backbones: of a test set's sentences, or the length ratios of training pairs.
+No model is loaded."""
 
 from entropy_valley.runs.job import job_of
 
@@ -9,14 +10,26 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.engine.identity import read_tokenizer
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt
+    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios
+    from entropy_valley.progress import progress
 
-    (out,) = job.output
-    backbone, testset = Path(job.how["backbone"]), job.input.testset
-    with provenance.made("tokens", job.params, [testset], [out], known={backbone: checkpoint_digest(backbone)}):
-        tokens = Prompt(PLACE, read_tokenizer(backbone, find_family(job.spec["family"]))).tokens
-        rows = [
-            {"id": row["id"], **{f"{side}_tokens": len(tokens(row[side])) for side in ("source", "target")}}
-            for row in files.read_jsonl(testset, ("id", "source", "target"))
-        ]
-        files.write_jsonl(out, rows)
+    (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}
+    known = {folder: checkpoint_digest(folder) for folder in folders.values()}
+    if snakemake.rule == "length_ratios":  # noqa: F821
+        with provenance.made("length_ratios", job.params, [job.input.pairs], [out], known=known):
+            pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
+            ratios = {}
+            for name, family in job.spec["tokenizers"].items():
+                shown = progress(pairs, description=f"{name} tokens", unit="pair")
+                ratios[name] = length_ratios(shown, read_tokenizer(folders[name], find_family(family)))
+            files.write_json(out, ratios)
+    else:
+        testset = job.input.testset
+        with provenance.made("tokens", job.params, [testset], [out], known=known):
+            tokenizer = read_tokenizer(folders["backbone"], find_family(job.spec["family"]))
+            tokens = Prompt(PLACE, tokenizer).tokens
+            rows = [
+                {"id": row["id"], **{f"{side}_tokens": len(tokens(row[side])) for side in ("source", "target")}}
+                for row in files.read_jsonl(testset, ("id", "source", "target"))
+            ]
+            files.write_jsonl(out, rows)

@@ -1,4 +1,4 @@
-"""Fine-tune one backbone on one direction with one seed; a killed run resumes."""
+"""Fine-tune one backbone on one direction with one seed; a killed run resumes. Or adopt a given adapter."""
 
 from entropy_valley.runs.job import job_of
 
@@ -8,15 +8,23 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import provenance
     from entropy_valley.model.adapters import write_card
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
-    from entropy_valley.training import sft
+    from entropy_valley.training import adapter, sft
 
-    (out,) = map(Path, job.output)
-    how = {name: value for name, value in job.how.items() if name != "check"}
-    folders = {name: Path(how.pop(name)) for name in ("backbone", "work", "logs")}
-    tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
-    trained = sft.Job(spec=job.spec, corpus=Path(job.input.corpus), out=out.parent, tested=tested, **folders, **how)
-    inputs = [trained.corpus, *filter(Path.is_file, [trained.backbone / MANIFEST])]
-    known = {trained.backbone: checkpoint_digest(trained.backbone)}
-    with provenance.made("train", job.params, inputs, [out], known=known, whole_folder=True):
-        sft.run(trained, job.threads)
+    (out,), how, rule = map(Path, job.output), dict(job.how), snakemake.rule  # noqa: F821
+    backbone, work = (Path(how.pop(name)) for name in ("backbone", "work"))
+    known = {backbone: checkpoint_digest(backbone)}
+    if rule == "adopt_adapter":
+        folder = how["folder"] and Path(how["folder"])
+        adopted = adapter.Job(job.spec, backbone, out.parent, work, folder, how["confirm"])
+        with provenance.made(rule, job.params, [], [out], known=known, whole_folder=True):
+            adapter.adopt(adopted)
+    else:
+        how.pop("check", None)
+        logs = Path(how.pop("logs"))
+        tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
+        corpus = Path(job.input.corpus)
+        trained = sft.Job(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
+        inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
+        with provenance.made(rule, job.params, inputs, [out], known=known, whole_folder=True):
+            sft.run(trained, job.threads)
     write_card(out.parent)  # behind the record: it may be edited

@@ -1,13 +1,22 @@
-"""Translate with every cell of a set: all sentences, those of one shard, or by putting the shards together."""
+"""Run a run's model: translate with every cell of a set, read canvases for figures, or time one cell.
+
+A set is translated whole, as one of several shards, or by putting the shards together.
+"""
 
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    from entropy_valley.decoding import translations
+    from entropy_valley.decoding import latency, translations
     from entropy_valley.engine.job import How
+    from entropy_valley.lengths import diagnostics
 
-    how, testsets = How.of(job.how, job.threads), job.input.testsets
-    if shard := job.output.get("shard"):
+    how, testsets, rule = How.of(job.how, job.threads), job.input.testsets, snakemake.rule  # noqa: F821
+    if rule == "diagnose":
+        diagnostics.write(job.params, how, testsets, job.output[0])
+    elif rule == "latency":
+        # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
+        latency.write(job.params, How.of(job.how, threads=1), testsets[0], job.output[0], job.how["minutes"])
+    elif shard := job.output.get("shard"):
         translations.write_shard(job.params, how, testsets, shard)
     else:
         translations.write(job.params, how, testsets, job.output.rows, job.input.shards)

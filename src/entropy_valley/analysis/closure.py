@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.errors import InputError
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 from entropy_valley.results import REMEDY, header_path
 from entropy_valley.scoring.metrics import Metric
 

@@ -10,12 +10,13 @@ from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import RUN, gap_closures, sentences
 from entropy_valley.analysis.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
 from entropy_valley.errors import InputError
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 from entropy_valley.scoring.metrics import Metric
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from entropy_valley.late import pandas as pd
+import pandas as pd
 
 TERM = re.compile(r"(\w+)\{([^{}]*)\}")  # column{key=value key=value}
 RUN = ("backbone", "direction", "testset", "seed")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.late import pandas as pd
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
 ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU

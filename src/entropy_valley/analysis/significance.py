@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from entropy_valley.late import numpy as np
-from entropy_valley.late import scipy
+import numpy as np
 
 Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
@@ -97,6 +96,9 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
 
     1 when all are zero.
     """
+
+    import scipy.stats
+
     if not differences.any():
         return 1.0
     return float(scipy.stats.wilcoxon(differences, zero_method=zeros, alternative="two-sided").pvalue)

@@ -1,1 +1,1 @@
-"""Will the config's jobs run here? Each check ends in one line with a number: ok, failed or skipped."""
+"""`entropy-valley check`: will the config's jobs run here? Each check ends in one line: ok, failed or skipped."""

@@ -1,23 +1,66 @@
-"""All checks in their order: first the installation, then the device, then what is computed on it."""
+"""The checks in their order: the installation, the device, what is computed on it, and whether the backbones fit."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from entropy_valley.checking import machine
-from entropy_valley.checking.line import FAILED, SKIPPED, Check, Line, run
+from entropy_valley import limits
 from entropy_valley.checking.subject import Subject
+from entropy_valley.errors import InputError
 
-_NEEDED = ("torch", "driver", "device")  # without them, the others would all say the same
+OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+Check = Callable[[], str]
+
+
+class CheckError(Exception):
+    """A check has failed. The message has the numbers and what to do."""
+
+
+class SkippedError(Exception):
+    """A check does not apply here. The message says why."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The outcome of a check, and the seconds it took."""
+
+    name: str
+    state: str
+    text: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.state:8}{self.name:26}{self.text} ({self.seconds:.1f} s)"
+
+
+def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
+    """Run each check and yield its line. An exception of any kind is a failure."""
+    for name, check in checks:
+        started = time.monotonic()
+        try:
+            state, text = OK, check()
+        except SkippedError as reason:
+            state, text = SKIPPED, str(reason)
+        except (CheckError, InputError) as reason:
+            state, text = FAILED, str(reason)
+        except Exception as error:
+            traceback.print_exc()
+            state, text = FAILED, f"{type(error).__name__}: {error}"
+        yield Line(name, state, " ".join(text.split()), round(time.monotonic() - started, 1))
 
 
 def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
-    """Print each line as soon as it is known. Exits with status 1 if a check has failed."""
+    """Print each line as soon as it is there. Exits with status 1 if a check has failed."""
     done = []
     for line in lines:
         print(line, file=to, flush=True)
@@ -28,40 +71,85 @@ def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
 
 
 def installation(wanted: str = "") -> Iterator[Line]:
-    """What `make install` has made, perhaps on a machine without a GPU. ``wanted``: a build of torch, as "cu126"."""
-    return run([("torch", partial(machine.torch_build, wanted)), ("driver", machine.driver)])
+    """What `make install` has installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
+    return run([("torch", partial(torch_build, wanted)), ("driver", driver)])
 
 
 def everything(subject: Subject) -> Iterator[Line]:
-    """What the jobs of a config need of this machine. Files that are made for it are removed at the end."""
+    """All that the jobs of a config need of this machine. Without the device, the rest is not tried."""
     with tempfile.TemporaryDirectory(prefix="entropy-valley-check-") as folder:
-        for line in run(_all(subject, Path(folder))):
+        device = subject.device
+        needed = [("torch", torch_build), ("driver", partial(driver, device)), ("device", partial(device_of, device))]
+        for line in run(needed):
             yield line
-            if line.name in _NEEDED and line.state == FAILED:
-                yield Line("all others", SKIPPED, "they need the device", 0.0)
+            if line.state == FAILED:
                 return
+        yield from run(_computations(subject, Path(folder)))
 
 
-def _all(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
-    from entropy_valley.checking import agreement, company, group, metric, speed
+def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
+    from entropy_valley.checking import computations
 
     device = subject.device
-    yield "torch", machine.torch_build
-    yield "driver", partial(machine.driver, device)
-    yield "device", partial(machine.device_memory, device)
-    # Other processes first: on some clusters, a GPU takes one process, and from the next check on that is this one.
-    processes = group.Group(folder / "group", device, subject.processes, _training_precision(subject))
-    yield "all_reduce", processes.exchange
-    yield "training", processes.training
-    yield "bfloat16", partial(machine.bfloat16, device)
-    yield "compiler", partial(machine.compiler, device)
-    yield "attention", partial(agreement.attention, device)
-    yield "engine, float32", partial(agreement.same_texts, folder, device)
-    yield "engine, bfloat16", partial(agreement.same_entropies, folder, device)
-    yield from company.checks(subject)
-    yield "COMET", partial(metric.comet, folder / "comet", device)
-    yield from speed.Speed(subject).checks()
+    # First: on some clusters a GPU takes one process, and from the next check on that is this one.
+    yield "training", partial(computations.training, subject, folder)
+    yield "bfloat16", partial(computations.bfloat16, device)
+    yield "compiler", partial(compiler, device)
+    yield "engine, float32", partial(computations.same_texts, folder, device)
+    yield "engine, bfloat16", partial(computations.same_entropies, folder, device)
+    yield "COMET", partial(computations.comet, folder / "comet", device)
+    yield "speed", partial(computations.speed, subject)
+    for name, backbone in subject.backbones.items():
+        yield f"memory {name}", partial(computations.fits, backbone, subject)
+        yield f"company {name}", partial(computations.company, backbone, subject)
+        yield f"pass {name}", partial(computations.decoding, backbone, subject)
 
 
-def _training_precision(subject: Subject) -> str:
-    return subject.training["precision"] if subject.training else subject.precision
+def torch_build(wanted: str = "") -> str:
+    """Torch can be imported, and is the ``wanted`` build, such as "cu126" or "cpu" ("": any)."""
+    import torch
+
+    build = f"cu{torch.version.cuda.replace('.', '')}" if torch.version.cuda else "cpu"
+    if wanted and build != wanted:
+        raise CheckError(f"torch {torch.__version__} is the {build} build: run `make install CUDA={wanted}`")
+    return f"torch {torch.__version__}, {build} build"
+
+
+def driver(device: str = "cpu") -> str:
+    """The NVIDIA driver runs this build of torch; with ``device`` "cuda" there must be one."""
+    import torch
+
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:  # torch says whether the build, the driver or the GPU is missing
+        reason = str(error).strip().split("\n")[0]
+        if device == "cuda":
+            remedy = "start on a machine with a GPU, run `make install CUDA=BUILD`, or set `device: cpu`"
+            raise CheckError(f"{reason}. docs/install.md has the builds: {remedy}") from None
+        if "too old" in reason:
+            raise CheckError(f"{reason}. docs/install.md has builds for older drivers") from None
+        raise SkippedError(reason) from None
+    return f"{torch.cuda.device_count()} GPUs"
+
+
+def device_of(device: str) -> str:
+    """The device is there, and torch computes on it."""
+    import torch
+
+    if device == "cpu":
+        return f"{os.cpu_count()} cores, {limits.amount(limits.memory())} of memory, {torch.get_num_threads()} threads"
+    gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
+    for gpu in gpus:
+        (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU
+    found = map(torch.cuda.get_device_properties, gpus)
+    return "; ".join(f"{one.name}, {limits.amount(one.total_memory)}, {one.major}.{one.minor}" for one in found)
+
+
+def compiler(device: str) -> str:
+    """``torch.compile`` works: on a GPU, a compiled kernel reduces the logits."""
+    from entropy_valley.engine.compiling import require_compiler
+
+    if device == "cpu":
+        raise SkippedError("nothing is compiled on a CPU")
+    require_compiler(device)
+    return f"torch.compile works with {os.environ.get('CC') or shutil.which('gcc') or shutil.which('cc')}"

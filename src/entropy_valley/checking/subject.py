@@ -1,12 +1,12 @@
-"""What is checked: the device, and the sizes of the config's backbones and trainings."""
+"""What is checked: the device, and the shapes and sizes of the config's backbones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.checking.sizes import Size
 from entropy_valley.engine.invariance import padded_tokens
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import all_cells
@@ -15,8 +15,68 @@ from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 
 _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}
-
 _OF_DECODING = {"precision", "batch_invariant", "compile_layers"}
+BYTES = {"float32": 4, "bfloat16": 2}
+RELEASED = BYTES["bfloat16"]  # of a released weight
+HEAD_ROWS = 1024  # whose logits a GPU holds at once: engine/head.py
+_LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
+
+
+@dataclass(frozen=True)
+class Size:
+    """A backbone's dimensions; ``embedded`` are the parameters of the embeddings."""
+
+    width: int
+    ffn: int
+    layers: int
+    vocabulary: int
+    heads: int
+    kv_heads: int
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Size:
+        """From the arguments of a stock config class."""
+        return cls(*(arguments[name] for name in (
+            "hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "num_attention_heads",
+            "num_key_value_heads",
+        )))  # fmt: skip
+
+    @property
+    def layer(self) -> int:
+        """Weights of a layer's products."""
+        keys = self.width * self.kv_heads // self.heads
+        return 2 * self.width * (self.width + keys) + 3 * self.width * self.ffn
+
+    @property
+    def parameters(self) -> int:
+        """All weights but norms and biases, which are less than a thousandth."""
+        return self.layers * self.layer + 2 * self.width * self.vocabulary
+
+    def adapter(self, rank: int) -> int:
+        """Parameters of LoRA on the seven matrices of each layer: rank × (in + out) of each."""
+        keys = self.width * self.kv_heads // self.heads
+        return rank * self.layers * (4 * self.width + 2 * (self.width + keys) + 3 * (self.width + self.ffn))
+
+    def pass_bytes(self, tokens: int, item: int, rows: int = HEAD_ROWS) -> int:
+        """At most what a decoding pass holds beside the weights: a layer's states, or the logits of so many ``rows``.
+
+        Compared with what a pass really holds in tests/engine/test_memory.py.
+        """
+        layer = tokens * (3 * self.ffn + 6 * self.width) * item
+        head = min(rows, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item
+        return max(layer, head)
+
+    def pass_work(self, tokens: float, rows: float) -> float:
+        """Additions and multiplications of the weights' products in passes over so many tokens, ``rows`` of them read;
+        the last layer makes keys and values of the other rows alone."""
+        keys = 2 * self.width * self.width * self.kv_heads // self.heads
+        last = tokens * keys + rows * (self.layer - keys)
+        return 2.0 * (tokens * (self.layers - 1) * self.layer + last + rows * self.width * self.vocabulary)
+
+    def step_work(self, tokens: float, predicted: float, recomputed: bool) -> float:
+        """The same of a training step: the frozen weights take part in the forward pass and in the gradient of its
+        input; with activation checkpointing twice in the former."""
+        return (3 if recomputed else 2) * self.pass_work(tokens, predicted)
 
 
 @dataclass(frozen=True)
@@ -49,16 +109,11 @@ def of(experiment: Experiment) -> dict[str, Any]:
     names = dict.fromkeys(checkpoint_of(experiment, cell.run.backbone) for cell in all_cells(experiment))
     return {
         "device": experiment.device,
-        "processes": processes(experiment),
+        "processes": experiment.training.processes if trained else 1,
         **experiment.decoding.model_dump(mode="json", include=_OF_DECODING),
         "backbones": {name: backbone(experiment, name) for name in names},
         "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else None,
     }
-
-
-def processes(experiment: Experiment) -> int:
-    """How many GPUs a job takes at most: those of a training; one where nothing is trained."""
-    return experiment.training.processes if experiment.adapters == "trained" else 1
 
 
 def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
@@ -80,24 +135,15 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": known}
 
 
-def is_there(experiment: Experiment, name: str) -> bool:
+def is_downloaded(experiment: Experiment, name: str) -> bool:
     """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
     return bool(experiment.backbones[name].folder) or Path(backbone_folder(experiment, name)).is_dir()
 
 
 def size(experiment: Experiment, name: str) -> Size | None:
     """The size of a backbone by its shape; None where that is known only after its download."""
-    origin = checkpoint_of(experiment, name)
-    found = arguments(backbone(experiment, origin)) or _to_be_made(experiment, origin)
-    return Size.of(found) if found else None
-
-
-def _to_be_made(experiment: Experiment, name: str) -> dict[str, Any] | None:
-    """The arguments of a user's folder that is not there yet, but has the name of a backbone that is pre-trained."""
-    section = experiment.backbones[name]
-    origin = Path(section.folder or "").name
-    made = experiment.backbones.get(origin)
-    return backbone(experiment, origin)["arguments"] if made and made.pretraining else None
+    shape = arguments(backbone(experiment, checkpoint_of(experiment, name)))
+    return Size.of(shape) if shape else None
 
 
 def arguments(backbone: dict[str, Any]) -> dict[str, Any] | None:

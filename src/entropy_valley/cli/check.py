@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-import os
 from typing import Any
 
 from entropy_valley.cli import configs
 from entropy_valley.runs import slurm
-from entropy_valley.runs.audit import Audit
-from entropy_valley.runs.inventory import Inventory
-from entropy_valley.runs.plan import left
 
 
 def add(commands: Any) -> None:
@@ -31,16 +26,14 @@ def add(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from entropy_valley.checking import checks, line, needs, subject
+    from entropy_valley.checking import checks, subject
 
     if arguments.installation is not None:
         checks.report(checks.installation(arguments.installation))
         return
+    experiment = configs.experiment(arguments.configfile)
     if arguments.profile is not None:
-        checks.report(line.run(slurm.checks(configs.experiment(arguments.configfile), arguments.profile)))
+        checks.report(checks.run(slurm.checks(experiment, arguments.profile)))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
-    experiment = configs.experiment(arguments.configfile)
-    jobs, _ = left(Audit(Inventory(experiment)))
-    here = line.run(needs.checks(experiment, jobs, os.cpu_count() or 1))
-    checks.report(itertools.chain(here, checks.everything(subject.Subject(**{**subject.of(experiment), **given}))))
+    checks.report(checks.everything(subject.Subject(**{**subject.of(experiment), **given})))

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequen
 from heapq import heappush, heappushpop
 from typing import Literal
 
+import numpy as np
+
 from entropy_valley.errors import InputError
-from entropy_valley.late import numpy as np
 
 # --- Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the
 # beginning of a test set.

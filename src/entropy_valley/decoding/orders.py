@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from entropy_valley import files, plugins
 from entropy_valley.engine.order import SourceGuided, looks_at_distractor
-from entropy_valley.late import numpy as np
 from entropy_valley.model.transfer import upload
 from entropy_valley.settings import Section, Share
 
@@ -186,4 +186,4 @@ ORDERS: dict[str, type] = {
 
 def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
     """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    return plugins.make("reveal order", ORDERS, name, settings or {}, {"scores": 1})
+    return plugins.make("reveal order", ORDERS, name, settings or {}, ("scores",))

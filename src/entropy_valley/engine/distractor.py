@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from entropy_valley.late import numpy as np
+import numpy as np
 
 if TYPE_CHECKING:
     from entropy_valley.engine.reading import Reading

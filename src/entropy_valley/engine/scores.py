@@ -1,8 +1,7 @@
-"""Calls a reveal order and checks what it says of the slots: a user's own may return anything."""
+"""Calls a reveal order."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,29 +14,17 @@ if TYPE_CHECKING:
     from entropy_valley.engine.queue import Canvas
 
 
-_SCORES = "Return a tensor with one number for each slot, such as slots.values.entropy."
-
-
 def scored(order: Order, slots: Slots) -> torch.Tensor:
-    """What an order says of each slot. A user's own order gets copies, so that it cannot change what the model says.
-
-    Raises InputError for anything else than a tensor of one real number a slot; :func:`not_a_number` is for NaN.
-    """
+    """What an order says of each slot. Raises InputError for anything else than a tensor of one number a slot;
+    :func:`not_a_number` is for NaN."""
     about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
     with plugins.calling(order, "scores", about):
-        scores = order.scores(_copied(slots) if plugins.is_own(order) else slots)
-    if not isinstance(scores, torch.Tensor):
-        raise plugins.refused(order, "scores", about, f"returned {plugins.shown(scores)}, no tensor", _SCORES)
-    wanted = (tuple(slots.position.shape), slots.position.device)
-    if (tuple(scores.shape), scores.device) != wanted or scores.is_complex():
-        given = f"returned a tensor of shape {tuple(scores.shape)} on {scores.device}, {scores.dtype}"
-        raise plugins.refused(order, "scores", about, f"{given}, for {len(slots.position)} masked slots", _SCORES)
+        scores = order.scores(slots)
+    if not isinstance(scores, torch.Tensor) or scores.shape != slots.position.shape:
+        problem = f"returned {type(scores).__name__} {tuple(getattr(scores, 'shape', ()))}"
+        remedy = f"Return a tensor with one number for each of the {len(slots.position)} slots."
+        raise plugins.refused(order, "scores", about, problem, remedy)
     return scores
-
-
-def _copied(slots: Slots) -> Slots:
-    values = type(slots.values)(*(column.clone() for column in slots.values))
-    return dataclasses.replace(slots, values=values, sig=None if slots.sig is None else slots.sig.clone())
 
 
 def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> InputError:

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.significance import Statistics, paired_test, wilcoxon_p
 from entropy_valley.human_evaluation.pack import SYSTEMS
-from entropy_valley.late import inter_rater, power, scipy
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 
 SCALES = ("adequacy", "fluency")
 PREFERENCES = (*SYSTEMS, "tie")
@@ -68,12 +68,18 @@ def majority(choices: Sequence[str]) -> str:
 
 def sign_p(first: float, second: float) -> float:
     """Two-sided p of the sign test: sentences won by the first and by the second system, ties left out."""
+
+    import scipy.stats
+
     wins, losses = int(first), int(second)
     return float(scipy.stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
 def correlations(means: pd.DataFrame) -> dict[str, float]:
     """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant."""
+
+    import scipy.stats
+
     values = {}
     for scale in SCALES:
         varied = means["difference"].nunique() > 1 and means[scale].nunique() > 1
@@ -118,6 +124,9 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
 
 def fleiss_kappa(choices: np.ndarray) -> float:
     """Fleiss' κ (1971) of (sentences, annotators) categories, by statsmodels; 1 where there is one category only."""
+
+    from statsmodels.stats import inter_rater
+
     if len(np.unique(choices)) == 1:
         return 1.0
     return float(inter_rater.fleiss_kappa(inter_rater.aggregate_raters(choices)[0]))
@@ -129,6 +138,9 @@ def kendall_w(scores: np.ndarray) -> float:
     Friedman's χ², which scipy corrects for ties, is W · annotators · (sentences - 1). NaN for fewer than three
     sentences, or where each annotator gave one score to all.
     """
+
+    import scipy.stats
+
     sentences, annotators = scores.shape
     if sentences < 3 or all(len(set(column)) == 1 for column in scores.T):
         return math.nan
@@ -162,6 +174,9 @@ def needed(differences: np.ndarray) -> float:
     That of the paired t test for the observed Cohen's d, divided by the tests' relative efficiency for normal
     differences. It takes the observed effect for the true one. Infinite without an effect, NaN without a deviation.
     """
+
+    from statsmodels.stats import power
+
     deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
     if not deviation:
         return math.nan

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import Choice, LengthMethod, Sentence
 from entropy_valley.lengths.baselines import EosProbe, LengthHead, LengthLine, Neighbours, Oracle, Ratio
 from entropy_valley.lengths.ev import (
@@ -46,9 +45,6 @@ LENGTH_METHODS: dict[str, type] = {
     "partial_unmask": PartialUnmask,
 }
 
-PARTS = {"sees_reference": None, "propose": 2, "choose": 2}
-FLAGS = ("sees_reference", "uses_length_head")
-
 __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
 
 
@@ -61,16 +57,8 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     keywords = {key: value for key, value in settings.items() if key != "selector"}
     if getattr(find_method(name, settings), "uses_statistics", False):
         keywords["statistics"] = statistics
-    said = settings.get("selector", name)
-    method = plugins.make("length method", LENGTH_METHODS, said, keywords, PARTS)
-    said = plugins.without_code(said)
-    for flag in FLAGS:
-        if not isinstance(value := getattr(method, flag, False), bool):
-            raise InputError(f"length method {said!r}", f"{flag} is {plugins.shown(value)}", "It is True or False.")
-    if plugins.whole(steps := getattr(method, "draft_steps", 0), 0) is None:
-        problem = f"draft_steps is {plugins.shown(steps)}"
-        raise InputError(f"length method {said!r}", problem, "It is a whole number, 0 for all-mask canvases.")
-    return method
+    parts = ("sees_reference", "propose", "choose")
+    return plugins.make("length method", LENGTH_METHODS, settings.get("selector", name), keywords, parts)
 
 
 def find_method(name: str, settings: Mapping[str, Any]) -> type:

@@ -1,13 +1,13 @@
-"""From sentences and a length method to canvas rows; what a method answers is checked."""
+"""From sentences and a length method to canvas rows, probing only what the method asks for."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveInt
@@ -26,72 +26,6 @@ if TYPE_CHECKING:
     from entropy_valley.engine.job import Job
     from entropy_valley.lengths.training_pairs import Fits
 
-# --- Calls a length method and checks what it answers: a user's own may propose and choose anything.
-
-
-ROUNDS = 1000  # of probes for a sentence; DAEDAL, which grows by 8 slots, may need 256
-PROPOSALS = 10_000  # in a round
-
-_LENGTHS = "Return a set of whole numbers of slots, 1 or more; an empty one, (), when no more are to be probed."
-_CHOICE = "Return a Choice of entropy_valley.lengths.base, such as Choice(12)."
-_NUMBERS = "Give whole numbers of slots, 1 or more, and scores that are numbers."
-
-
-def proposed(method: LengthMethod, sentence: Sentence, probes: Mapping[int, Reading], about: str) -> list[int]:
-    """The lengths to be probed next, ascending; ``about`` names the sentence in errors.
-
-    Raises InputError for anything else than whole numbers of slots, and for more than ``PROPOSALS`` of them.
-    """
-    with plugins.calling(method, "propose", about):
-        answer = method.propose(sentence, MappingProxyType(probes))
-        if answer is None:
-            raise plugins.refused(method, "propose", about, "returned None", _LENGTHS)
-        lengths = list(itertools.islice(answer, PROPOSALS + 1))
-    if len(lengths) > PROPOSALS:
-        raise plugins.refused(method, "propose", about, f"proposes more than {PROPOSALS} lengths at once", _LENGTHS)
-    for length in lengths:
-        if plugins.whole(length, 1) is None:
-            raise plugins.refused(method, "propose", about, f"proposes {plugins.shown(length)} slots", _LENGTHS)
-    return sorted({plugins.whole(length) for length in lengths} - probes.keys())
-
-
-def endless(method: LengthMethod, about: str) -> Exception:
-    """The error for a method that proposes new lengths after so many rounds."""
-    problem = f"still proposes new lengths after {ROUNDS} rounds of probes"
-    return plugins.refused(method, "propose", about, problem, "Propose more lengths at once, and an end of the search.")
-
-
-def chosen(method: LengthMethod, sentence: Sentence, probes: Mapping[int, Reading], about: str) -> Choice:
-    """The choice, in numbers of Python; ``about`` names the sentence in errors.
-
-    Raises InputError for anything else than a choice of whole slots whose scores are numbers.
-    """
-    with plugins.calling(method, "choose", about):
-        choice = method.choose(sentence, MappingProxyType(probes))
-        if not isinstance(choice, Choice):
-            raise plugins.refused(method, "choose", about, f"returned {plugins.shown(choice)}", _CHOICE)
-        compared, contenders = dict(choice.scores), list(choice.contenders)
-    if problem := _problem(choice.length, compared, contenders):
-        raise plugins.refused(method, "choose", about, problem, _NUMBERS)
-    scores = {plugins.whole(length): plugins.number(score) for length, score in compared.items()}
-    kept = [plugins.whole(length) for length in contenders]
-    return Choice(plugins.whole(choice.length), scores, kept, bool(choice.rescoring))
-
-
-def _problem(length: Any, scores: Mapping[Any, Any], contenders: list[Any]) -> str | None:
-    """What is wrong with a choice; None if nothing is."""
-    for what, lengths in {"chooses": [length], "compares": scores, "keeps": contenders}.items():
-        for slots in lengths:
-            if plugins.whole(slots, 1) is None:
-                return f"{what} {plugins.shown(slots)} slots"
-    for slots, score in scores.items():
-        if plugins.number(score) is None:
-            return f"gives {slots} slots the score {plugins.shown(score)}, no number"
-    return None
-
-
-# --- From sentences and a length method to canvas rows, probing only what the method asks for.
-
 
 def choosing(
     method: LengthMethod,
@@ -103,15 +37,33 @@ def choosing(
     """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
 
     ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
-    ``name`` is the sentence's in errors: what a method answers is checked.
+    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, and for an answer that is no choice.
     """
-    about, rounds = f"sentence {name!r}", 0
-    while lengths := proposed(method, sentence, probes, about):
-        if (rounds := rounds + 1) > ROUNDS:
-            raise endless(method, about)
+    about = f"sentence {name!r}"
+    while True:
+        with plugins.calling(method, "propose", about):
+            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
+        if not lengths:
+            break
+        if lengths[0] < 1:
+            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
-    return canvas_row(chosen(method, sentence, probes, about), sentence, probes, draft_steps(method) + 1)
+    with plugins.calling(method, "choose", about):
+        choice = _in_numbers(method.choose(sentence, probes))
+    if choice.length < 1:
+        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
+    return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
+
+
+def _in_numbers(choice: Choice) -> Choice:
+    """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
+    scores = {
+        operator.index(length): score if isinstance(score, int | float) else float(score)
+        for length, score in choice.scores.items()
+    }
+    contenders = [*map(operator.index, choice.contenders)]
+    return Choice(operator.index(choice.length), scores, contenders, bool(choice.rescoring))
 
 
 def draft_steps(method: LengthMethod) -> int:
@@ -160,7 +112,7 @@ def sentences_of(
         Sentence(
             len(prompt.tokens(row["source"])),
             len(prompt.tokens(row["target"])) if method.sees_reference else None,
-            None if lengths is None else MappingProxyType(lengths),
+            lengths,
             room,
         )
         for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from entropy_valley.errors import InputError, listed
-from entropy_valley.late import numpy as np
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 #

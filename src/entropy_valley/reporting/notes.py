@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis import comparisons, signatures
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import BASELINES
 from entropy_valley.decoding.prompt_cache import footnote
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
+
 from entropy_valley import files, revisions
 from entropy_valley.analysis.closure import summarise
 from entropy_valley.experiment import Experiment
@@ -18,7 +20,6 @@ from entropy_valley.experiment.matrix import Cell, study_cells
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.schema import Study, metrics_of
 from entropy_valley.experiment.sets import sets_of
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import html, labels, latex, notes, style, tables
 from entropy_valley.reporting.style import Panel
 from entropy_valley.reporting.tables import Note, Table

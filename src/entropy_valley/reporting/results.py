@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import BASELINES
 from entropy_valley.errors import InputError
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered
 from entropy_valley.reporting.tables import Cell

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from entropy_valley import files
-from entropy_valley.late import colors, figure
-from entropy_valley.late import matplotlib as mpl
 
 if TYPE_CHECKING:
+    from matplotlib import figure
     from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, told apart under every common colour blindness; a method keeps its colour in all figures.
@@ -41,6 +40,9 @@ Panel = Callable[["Axes"], None]
 
 def faint(colour: str) -> tuple[float, ...]:
     """A colour mixed with white, for what a panel is not about; nothing shines through it."""
+
+    from matplotlib import colors
+
     return tuple(1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
 
 
@@ -50,6 +52,10 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
     ``width`` and ``height`` are one panel's, in inches; a row has as many as fit on a page. So the figure is printed as
     large as it is drawn, and its letters keep their size.
     """
+
+    import matplotlib as mpl
+    from matplotlib import figure
+
     columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
     rows = math.ceil(len(panels) / columns)
     with mpl.rc_context(RC):
@@ -66,6 +72,9 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
 
 def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
     """Write both formats, each whole, without a date: the same figure gives the same bytes."""
+
+    import matplotlib as mpl
+
     with mpl.rc_context(RC):
         for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
             made = io.BytesIO()  # matplotlib hides a failed write behind an error of its own

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from entropy_valley import files
-from entropy_valley.late import pandas as pd
 from entropy_valley.plain_text import guarded, shown
 
 # Backslash, column, emphasis, code, formula, HTML, entity, link: only where they would be more than the character.

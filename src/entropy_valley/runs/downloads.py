@@ -8,7 +8,7 @@ from pathlib import Path
 
 from entropy_valley import limits
 from entropy_valley.checking import subject
-from entropy_valley.checking.sizes import RELEASED
+from entropy_valley.checking.subject import RELEASED
 from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.experiment import Experiment, paths
 from entropy_valley.experiment.matrix import Run
@@ -29,12 +29,8 @@ class Download:
     kept: bool = True
 
     def __str__(self) -> str:
-        return f"{self.name} ({gigabytes(self.bytes)}{'' if self.kept else ', not kept'})"
-
-
-def gigabytes(count: float | None) -> str:
-    """A number of bytes in print."""
-    return "size unknown" if count is None else limits.amount(count)
+        size = "size unknown" if self.bytes is None else limits.amount(self.bytes)
+        return f"{self.name} ({size}{'' if self.kept else ', not kept'})"
 
 
 def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
@@ -51,7 +47,7 @@ def summary(experiment: Experiment, jobs: Iterable[Job]) -> str:
     sizes = [item.bytes for item in items]
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
     more = f", … ({len(items)} in all)" * (len(items) > LISTED)
-    text = f"{gigabytes(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
+    text = f"{limits.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
     large = None in sizes or sum(filter(None, sizes)) >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"
     return text + ask * (large and not experiment.confirm)
@@ -60,7 +56,7 @@ def summary(experiment: Experiment, jobs: Iterable[Job]) -> str:
 def _backbone(experiment: Experiment, wildcards: Mapping[str, str]) -> Iterator[Download]:
     name = wildcards["backbone"]
     hub = experiment.backbones[name].hub
-    if hub and not subject.is_there(experiment, name):
+    if hub and not subject.is_downloaded(experiment, name):
         size = subject.size(experiment, name)
         yield Download(hub.repository, RELEASED * size.parameters if size else None)
 

@@ -71,8 +71,7 @@ def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
     ``check``: the ``subject`` of :mod:`entropy_valley.checking`, and the ``folder`` of what was checked; None: nothing
     is checked.
     """
-    variables, _ = _held.enter_context(gpus.taken(count, os.environ, _say))
-    os.environ.update(variables)
+    os.environ.update(_held.enter_context(gpus.taken(count, os.environ, _say)))
     if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
         os.environ[ALLOCATOR[0]] = "expandable_segments:True"
     if check and count:

@@ -1,13 +1,11 @@
 """Whether a SLURM cluster grants what the jobs of a config will request: `entropy-valley check --profile slurm`.
 
-The requests are read from the profile, those of every attempt. `scontrol` and `sacctmgr` say which limits each one
-breaks, and `sbatch --test-only` whether anything else is wrong; nothing is submitted. If one of the first two does not
-answer, its limits are not checked.
+The requests are read from the profile, those of every attempt, and `sbatch --test-only` says whether SLURM takes them;
+nothing is submitted.
 """
 
 from __future__ import annotations
 
-import getpass
 import math
 import re
 import shlex
@@ -21,8 +19,8 @@ from typing import Any
 import yaml
 
 from entropy_valley.analysis.job_costs import gpus
-from entropy_valley.checking.line import Check, CheckError
-from entropy_valley.errors import InputError, listed
+from entropy_valley.checking.checks import Check, CheckError
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment
 from entropy_valley.runs.inventory import Inventory
 
@@ -36,39 +34,39 @@ REMEDIES = {
     "partition": "correct the file of partitions",
     "feature": "correct constraint",
     "qos": "correct qos",
-    "time limit": "lower runtime",
+    "time limit": "lower runtime; training and translating resume",
     "node configuration": "lower mem_mb or set-threads, correct gpu_model, or lower training.processes in the config",
 }
 
 
 @dataclass
 class Request:
-    """What a job requests in an attempt: ``asked`` by the names of Snakemake's resources. ``partition`` is None if the
-    profile has none for it."""
+    """What a job requests in an attempt, by the names of Snakemake's resources. ``partition`` is None if the profile
+    has none for it."""
 
     attempt: int
     partition: str | None
-    asked: dict[str, Any]
+    resources: dict[str, Any]
 
     def __str__(self) -> str:
-        model = self.asked.get("gpu_model") or ""
-        gpus = [f"{self.asked['gpu']} GPU {model}".rstrip()] if self.asked["gpu"] else []
-        rest = (f"{self.asked['threads']} CPU", f"{self.asked['mem_mb']} MB", f"{self.asked['runtime']} minutes")
+        given = self.resources
+        gpus = [f"{given['gpu']} GPU {given.get('gpu_model') or ''}".rstrip()] if given["gpu"] else []
+        rest = (f"{given['threads']} CPU", f"{given['mem_mb']} MB", f"{given['runtime']} minutes")
         return f"{self.partition}: {', '.join([*gpus, *rest])}"
 
     def command(self) -> list[str]:
         """The options that the SLURM plugin of Snakemake would submit it with."""
-        asked = self.asked
-        command = ["sbatch", "--test-only", f"--partition={self.partition}", f"--time={asked['runtime']}"]
-        command += [f"--mem={asked['mem_mb']}", f"--cpus-per-task={asked['threads']}"]
-        command += [f"{flag}={asked[name]}" for name, flag in FLAGS.items() if asked.get(name)]
-        if asked["gpu"]:
-            model, tasks = asked.get("gpu_model"), asked.get("tasks_per_gpu", 1)
-            command += [f"--gpus={f'{model}:' if model else ''}{asked['gpu']}"]
+        given = self.resources
+        command = ["sbatch", "--test-only", f"--partition={self.partition}", f"--time={given['runtime']}"]
+        command += [f"--mem={given['mem_mb']}", f"--cpus-per-task={given['threads']}"]
+        command += [f"{flag}={given[name]}" for name, flag in FLAGS.items() if given.get(name)]
+        if given["gpu"]:
+            model, tasks = given.get("gpu_model"), given.get("tasks_per_gpu", 1)
+            command += [f"--gpus={f'{model}:' if model else ''}{given['gpu']}"]
             command += [f"--ntasks-per-gpu={tasks}"] if tasks else []
         else:
             command.append("--ntasks=1")
-        return [*command, *shlex.split(asked.get("slurm_extra") or ""), "--wrap=true"]
+        return [*command, *shlex.split(given.get("slurm_extra") or ""), "--wrap=true"]
 
 
 class Profile:
@@ -82,9 +80,6 @@ class Profile:
         self.settings = yaml.safe_load(self.path.read_text(encoding="utf-8"))
         if self.settings.get("executor") != "slurm":
             raise InputError(self.path, "does not submit to SLURM", "Name a profile with `executor: slurm`.")
-        for key in ("default-resources", "set-resources", "set-threads"):
-            if not isinstance(self.settings.get(key, {}), dict):
-                raise InputError(f"{self.path}: {key}", "is no mapping", "Write it as profiles/slurm has it.")
         self.partitions = Path(self.settings.get("slurm-partition-config", ""))
         try:
             self.limits = yaml.safe_load(self.partitions.read_text(encoding="utf-8"))["partitions"]
@@ -111,38 +106,24 @@ class Profile:
 
     def _attempts(self, rule: str, gpus: int) -> Iterator[Request]:
         """What a rule requests in its first attempt, and in each that requests something else than the one before."""
-        given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": self._of("set-threads", rule, max(gpus, 1))}
-        given |= self.settings.get("default-resources", {}) | self._of("set-resources", rule, {})
+        threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
+        given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
+        given |= self.settings.get("default-resources", {}) | self.settings.get("set-resources", {}).get(rule, {})
         last = None
         for attempt in range(1, 2 + max(self.settings.get(key, 0) for key in ("retries", "preemptible-retries"))):
-            asked = {key: self._evaluated(f"{rule}: {key}", value, attempt) for key, value in given.items()}
+            values = {key: _evaluated(value, attempt) for key, value in given.items()}
             for key in ("gpu", "threads", "mem_mb", "runtime"):
-                if not isinstance(asked[key], (int, float)):
+                if not isinstance(values[key], (int, float)):
                     remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
-                    raise InputError(f"{self.path}: {rule}: {key}", f"{asked[key]} is no number", remedy)
-                asked[key] = int(asked[key])
-            if asked != last:
-                yield Request(attempt, asked.get("slurm_partition") or self._partition(asked), asked)
-            last = asked
+                    raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is no number", remedy)
+                values[key] = int(values[key])
+            if values != last:
+                yield Request(attempt, values.get("slurm_partition") or self._partition(values), values)
+            last = values
 
-    def _of(self, key: str, rule: str, default: Any) -> Any:
-        return self.settings.get(key, {}).get(rule, default)
-
-    def _evaluated(self, place: str, value: Any, attempt: int) -> Any:
-        """As Snakemake evaluates a resource: an expression, or else a text."""
-        if not isinstance(value, str):
-            return value
-        try:
-            evaluated = eval(value, {"attempt": attempt})  # the user's own file
-            return evaluated if isinstance(evaluated, (int, float, str)) else value
-        except (NameError, SyntaxError):
-            return value
-        except Exception as error:
-            raise InputError(f"{self.path}: {place}", f"{value}: {error}", "Correct this expression.") from None
-
-    def _partition(self, asked: dict[str, Any]) -> str | None:
+    def _partition(self, values: dict[str, Any]) -> str | None:
         """The partition whose limits a request fills most, as the SLURM plugin chooses; None if none takes it."""
-        amounts = {**asked, "cpus_per_task": asked["threads"]}
+        amounts = {**values, "cpus_per_task": values["threads"]}
         best, most = None, 0.0
         for name, given in self.limits.items():
             limits = {"gpu": 0} | {key.removeprefix("max_"): limit(value) for key, value in given.items()}
@@ -153,95 +134,64 @@ class Profile:
         return best
 
 
-class Cluster:
-    """What SLURM says of itself; None or nothing where a command does not answer."""
-
-    def __init__(self) -> None:
-        text, user = answer("scontrol", "-o", "show", "partition"), getpass.getuser()
-        lines = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in (text or "").splitlines()]
-        self.partitions = {fields["PartitionName"]: fields for fields in lines if fields}
-        self.settings = dict(re.findall(r"^(\w+) *= (.*)$", answer("scontrol", "show", "config") or "", re.M))
-        accounts = answer("sacctmgr", "-nP", "show", "associations", f"user={user}", "format=Account")
-        self.accounts = None if accounts is None else sorted({*accounts.lower().split()})
-        qos = answer("sacctmgr", "-nP", "show", "qos", "format=Name,MaxWall,MaxTRES")
-        self.qos = None if qos is None else {row[0]: row[1:] for row in (line.split("|") for line in qos.splitlines())}
-        self.sacct = answer("sacct", "-nPX", "--format=JobIdRaw", "--starttime=now") is not None
-
-    def problems(self, request: Request, profile: Profile) -> Iterator[str]:
-        """What the cluster refuses or leaves waiting for ever, each with what to change."""
-        account, qos = str(request.asked.get("slurm_account", "")).lower(), request.asked.get("qos")
-        if account and self.accounts is None:
-            yield "sacctmgr does not answer, so Snakemake cannot look up the account: remove slurm_account"
-        elif account and account not in self.accounts:
-            yield f"you have no account {account}, but {listed(self.accounts)}: correct slurm_account"
-        if qos and self.qos is not None and qos not in self.qos:
-            yield f"there is no QOS {qos}, but {listed(sorted(self.qos))}: correct qos"
-        if request.partition is None:
-            yield f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
-            return
-        if self.partitions and request.partition not in self.partitions:
-            there = listed(sorted(self.partitions))
-            yield f"there is no partition {request.partition}, but {there}: correct {profile.partitions}"
-            return
-        partition = self.partitions.get(request.partition, {})
-        if (state := partition.get("State", "UP")) != "UP":
-            yield f"partition {request.partition} is {state}: wait, or name another in {profile.partitions}"
-        tiers = [int(one.get("PriorityTier", 1)) for one in (partition, *self.partitions.values())]
-        by_partition = self.settings.get("PreemptType") == "preempt/partition_prio"
-        if by_partition and partition.get("PreemptMode") == "CANCEL" and tiers[0] < max(tiers):
-            yield "it cancels preempted jobs, and Snakemake waits for them for ever: ask for PreemptMode=REQUEUE"
-        wall, tres = (self.qos or {}).get(qos, ("", ""))
-        for whose, minutes in ((f"partition {request.partition}", partition.get("MaxTime", "")), (f"QOS {qos}", wall)):
-            if request.asked["runtime"] > limit(minutes):
-                yield f"{whose} grants {limit(minutes):.0f} minutes: lower runtime; training and translating resume"
-        granted = dict(part.split("=", 1) for part in tres.split(",") if part)
-        for name, key in (("gres/gpu", "gpu"), ("cpu", "threads"), ("mem", "mem_mb")):
-            if request.asked[key] > limit(granted.get(name, "")):
-                yield f"QOS {qos} grants {name}={granted[name]}: lower {key}, or take another qos"
-
-    def refused(self, request: Request) -> Iterator[str]:
-        """Why sbatch would refuse it; of nodes, how the partition's are."""
-        try:
-            done = subprocess.run(request.command(), capture_output=True, text=True, timeout=SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError("sbatch", f"{error}", "Run this on a login node of the cluster.") from None
-        said = " ".join(done.stderr.split())
-        if done.returncode and "busy" not in said:
-            remedy = next((text for part, text in REMEDIES.items() if part in said.lower()), "correct the profile")
-            yield f"sbatch says `{said}`: {remedy}"
-            there = answer("sinfo", "-hp", str(request.partition), "-o", "%D: %c CPU, %m MB, %G, %f, %T")
-            if there and "node" in said:
-                yield f"the nodes of the partition are {', and '.join(there.splitlines())}"
-
-    def watched(self, command: str, first: int) -> str:
-        """How Snakemake watches its jobs: by ``command``, ``first`` seconds after they were submitted."""
-        longest, kept = max(3 * first, SLOWEST), self.settings.get("MinJobAge", "300 sec")
-        if command == "sacct" and not self.sacct:
-            raise CheckError("sacct does not answer: set `slurm-status-command: squeue`")
-        if command == "squeue" and int(kept.split()[0]) < longest:
-            remedy = "set `slurm-status-command: sacct`" if self.sacct else f"ask your site for {longest} s"
-            raise CheckError(f"squeue forgets a finished job after {kept} (MinJobAge): {remedy}")
-        return f"by {command}"
+def _evaluated(value: Any, attempt: int) -> Any:
+    """As Snakemake evaluates a resource of the user's profile: an expression, or else a text."""
+    try:
+        return eval(value, {"attempt": attempt}) if isinstance(value, str) else value
+    except (NameError, SyntaxError):
+        return value
 
 
 def checks(experiment: Experiment, name: str) -> Iterator[tuple[str, Check]]:
-    """The checks of a config and a profile, for :func:`entropy_valley.checking.line.run`."""
-    profile, cluster = Profile(name), Cluster()
-    command = profile.settings.get("slurm-status-command", "sacct")
-    first = profile.settings.get("slurm-init-seconds-before-status-checks", 40)
-    yield "watching jobs", partial(cluster.watched, command, first)
+    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`."""
+    profile = Profile(name)
+    yield "watching jobs", partial(watched, profile)
     for rules, attempts in profile.requests(experiment).items():
-        yield rules, partial(granted, cluster, attempts, profile)
+        yield rules, partial(granted, attempts, profile)
 
 
-def granted(cluster: Cluster, attempts: Sequence[Request], profile: Profile) -> str:
-    """What is requested at first and at last; raises CheckError with all that is wrong with the first bad attempt."""
+def watched(profile: Profile) -> str:
+    """Snakemake can watch its jobs: a finished job must be known until it looks again, else it waits for ever."""
+    command = profile.settings.get("slurm-status-command", "sacct")
+    longest = max(3 * profile.settings.get("slurm-init-seconds-before-status-checks", 40), SLOWEST)
+    if command == "sacct" and answer("sacct", "-nPX", "--format=JobIdRaw", "--starttime=now") is None:
+        raise CheckError("sacct does not answer: set `slurm-status-command: squeue`")
+    kept = re.search(r"^MinJobAge *= (\d+)", answer("scontrol", "show", "config") or "", re.M)
+    if command == "squeue" and kept and int(kept[1]) < longest:
+        problem = f"squeue forgets a finished job after {kept[1]} s (MinJobAge)"
+        raise CheckError(f"{problem}: set `slurm-status-command: sacct`, or ask your site for {longest} s")
+    return f"by {command}"
+
+
+def granted(attempts: Sequence[Request], profile: Profile) -> str:
+    """What is requested at first and at last; raises CheckError for the first attempt that SLURM refuses."""
     for request in attempts:
-        if found := list(cluster.problems(request, profile)) or list(cluster.refused(request)):
+        if problem := _problem(request, profile):
             which = f"attempt {request.attempt}: " if request.attempt > 1 else ""
-            raise CheckError(f"{which}{request}. {'; '.join(found)} ({profile.path})")
+            raise CheckError(f"{which}{request}. {problem} ({profile.path})")
     last = f"; attempt {attempts[-1].attempt}: {attempts[-1]}" if len(attempts) > 1 else ""
     return f"{attempts[0]}{last}"
+
+
+def _problem(request: Request, profile: Profile) -> str:
+    """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
+    if request.partition is None:
+        return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
+    try:
+        done = subprocess.run(request.command(), capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError("sbatch", f"{error}", "Run this on a login node of the cluster.") from None
+    message = " ".join(done.stderr.split())
+    if done.returncode and "busy" not in message:
+        remedy = next((text for part, text in REMEDIES.items() if part in message.lower()), "correct the profile")
+        return f"sbatch says `{message}`: {remedy}"
+    text = answer("scontrol", "-o", "show", "partition", request.partition) or ""
+    partition = dict(re.findall(r"(\S+?)=(\S*)", text))
+    if partition.get("State", "UP") != "UP":
+        return f"partition {request.partition} is {partition['State']}: wait, or name another in {profile.partitions}"
+    if request.resources["runtime"] > limit(partition.get("MaxTime", "")):  # it would wait for ever
+        return f"partition {request.partition} grants {partition['MaxTime']}: lower runtime"
+    return ""
 
 
 def answer(*command: str) -> str | None:

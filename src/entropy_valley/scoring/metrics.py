@@ -74,13 +74,10 @@ class Scores:
 
 def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
     """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
-    metric = plugins.make("metric", METRICS, name, settings, {"decimals": None})
+    metric = plugins.make("metric", METRICS, name, settings, ("decimals",))
     name = plugins.without_code(name)
     if not (_scores_segments(metric) or callable(getattr(metric, "system_score", None))):
         raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
-    if plugins.whole(metric.decimals, 0) is None:
-        problem = f"decimals is {plugins.shown(metric.decimals)}"
-        raise InputError(f"metric {name!r}", problem, "It is the number of decimal places in tables.")
     if not (hasattr(type(metric), "signature") or hasattr(metric, "signature") or hasattr(metric, "prepare")):
         raise InputError(f"metric {name!r}", "has no `signature`, the line that says what its numbers depend on", _FITS)
     return metric

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import plugins
 from entropy_valley.decoding.variable_length.daedal import Daedal
 from entropy_valley.decoding.variable_length.rho_eos import RhoEos
-from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.variable_length.base import VariableLengthDecoder
@@ -18,9 +17,4 @@ VARIABLE_LENGTH: dict[str, type] = {"daedal": Daedal, "rho_eos": RhoEos}
 
 def make_variable_length(name: str, settings: Mapping[str, Any] | None = None) -> VariableLengthDecoder:
     """The decoder of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    parts = {"advance": 4, "cap": None}
-    decoder = plugins.make("variable-length decoder", VARIABLE_LENGTH, name, settings or {}, parts)
-    if plugins.whole(decoder.cap, 1) is None:
-        problem, remedy = f"cap is {plugins.shown(decoder.cap)}", "It is the largest number of slots of a canvas."
-        raise InputError(f"variable-length decoder {name!r}", problem, remedy)
-    return decoder
+    return plugins.make("variable-length decoder", VARIABLE_LENGTH, name, settings or {}, ("advance", "cap"))

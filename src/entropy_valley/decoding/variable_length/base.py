@@ -49,44 +49,22 @@ class VariableLengthDecoder(Protocol):
         ...
 
 
-_CANVAS = "Return a list with a Revealed token or None, a mask, for each slot, at least one of `seen` newly revealed."
-
-
 def advanced(decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int, most: int, about: str) -> Slots:
-    """The canvas that a decoder returns; that of a user's own is checked. ``about`` names the sentence in errors.
+    """The canvas that a decoder returns. ``about`` names the sentence in errors.
 
-    Raises InputError for anything but a canvas of at most ``most`` slots, and where it would never be filled: it is as
-    it was, or has masks after twice as many passes as it may have slots.
+    Raises InputError where a user's own decoder reveals no slot or goes beyond ``most`` slots.
     """
     if not plugins.is_own(decoder):
         return decoder.advance(seen, eos_id, step, most)
     with plugins.calling(decoder, "advance", about):
         answer = decoder.advance(seen, eos_id, step, most)
-        slots = answer and [one if one is None else _revealed(one) for one in answer]
-    if problem := _problem(slots, seen, step, most):
-        raise plugins.refused(decoder, "advance", about, problem, _CANVAS)
+        slots = [one and Revealed(int(one.token), float(one.logprob)) for one in answer]
+    same = slots == [one if isinstance(one, Revealed) else None for one in seen]
+    if not slots or same or len(slots) > max(most, len(seen)):
+        problem = "reveals no slot" if same else f"returned {len(slots)} slots, of at most {most}"
+        remedy = "Return a Revealed token or None, a mask, for each slot, at least one of `seen` newly revealed."
+        raise plugins.refused(decoder, "advance", about, problem, remedy)
     return slots
-
-
-def _revealed(slot: Revealed) -> Revealed:
-    """The same in numbers of Python, unless they are none."""
-    token, logprob = plugins.whole(slot.token), plugins.number(slot.logprob)
-    return Revealed(slot.token if token is None else token, slot.logprob if logprob is None else logprob)
-
-
-def _problem(slots: Slots | None, seen: Seen, step: int, most: int) -> str | None:
-    """Why a canvas cannot be the next one; None if it can."""
-    if not slots:
-        return f"returned {plugins.shown(slots)}"
-    for one in filter(None, slots):
-        if None in (plugins.whole(one.token, 0), plugins.number(one.logprob)):
-            return f"reveals token {plugins.shown(one.token)} of log-probability {plugins.shown(one.logprob)}"
-    if len(slots) > most and len(slots) > len(seen):
-        return f"returned {len(slots)} slots, but there is room for {most}"
-    if slots == [one if isinstance(one, Revealed) else None for one in seen]:
-        return "reveals no slot"
-    endless = None in slots and step + 1 >= 2 * max(most, len(seen))
-    return f"leaves masks after {step + 1} passes" if endless else None
 
 
 class ByBlock(Section):

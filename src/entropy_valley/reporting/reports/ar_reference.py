@@ -9,11 +9,12 @@ from itertools import starmap
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import SETTING, summarise
 from entropy_valley.analysis.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import TableReport

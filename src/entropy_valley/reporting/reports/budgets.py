@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import with_costs
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, method
 from entropy_valley.reporting.report import FigureReport, OfStudy, TableReport, of_one_backbone

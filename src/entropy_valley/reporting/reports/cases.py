@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import require_sentences, sentences
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import metrics_of
-from entropy_valley.late import font_manager, ticker
-from entropy_valley.late import pandas as pd
 from entropy_valley.plain_text import shown
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.report import FigureReport, Report, TableReport, testset_file
@@ -271,6 +271,9 @@ def _height(case: Any) -> int:
 
 def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
+
+    from matplotlib import font_manager
+
     installed = set(font_manager.get_font_names())
     families = [RC["font.family"], *(name for name in CHINESE if name in installed)]
     axes.text(0, top - 1, _heading(params, case), fontweight="bold")
@@ -289,6 +292,9 @@ def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
     """Mean entropy of EV's candidates; vertical lines at the canvases of Ratio and the reference."""
+
+    from matplotlib import ticker
+
     box = [CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6]
     inset = axes.inset_axes(box, transform=axes.transData)
     slots, entropies = curve(case)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import require_sentences, sentences
@@ -14,8 +16,6 @@ from entropy_valley.analysis.significance import paired_test
 from entropy_valley.data.categories import CATEGORIES, categories_of, refused
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
-from entropy_valley.late import scipy
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import order_label
 from entropy_valley.reporting.report import diagnostics_files, testset_file
@@ -75,6 +75,8 @@ def _compared(params: Params, frame: pd.DataFrame) -> dict[str, float]:
 
 
 def _spearman(frame: pd.DataFrame) -> dict[str, float]:
+    import scipy.stats
+
     benefit = frame["other"] - frame["main"]
     if len(frame) < 3 or benefit.nunique() < 2 or frame["concentration"].nunique() < 2:
         return {"spearman_rho": float("nan"), "spearman_p": float("nan")}

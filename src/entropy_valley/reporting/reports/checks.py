@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import RUN, summarise
 from entropy_valley.analysis.comparisons import against_mean, by_run
@@ -16,7 +18,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, ordered

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files, revisions
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import means
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import prompt
 from entropy_valley.experiment.paths import adapter_folder
-from entropy_valley.late import pandas as pd
 from entropy_valley.model import adapters
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files, provenance, revisions
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import find
 from entropy_valley.data.filters import REASONS
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.corpora import tokenizers
-from entropy_valley.late import pandas as pd
 from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.reporting import formats, labels
 from entropy_valley.reporting.report import TableReport

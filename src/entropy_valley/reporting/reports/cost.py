@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import costs
@@ -14,7 +16,6 @@ from entropy_valley.analysis.published import Published, find
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
 from entropy_valley.experiment.sets import sets_of
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import TableReport

@@ -14,6 +14,8 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import require_sentences, sentences
@@ -23,7 +25,6 @@ from entropy_valley.analysis.significance import paired_test
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import metrics_of
-from entropy_valley.late import pandas as pd
 from entropy_valley.model.families import find_family
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, method
 from entropy_valley.reporting.report import FigureReport, TableReport

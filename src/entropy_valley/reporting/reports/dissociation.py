@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import (
     BASELINES,
@@ -19,8 +22,6 @@ from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.analysis.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import metrics_of
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import RISING, closure_title, method, method_in
 from entropy_valley.reporting.report import FigureReport, Report, TableReport

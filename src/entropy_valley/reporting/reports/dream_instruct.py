@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import collect, mean, sample_std
@@ -17,7 +19,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.models import shifted
 from entropy_valley.experiment.paths import adapter_folder
-from entropy_valley.late import pandas as pd
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
 from entropy_valley.reporting import formats

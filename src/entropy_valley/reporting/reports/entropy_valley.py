@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import mean, sample_std
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
-from entropy_valley.late import ticker
 from entropy_valley.reporting.report import FigureReport, diagnostics_files
 from entropy_valley.reporting.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
 from entropy_valley.results import REMEDY
@@ -99,6 +99,9 @@ class EntropyValley(FigureReport):
 
 def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
     """One direction's lines; only the first panel has a legend and names its vertical axis."""
+
+    from matplotlib import ticker
+
     direction, testset = shown["direction"].iloc[0], shown["testset"].iloc[0]
 
     def panel(axes: Axes) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.analysis.closure import require_sentences, sentences
 from entropy_valley.analysis.comparisons import by_run
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.reports.coverage import EV, PLACE, RIVALS, OfEvAndRatio, Params, read_tokens

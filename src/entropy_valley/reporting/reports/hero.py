@@ -9,13 +9,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import summarise
 from entropy_valley.analysis.comparisons import of_shared_seeds
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import source_guided
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, style
 from entropy_valley.reporting.labels import RISING, method, order_label
 from entropy_valley.reporting.report import FigureReport, shared_params

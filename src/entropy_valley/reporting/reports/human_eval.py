@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.experiment import Experiment, matrix
@@ -13,7 +15,6 @@ from entropy_valley.experiment.params import human_evaluation
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import Report, TableReport

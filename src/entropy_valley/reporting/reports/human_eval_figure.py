@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.human_evaluation import statistics
-from entropy_valley.late import numpy as np
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.report import FigureReport
 from entropy_valley.reporting.reports.human_eval import OfRatings, directions, pair, ratings, system_names

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import closure_title, method_in
 from entropy_valley.reporting.report import TableReport

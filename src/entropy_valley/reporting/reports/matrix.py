@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import closure_title, method_in, order_label
 from entropy_valley.reporting.report import TableReport

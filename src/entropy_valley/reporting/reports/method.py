@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from entropy_valley import revisions
 from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import selector_settings
-from entropy_valley.late import pandas as pd
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.reporting import style
 from entropy_valley.reporting.report import FigureReport

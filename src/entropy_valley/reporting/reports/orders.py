@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import per_sentence, system_scores
 from entropy_valley.analysis.comparisons import against_mean, by_run
@@ -15,7 +17,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import order_settings, source_guided
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method, order_label
 from entropy_valley.reporting.report import OfStudy, TableReport

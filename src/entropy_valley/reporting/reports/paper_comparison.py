@@ -15,6 +15,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from entropy_valley import files, revisions
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.expressions import ExpressionError, NoRowsError, conditions, evaluate, single
@@ -22,7 +24,6 @@ from entropy_valley.analysis.published import FOLDER, Published, deviation, mean
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import metrics_of
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, html, labels, tables
 from entropy_valley.reporting.report import OfTables
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table

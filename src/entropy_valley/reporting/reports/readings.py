@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import SETTING, sentences, summarise
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.paths import checkpoint_of
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, shown
 from entropy_valley.reporting.report import OfStudy, TableReport

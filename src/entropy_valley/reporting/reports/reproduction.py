@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import summarise
 from entropy_valley.analysis.published import deviation, find
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import method_in
 from entropy_valley.reporting.report import OfStudy, TableReport, of_one_backbone

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.comparisons import compare
 from entropy_valley.experiment import Experiment, matrix
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
 from entropy_valley.reporting.report import TableReport

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import BASELINES, gap_closures, per_sentence, system_scores
@@ -16,7 +18,6 @@ from entropy_valley.analysis.comparisons import against_mean, by_run, closure_li
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.experiment.params.methods import is_ratio_without_slot, reassigned_methods, selector_settings
 from entropy_valley.experiment.schema import Study, metrics_of
-from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import formats, notes
 from entropy_valley.reporting.labels import closure_title, method, method_in
 from entropy_valley.reporting.report import OfStudy, TableReport

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
+
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import with_costs
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import Cell
 from entropy_valley.experiment.schema import Study
-from entropy_valley.late import pandas as pd
-from entropy_valley.late import ticker
 from entropy_valley.reporting.labels import METHODS, method_in, ordered, shown
 from entropy_valley.reporting.report import FigureReport, OfStudy, of_one_backbone
 from entropy_valley.reporting.results import require_one_backbone
@@ -144,6 +144,8 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 
 
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:
+    from matplotlib import ticker
+
     if passes.max() > LOGARITHMIC * passes.min():
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))

@@ -1,0 +1,303 @@
+"""The checks that compute: a training, the engine against the plain algorithm, COMET, and each backbone's passes."""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import linear
+
+from entropy_valley import files, limits
+from entropy_valley.checking import subject as subjects
+from entropy_valley.checking import tiny
+from entropy_valley.checking.checks import CheckError, SkippedError
+from entropy_valley.checking.subject import BYTES, Size, Subject
+from entropy_valley.decoding import latency, reference
+from entropy_valley.decoding.orders import make_order
+from entropy_valley.decoding.schedule import reveal_counts
+from entropy_valley.engine.engine import BUDGET, Engine
+from entropy_valley.engine.invariance import HEAD_ROWS, TOKENS
+from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.model import checkpoint as weights
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import Backbone, empty_model, load_backbone, torch_dtype
+from entropy_valley.training import memory
+from entropy_valley.training.settings import Lora
+
+FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
+CANVASES, ALONE = 60, 6
+TIMEOUT = 420  # seconds; processes that cannot reach each other wait for hours
+# EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
+SENTENCE_TOKENS = 1121
+PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
+PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
+CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
+
+
+def training(subject: Subject, folder: Path) -> str:
+    """Two steps of a training, in as many processes as the config's, end in an adapter that passes its checks."""
+    from entropy_valley.training import sft
+
+    if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
+        raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
+    tiny.write(folder / "llada", "llada", eos=1.5)
+    files.write_jsonl(folder / "train.jsonl", tiny.ROWS)
+    precision = subject.training["precision"] if subject.training else subject.precision
+    out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
+    how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
+    spec = tiny.training("llada", precision)
+    job = sft.Job(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
+    hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
+
+    def stop(*_: object) -> None:
+        raise CheckError(f"the processes of a training did not end within {TIMEOUT} s{hint}")
+
+    former = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(TIMEOUT)
+    try:
+        sft.run(job, subject.processes)
+    except SystemExit:
+        raise CheckError(f"a process of a training failed, see above{hint}") from None
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, former)
+    losses = [row.split(",")[1] for row in (out / "losses.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    return f"{subject.processes} processes, {precision}, losses {', '.join(losses)}"
+
+
+def bfloat16(device: str) -> str:
+    """A product of matrices in bfloat16 is as far from float64 as bfloat16 makes it."""
+    if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise CheckError("this GPU has no bfloat16: it is older than Ampere. Set `precision: float32`")
+    torch.manual_seed(0)
+    one, other = torch.randn(2, 256, 256, device=device).bfloat16()
+    exact = one.double() @ other.double()
+    off = ((one @ other).double() - exact).norm() / exact.norm()
+    if not off < 2**-7:
+        raise CheckError(f"a product in bfloat16 is off by {off:.2g} of its norm; {2**-8:.2g} is usual")
+    return f"relative error of a product {off:.2g}"
+
+
+# The engine against decoding/reference.py, on tiny random models.
+
+
+def same_texts(folder: Path, device: str) -> str:
+    """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides."""
+    same, cases = 0, 0
+    for backbone in _tiny_models(folder, device, "float32"):
+        drawn = _draw(backbone)
+        canvases = [Canvas(prompt, length, [n for n in reveal_counts(length, 8) if n]) for prompt, length in drawn]
+        done = dict(Engine(backbone).run(Queue(enumerate(canvases)), make_order("med")))
+        ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
+        plain = [reference.decode(backbone, prompt, length, 8)[1] for prompt, length in drawn]
+        same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)
+    text = f"{same} of {cases} canvases decoded as by the plain algorithm"
+    if same < 0.9 * cases:
+        raise CheckError(f"{text}: this device computes something else in float32")
+    return text
+
+
+def same_entropies(folder: Path, device: str) -> str:
+    """In bfloat16 the engine's entropies are as near to float32 as those of the plain algorithm in bfloat16."""
+    distances = []
+    models = zip(*(_tiny_models(folder, device, dtype) for dtype in ("float32", "bfloat16")), strict=True)
+    for exact, rounded in models:
+        drawn = _draw(exact)
+        target = _plain_entropies(exact, drawn)
+        read = dict(Engine(rounded).run(Queue((place, Canvas(*case)) for place, case in enumerate(drawn))))
+        engine = [entropy for place in range(len(drawn)) for entropy in read[place].entropies]
+        distances.append([_distance(one, target) for one in (engine, _plain_entropies(rounded, drawn))])
+    engine, plain = (statistics.fmean(column) for column in zip(*distances, strict=True))
+    text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
+    if not engine <= 2 * plain + 1e-3:
+        raise CheckError(f"{text}: the engine computes something else in bfloat16")
+    return text
+
+
+def _tiny_models(folder: Path, device: str, dtype: str) -> Iterator[Backbone]:
+    for name in FAMILIES:
+        if not (folder / name).exists():
+            tiny.write(folder / name, name, eos=1.5)
+        yield load_backbone(folder / name, name, device=device, dtype=dtype)
+
+
+def _draw(backbone: Backbone) -> list[tuple[list[int], int]]:
+    """Twelve prompts and lengths."""
+    draw = random.Random(1)
+    prompts = [draw.sample(range(5, backbone.model.config.vocab_size), draw.randint(4, 20)) for _ in range(12)]
+    return [(prompt, draw.randint(2, 24)) for prompt in prompts]
+
+
+def _plain_entropies(backbone: Backbone, drawn: list[tuple[list[int], int]]) -> list[float]:
+    masks = [(prompt, [backbone.mask_id] * length) for prompt, length in drawn]
+    return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
+
+
+def _distance(one: list[float], other: list[float]) -> float:
+    return statistics.fmean(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def comet(folder: Path, device: str) -> str:
+    """A tiny random COMET, loaded from its checkpoint, scores on the device as on a CPU."""
+    from entropy_valley.demo import toy_comet
+    from entropy_valley.demo.settings import Estimator
+    from entropy_valley.scoring.comet import unpadded_scores
+    from entropy_valley.scoring.comet_checkpoint import load
+
+    size = Estimator(seed=1, steps=1, width=32, vocabulary=300)
+    texts = [row[side] for row in tiny.ROWS for side in ("source", "target")]
+    folder.mkdir(parents=True, exist_ok=True)
+    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
+    checkpoint = toy_comet.write_checkpoint(model, folder)
+    segments = [(row["source"], row["source"], row["target"]) for row in tiny.ROWS]
+    there, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
+    off = max(abs(there[one] - here[one]) for one in segments)
+    text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
+    if not off < 1e-3:
+        raise CheckError(text)
+    return text
+
+
+# The config's backbones, with random weights.
+
+
+@torch.inference_mode()
+def rate(subject: Subject) -> float:
+    """Floating-point operations a second of a large product, in the precision of decoding."""
+    device = subject.device
+    rows, width, ffn = (2048, 4096, 12288) if device == "cuda" else (256, 512, 1536)
+    dtype = torch_dtype(subject.precision)
+    states, other = (torch.randn(count, width, device=device).to(dtype) for count in (rows, ffn))
+    seconds = [latency.seconds(lambda: linear(states, other), device) for _ in range(20)]
+    return 2 * rows * width * ffn / statistics.median(seconds[5:])
+
+
+def speed(subject: Subject) -> str:
+    """The speed of the device's matrix products."""
+    return f"{rate(subject) / 1e9:,.0f} GFLOP/s in {subject.precision} products"
+
+
+def device_memory(device: str) -> int:
+    """Bytes of the smallest GPU, or of the machine."""
+    if device == "cpu":
+        return limits.memory()
+    return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
+
+
+def fits(backbone: dict[str, Any], subject: Subject) -> str:
+    """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
+    has all its tensors."""
+    size, item, device, family = _size(backbone), BYTES[subject.precision], subject.device, _family(backbone)
+    arguments, folder = subjects.arguments(backbone), Path(backbone["folder"])
+    if (folder / "config.json").is_file():
+        weights.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
+    rows = (HEAD_ROWS[device],) if subject.fill else ()
+    parts, room = (
+        (size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)),
+        device_memory(device),
+    )
+    text = f"{limits.amount(parts[0])} of weights and {limits.amount(parts[1])} for a pass, of {limits.amount(room)}"
+    if sum(parts) > room:
+        raise CheckError(f"{text}: it does not fit this device")
+    if given := subject.training:
+        model = empty_model(family, arguments, torch_dtype(given["precision"]))
+        need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
+        free = memory.Room(room, need) if device == "cuda" else None
+        plan = memory.plan(free, given["micro_tokens"], given["activation_checkpointing"], longest=1)
+        recomputed = ", activation checkpointing" * plan.activation_checkpointing
+        pairs, products = given["global_batch"], rate(subject) * subject.processes
+        work = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, plan.activation_checkpointing)
+        text += f"; a training: {plan.micro_tokens} tokens a pass{recomputed}, a step at least {work / products:.3f} s"
+    return text
+
+
+def company(backbone: dict[str, Any], subject: Subject) -> str:
+    """A canvas has the same entropies alone and beside others, in passes as the jobs run them.
+
+    Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
+    """
+    model = _random_model(backbone, subject, num_hidden_layers=2)
+    draw, canvases = random.Random(1), []
+    for _ in range(CANVASES):
+        prompt = [draw.randrange(model.eos_id) for _ in range(draw.randint(10, 60))]
+        canvases.append(Canvas(prompt, draw.randint(5, 60)))
+    padded, plain = (_same(model, canvases, fill, subject) for fill in (TOKENS[subject.device], None))
+    text = (
+        f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes; "
+        f"{plain} in passes that are not padded"
+    )
+    if padded < ALONE:
+        problem = f"{text}: here, results may change with the sentences of a job (docs/performance.md)"
+        if subject.fill:
+            raise CheckError(f"{problem}. To go on without that promise, set `decoding.batch_invariant: false`")
+        raise SkippedError(problem)
+    return text
+
+
+def _same(model: Backbone, canvases: list[Canvas], fill: int | None, subject: Subject) -> int:
+    """How many of the first canvases are read alone as they are in company."""
+    engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
+    together = dict(engine.run(Queue(enumerate(canvases))))
+    alone = (dict(engine.run(Queue([(place, canvases[place])]))) for place in range(ALONE))
+    return sum(read[place] == together[place] for place, read in enumerate(alone))
+
+
+def decoding(backbone: dict[str, Any], subject: Subject) -> str:
+    """A pass as the jobs run it, with as many canvases as it takes, and what a sentence will take."""
+    model, device, fill = _random_model(backbone, subject), subject.device, subject.fill
+    engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
+    budget, count = engine.budget, engine.budget // (PROMPT + MASKS)
+    tokens = count * (PROMPT + MASKS)
+
+    def one_pass() -> None:
+        list(engine.run(Queue((place, Canvas([place % 100] * PROMPT, MASKS)) for place in range(count))))
+
+    one_pass()
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    seconds = latency.seconds(one_pass, device)
+    if engine.budget < budget:
+        raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
+    share = _size(backbone).pass_work(tokens, count * MASKS) / seconds / rate(subject)
+    padded = f" padded to {fill}" if fill else ""
+    peak = f", {limits.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
+    return (
+        f"{tokens} tokens{padded} in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
+        f"a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
+    )
+
+
+def _family(backbone: dict[str, Any]) -> Any:
+    return find_family(backbone["family"])
+
+
+def _size(backbone: dict[str, Any], **other: Any) -> Size:
+    if not (arguments := subjects.arguments(backbone)):
+        raise SkippedError("its size is not known before it is downloaded")
+    return Size.of(arguments | other)
+
+
+def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
+    """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS. ``other``:
+    arguments of its config class that differ.
+
+    Raises SkippedError for one that decodes no canvases, whose shape is not known, or that is too large for a CPU.
+    """
+    family, size = _family(backbone), _size(backbone, **other)
+    if family.causal:
+        raise SkippedError("an autoregressive backbone is decoded by transformers")
+    if subject.device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
+        raise SkippedError("too large to be run on a CPU for a check")
+    if subject.device == "cuda":
+        gc.collect()  # the model of the check before: a GPU may have no room for two
+        torch.cuda.empty_cache()
+    arguments = subjects.arguments(backbone) | other
+    model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
+    mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
+    return Backbone(family, model, None, mask, eos, None, "", family.shifted)

@@ -1,0 +1,30 @@
+"""Train the demo's own models: a tiny backbone on the train splits, or the toy COMET on corrupted references."""
+
+from entropy_valley.runs.job import job_of
+
+with job_of(snakemake) as job:  # noqa: F821
+    from pathlib import Path
+
+    from entropy_valley import folders, provenance
+    from entropy_valley.training import processes
+
+    (out,) = map(Path, job.output)
+    rule, how = snakemake.rule, job.how  # noqa: F821
+    record = provenance.made(rule, job.params, job.input, [out], whole_folder=True)
+    with folders.locked(out.parent), record:  # of two runs one works, and the other finds its work
+        if rule == "pretrain":
+            from entropy_valley.demo import pretraining
+
+            named = (
+                zip(how["directions"], map(Path, paths), strict=True) for paths in (job.input.train, job.input.dev)
+            )
+            train, dev = map(dict, named)
+            paths_of = {name: Path(how[name]) for name in ("work", "logs")}
+            processes.use_threads(job.threads)
+            pretraining.pretrain(
+                pretraining.Job(job.spec, train, dev, out.parent, **paths_of, checkpoint_every=how["checkpoint_every"])
+            )
+        else:
+            from entropy_valley.demo import toy_comet_training
+
+            toy_comet_training.make(job.spec, job.input.train, job.input.dev, out.parent)

@@ -1,0 +1,27 @@
+"""Download a backbone, a COMET checkpoint or a data set, unless it is there; check it, and keep which one it is."""
+
+from entropy_valley.runs.job import job_of
+
+with job_of(snakemake) as job:  # noqa: F821
+    from pathlib import Path
+
+    from entropy_valley import files, provenance
+
+    (out,), how, rule, known = job.output, job.how, snakemake.rule, {}  # noqa: F821
+    folder = Path(how["folder"])
+    if rule == "fetch_backbone":
+        from entropy_valley.model import load
+
+        facts = load.fetch(job.spec, folder, how["own"], how["confirm"])
+        known = {folder: facts["digest"]}
+    elif rule == "fetch_comet":
+        from entropy_valley.scoring import comet_checkpoint
+
+        facts = comet_checkpoint.fetched(**job.spec, folder=folder, metric=how["metric"], agreed=how["confirm"])
+    else:
+        from entropy_valley.data import dataset
+
+        with dataset.reading(None, how["confirm"]):
+            facts = dataset.fetched(job.spec["repository"], job.spec["revision"], folder)
+    with provenance.made(rule, job.params, [], [out], known=known):
+        files.write_json(out, facts)
