@@ -12,7 +12,7 @@ from entropy_valley.checking.line import CheckError, SkippedError
 from entropy_valley.checking.sizes import Size
 from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.training_pass import TrainingPass
-from entropy_valley.engine.engine import Engine
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.experiment import load_files
 from entropy_valley.model import attention as packed
 from entropy_valley.reporting import reports

@@ -4,7 +4,7 @@ from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.decoding import translations
-    from entropy_valley.engine.job import How
+    from entropy_valley.decoding.job import How
 
     how, testsets = How.of(job.how, job.threads), job.input.testsets
     if shard := job.output.get("shard"):

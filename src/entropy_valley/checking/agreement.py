@@ -11,10 +11,9 @@ import torch
 from entropy_valley.checking import tiny
 from entropy_valley.checking.line import CheckError
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import Segments, has_kernel, packed_attention
 from entropy_valley.model.load import Backbone, load_backbone
 

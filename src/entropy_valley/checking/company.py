@@ -9,9 +9,9 @@ from typing import Any
 from entropy_valley.checking.line import Check, CheckError, SkippedError
 from entropy_valley.checking.speed import random_model
 from entropy_valley.checking.subject import Subject
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.invariance import TOKENS
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.job import TOKENS
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.families import find_family
 
 _LAYERS = 2  # all of a backbone's layers have the same shapes

@@ -97,7 +97,7 @@ def bfloat16(device: str) -> str:
 
 def compiler(device: str) -> str:
     """``torch.compile`` works: one kernel then reduces the logits. Without it, nothing is decoded on a GPU."""
-    from entropy_valley.engine.compiling import require_compiler
+    from entropy_valley.decoding.kernels import require_compiler
 
     if device == "cpu":
         raise SkippedError("nothing is compiled on a CPU")

@@ -50,7 +50,7 @@ class Size:
     def pass_bytes(self, tokens: int, item: int, rows: int = HEAD_ROWS) -> int:
         """At most what a decoding pass holds beside the weights: a layer's states, or the logits of so many ``rows``.
 
-        Compared with what a pass really holds in tests/engine/test_memory.py.
+        Compared with what a pass really holds in tests/decoding/test_memory.py.
         """
         layer = tokens * (3 * self.ffn + 6 * self.width) * item
         head = min(rows, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item

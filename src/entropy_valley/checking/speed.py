@@ -20,9 +20,9 @@ from entropy_valley.checking.sizes import BYTES, Size
 from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.training_pass import TrainingPass
 from entropy_valley.decoding import latency
-from entropy_valley.engine.engine import BUDGET, Engine
-from entropy_valley.engine.invariance import HEAD_ROWS
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 
-from entropy_valley.decoding.denoising import KNOWN, make_denoiser
+from entropy_valley.decoding.orders import KNOWN, make_denoiser
 from entropy_valley.errors import refusal
 from entropy_valley.experiment.blocks import block, one_of, users
 from entropy_valley.spelling import unknown

@@ -19,14 +19,14 @@ from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from entropy_valley.late import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 
 def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.Tensor, ...]:
     """The columns, all of one dtype, as tensors on ``device``; the host does not wait for the copy."""
+    import numpy as np
     import torch
 
     joined = torch.from_numpy(np.concatenate(columns))
@@ -37,6 +37,7 @@ def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.T
 
 def download(columns: Sequence[torch.Tensor]) -> list[np.ndarray]:
     """The columns, numbers that float64 holds exactly, as float64; the host waits once."""
+    import numpy as np
     import torch
 
     joined = torch.cat([column.double() for column in columns]).cpu().numpy()

@@ -9,7 +9,7 @@ from entropy_valley import files
 from entropy_valley.analysis import comparisons, signatures
 from entropy_valley.analysis.gap_closure import BASELINES
 from entropy_valley.analysis.params import Params
-from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.decoding.job import footnote
 from entropy_valley.late import pandas as pd
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results

@@ -20,7 +20,7 @@ from typing import Any
 
 from entropy_valley.checking import subject
 from entropy_valley.checking.sizes import BYTES, Size
-from entropy_valley.decoding.prompt_cache import refresh_of
+from entropy_valley.decoding.job import refresh_of
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import DEV, Cell
 from entropy_valley.experiment.params import corpora
