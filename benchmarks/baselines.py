@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.ledger import Ledger
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.attention import using_attention

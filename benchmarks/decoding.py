@@ -29,10 +29,10 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.engine.engine import BUDGET, Engine
-from entropy_valley.engine.ledger import Ledger
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 

@@ -40,24 +40,23 @@ from entropy_valley import files
 from entropy_valley.checking import checks, tiny
 from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.autoregressive import Search
-from entropy_valley.decoding.beam_search import BeamSearch, Task
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.pipeline import Pipeline
+from entropy_valley.decoding.beam_search import BeamSearch, Search, Task
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.job import TOKENS, padded_tokens
+from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.orders import Denoising, make_order
+from entropy_valley.decoding.requests import Canvas, Ledger, Queue
+from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.source import Synthetic
-from entropy_valley.engine.engine import BUDGET, Engine
-from entropy_valley.engine.invariance import HEAD_ROWS, TOKENS, padded_tokens
-from entropy_valley.engine.ledger import Ledger
-from entropy_valley.engine.queue import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
 from entropy_valley.model import checkpoint as weights
 from entropy_valley.model.adapters import WEIGHTS
-from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.families import find_family
+from entropy_valley.model.families.base import Family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt
 from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer

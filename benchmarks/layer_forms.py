@@ -12,7 +12,7 @@ import transformers.models.llama.modeling_llama as llama
 from torch.nn.functional import linear, rms_norm, silu
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from entropy_valley.engine import engine
+from entropy_valley.decoding import engine
 from entropy_valley.model.attention import BIDIRECTIONAL
 from entropy_valley.model.packing import Packed, Rows
 

@@ -30,7 +30,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from workload import SHAPES, Workload, make
 
-from entropy_valley.engine import engine
+from entropy_valley.decoding import engine
 from entropy_valley.model.attention import BIDIRECTIONAL
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm"}

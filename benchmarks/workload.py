@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley.engine.context import Inputs
+from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.lengths import Sentence
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model

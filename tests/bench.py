@@ -13,8 +13,8 @@ import pytest
 
 from entropy_valley import files, results
 from entropy_valley.decoding import latency, translations
+from entropy_valley.decoding.job import How, Job
 from entropy_valley.decoding.translations import Translations
-from entropy_valley.engine.job import How, Job
 from entropy_valley.lengths import diagnostics
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.results import System
@@ -35,7 +35,7 @@ SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "
 WITHOUT_TORCH = """
 import json, sys
 from entropy_valley.decoding import translations
-from entropy_valley.engine.job import How
+from entropy_valley.decoding.job import How
 params, how, testsets, out = json.loads(sys.argv[1])
 translations.write(params, How.of(how), testsets, out)
 sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))

@@ -11,7 +11,7 @@ from fake_results import METRICS
 from fake_sets import put
 
 from entropy_valley import files
-from entropy_valley.reporting.pages.sentences import Params
+from entropy_valley.analysis.cells import Params
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 METHODS = ("oracle", "ratio", "ratio_eos", "ev", "ev_line", "ev_line_4", "adaptive_ev", "cal")

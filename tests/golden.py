@@ -16,10 +16,10 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
+from entropy_valley.decoding.job import Job
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.engine.job import Job
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.lengths.training_pairs import Fits, length_statistics
 from entropy_valley.reporting.reports import find
@@ -149,7 +149,7 @@ class Stages:
         ]
         more = {"hybrid": {"p": 0.5}, "daedal": {"eos_window": 1, "cap": 24}, "rho_eos": {"cap": 24}}
         found = []
-        needs_no_alignment = [name for name in ORDERS if name != "oracle_anchor"]  # tests/engine/test_authors_orders.py
+        needs_no_alignment = [name for name in ORDERS if name != "oracle_anchor"]
         for order in [*needs_no_alignment, "daedal", "rho_eos"]:
             rows, entry = self.bench.decode("ratio", order=order, out=order, **more.get(order, {}))
             assert [row["canvas"] for row in rows] == self.bench.canvas("ratio")

@@ -7,8 +7,8 @@ import torch
 
 from entropy_valley.checking import computations
 from entropy_valley.checking.subject import Subject
-from entropy_valley.engine import entropy
-from entropy_valley.engine.invariance import whole_sums
+from entropy_valley.decoding import head
+from entropy_valley.decoding.kernels import whole_sums
 from entropy_valley.model import attention
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
@@ -32,9 +32,9 @@ def test_the_kernel_attends_as_scaled_dot_products(causal, monkeypatch):
 
 def test_the_compiled_reduction_of_logits_is_the_eager_one():
     logits = torch.randn(300, 126464, device="cuda")
-    compiled = entropy.reduction("cuda")
-    assert compiled is not entropy._part
-    pair = compiled(logits.clone(), 0, 3, 2), entropy._part(logits, 0, 3, 2)
+    compiled = head.reduction("cuda")
+    assert compiled is not head._part
+    pair = compiled(logits.clone(), 0, 3, 2), head._part(logits, 0, 3, 2)
     torch.testing.assert_close(*pair, rtol=1e-6, atol=1e-6)
 
 

@@ -7,7 +7,8 @@ from fake_texts import write_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.reporting.reports.cases import BEYOND, FIELDS, KEPT, RULES, WIN, Params, cases, chosen, curve
+from entropy_valley.analysis.cells import Params
+from entropy_valley.reporting.reports.cases import BEYOND, FIELDS, KEPT, RULES, WIN, cases, chosen, curve
 from entropy_valley.reporting.reports.coverage import NUMBERS, PLACEHOLDERS
 
 ORG = {"source": "#PRS_ORG# calls #DATE#.", "ratio": ("#PRS_打。", 0.5)}

@@ -12,12 +12,12 @@ from fake_sets import put, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.data import build
 from entropy_valley.errors import InputError
 from entropy_valley.reporting.reports.coverage import (
     EXTRACTORS,
-    Params,
     bucket,
     bucket_names,
     capitalised_words,

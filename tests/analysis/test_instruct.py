@@ -8,8 +8,9 @@ import pytest
 from fake_sets import put
 
 from entropy_valley import files
+from entropy_valley.analysis.cells import Params
 from entropy_valley.errors import InputError
-from entropy_valley.reporting.reports.dream_instruct import Params, measure
+from entropy_valley.reporting.reports.dream_instruct import measure
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.published import find, means
 from entropy_valley.errors import InputError
-from entropy_valley.reporting.reports.paper_comparison import Params, Place, Setting, compare, ours, place_of, places
+from entropy_valley.reporting.reports.paper_comparison import Place, Setting, compare, ours, place_of, places
 
 MAIN = """\
 backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std

@@ -7,10 +7,11 @@ import pytest
 from fake_sets import diagnose, put
 
 from entropy_valley import files
+from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import sentences
 from entropy_valley.analysis.significance import Statistics, paired_test
 from entropy_valley.errors import InputError
-from entropy_valley.reporting.reports.checks import Params, groups, measure, nominal_ratios
+from entropy_valley.reporting.reports.checks import groups, measure, nominal_ratios
 from entropy_valley.reporting.reports.entropy_valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.results import TRANSLATIONS
 

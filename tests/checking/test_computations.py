@@ -11,7 +11,7 @@ from entropy_valley import limits
 from entropy_valley.checking import checks, computations, subject, tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
-from entropy_valley.engine.engine import Engine
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import load_files
 from entropy_valley.reporting import reports

@@ -12,7 +12,7 @@ from entropy_valley import cli
 from entropy_valley.cli import audit
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.load import overlay
+from entropy_valley.experiment.expand import overlay
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]

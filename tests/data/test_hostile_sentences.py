@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from entropy_valley import files, plain_text
 from entropy_valley.data import build
 from entropy_valley.data.sources.files import read_parallel
-from entropy_valley.engine.identity import RustTokenizer
+from entropy_valley.decoding.inputs import RustTokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt

@@ -10,10 +10,9 @@ import torch
 from bench import Bench
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.adapters import Adapter, write_adapter
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone

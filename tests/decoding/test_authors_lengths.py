@@ -11,14 +11,12 @@ import torch
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.draft import Draft
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.ledger import Ledger
-from entropy_valley.engine.probe import Probe
-from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.inputs import Inputs
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.probe import Draft, Probe
+from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store

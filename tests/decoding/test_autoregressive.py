@@ -10,8 +10,7 @@ import torch
 from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
-from entropy_valley.decoding.autoregressive import Search
-from entropy_valley.decoding.beam_search import BeamSearch, Task
+from entropy_valley.decoding.beam_search import BeamSearch, Search, Task
 from entropy_valley.decoding.reference import EAGER
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import using_attention

@@ -12,7 +12,7 @@ import pytest
 from bench import Bench
 
 from entropy_valley import gpus
-from entropy_valley.engine.job import Job
+from entropy_valley.decoding.job import Job
 from entropy_valley.model import load as loading
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"

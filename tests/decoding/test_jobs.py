@@ -14,11 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding import reference, reference_orders
-from entropy_valley.engine import compiling
-from entropy_valley.engine.finished import text_tokens
-from entropy_valley.engine.identity import turn_end_id
-from entropy_valley.engine.queue import Decoded
+from entropy_valley.decoding import kernels, reference
+from entropy_valley.decoding.inputs import text_tokens, turn_end_id
+from entropy_valley.decoding.requests import Decoded
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
@@ -148,7 +146,7 @@ def test_the_source_free_pass_has_the_prompt_of_an_empty_source(bench, llada):
         llada.tokenizer(bench.spec["prompt"].replace("{src}", source), add_special_tokens=False)["input_ids"]
         for source in (pair["source"], "")
     )
-    _, text = reference.decode(llada, prompt, row["length"], 8, rank=reference_orders.sig_first(), sourceless=empty)
+    _, text = reference.decode(llada, prompt, row["length"], 8, rank=reference.sig_first(), sourceless=empty)
     assert row["tokens"] == text
 
 
@@ -329,9 +327,9 @@ def test_padded_passes_have_results_of_their_own(bench):
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    monkeypatch.setattr(compiling, "require_compiler", lambda device: None)
-    graph = torch.compile(compiling._layer, backend="eager", fullgraph=True)
-    monkeypatch.setattr(compiling, "_graph", lambda: graph)
+    monkeypatch.setattr(kernels, "require_compiler", lambda device: None)
+    graph = torch.compile(kernels._layer, backend="eager", fullgraph=True)
+    monkeypatch.setattr(kernels, "_graph", lambda: graph)
     computed, decoders, texts = [], [], []
     for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
         bench.spec |= settings

@@ -8,8 +8,8 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
+from entropy_valley.decoding.job import Job
 from entropy_valley.decoding.translator import Translator
-from entropy_valley.engine.job import Job
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.length_head import LengthHead

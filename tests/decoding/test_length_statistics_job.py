@@ -7,7 +7,7 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.engine.job import Job
+from entropy_valley.decoding.job import Job
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics
 from entropy_valley.lengths.training_pairs import length_statistics

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.decoding.denoising import Denoising, make_denoiser
-from entropy_valley.engine.batch import Batch, Pass
-from entropy_valley.engine.entropy import SlotValues
-from entropy_valley.engine.queue import Canvas
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.head import SlotValues
+from entropy_valley.decoding.orders import Denoising, make_denoiser
+from entropy_valley.decoding.requests import Canvas, Reading
 from entropy_valley.errors import InputError
 
 MASK, EOS = 9, 8
@@ -26,7 +25,7 @@ class Mine:
 """
 DECODER = """\
 import numpy as np
-from entropy_valley.decoding.variable_length.base import Guess, Revealed
+from entropy_valley.decoding.variable_length import Guess, Revealed
 
 class Mine:
     cap = 8

@@ -11,13 +11,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.orders import ORDERS, make_order, moments
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.batch import Batch, Pass
-from entropy_valley.engine.distractor import distractors
-from entropy_valley.engine.entropy import SlotValues
-from entropy_valley.engine.order import Slots, SourceGuided, looks_at_distractor, needs_sourceless, sourceless_steps
-from entropy_valley.engine.queue import Canvas
+from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.head import SlotValues
+from entropy_valley.decoding.inputs import distractors
+from entropy_valley.decoding.orders import (
+    ORDERS,
+    Slots,
+    SourceGuided,
+    looks_at_distractor,
+    make_order,
+    moments,
+    needs_sourceless,
+    reveal_counts,
+    sourceless_steps,
+)
+from entropy_valley.decoding.requests import Canvas
 from entropy_valley.errors import InputError
 
 MASK = 99

@@ -8,14 +8,12 @@ from dataclasses import replace
 import pytest
 from tiny_checkpoints import SOURCES
 
-from entropy_valley.decoding import reference, reference_prompt_cache
-from entropy_valley.decoding import reference_variable_length as plain_form
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.ledger import Ledger
-from entropy_valley.engine.requests import Memo, Runner
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.inputs import Inputs
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
@@ -66,7 +64,7 @@ def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sente
         if denoising is MED:
             text = reference.decode(llada, prompt, row["length"], 4)[1]
         else:
-            tokens, _ = plain_form.daedal(llada, prompt, row["length"], 1, 24)
+            tokens, _ = reference.daedal(llada, prompt, row["length"], 1, 24)
             text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
         assert one.tokens[: one.text] == text
 
@@ -88,7 +86,7 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
         assert row["scores"] == pytest.approx(means, rel=1e-4)
         assert row["length"] == lengths[means.index(min(means))]
         (one,) = decoded.values()
-        text = reference_prompt_cache.decode(llada, prompt, row["length"], 4, refresh)[1]
+        text = reference.decode_cached(llada, prompt, row["length"], 4, refresh)[1]
         assert one.tokens[: one.text] == text
 
 
@@ -170,7 +168,7 @@ def mean_entropy(backbone, prompt, length, beside=None):
     if beside is None:
         entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     else:
-        entropies, _ = reference_prompt_cache.read(backbone, prompt, length, beside)
+        entropies, _ = reference.read_cached(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
 
 

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding.costs import PromptCosts, sentence_costs
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.decoding.prompt_cache import beside, footnote, modes, refresh_of
-from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.draft import Draft
-from entropy_valley.engine.probe import Probe
-from entropy_valley.engine.queue import Decoded
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.inputs import Inputs
+from entropy_valley.decoding.job import footnote, modes, refresh_of
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.probe import Draft, Probe
+from entropy_valley.decoding.requests import Decoded, Reading
+from entropy_valley.decoding.translations import PromptCosts, sentence_costs
+from entropy_valley.decoding.translator import Pipeline, beside
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.revisions import DECODING
 

@@ -7,15 +7,14 @@ import pytest
 import torch
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.reference_orders import hybrid
-from entropy_valley.decoding.reference_prompt_cache import Kept, decode, read
+from entropy_valley.decoding.reference import Kept, decode_cached, hybrid, read_cached
 
 PROMPT, OTHER = [5, 9, 12, 7, 30, 4], [8, 11, 2]
 
 
 def test_renewed_in_each_pass_it_is_the_plain_algorithm(backbone):
     for length, steps in ((1, 4), (5, 8), (9, 4), (13, 32)):
-        cached = decode(backbone, PROMPT, length, steps, 1, rank=hybrid(0.5), sourceless=OTHER)
+        cached = decode_cached(backbone, PROMPT, length, steps, 1, rank=hybrid(0.5), sourceless=OTHER)
         assert cached == reference.decode(backbone, PROMPT, length, steps, rank=hybrid(0.5), sourceless=OTHER)
 
 
@@ -32,16 +31,16 @@ def test_a_canvas_reads_as_in_the_whole_pass_over_it_and_no_other_does(backbone)
 
 def test_the_rows_of_a_probe_may_come_from_another_length(backbone):
     masks = [backbone.mask_id] * 6
-    entropies, tokens = read(backbone, PROMPT, 6, beside=6)
+    entropies, tokens = read_cached(backbone, PROMPT, 6, beside=6)
     exact, best = reference.read(backbone, PROMPT, masks)
     assert (entropies, tokens) == (pytest.approx(exact, rel=1e-5), best)
-    assert read(backbone, PROMPT, 6, beside=3)[0] != pytest.approx(exact, rel=1e-5)
+    assert read_cached(backbone, PROMPT, 6, beside=3)[0] != pytest.approx(exact, rel=1e-5)
 
 
 def test_a_fixed_prompt_gives_other_texts(backbone):
     rng, texts = random.Random(2), set()
     for _ in range(6):
         prompt = [rng.randrange(len(backbone.tokenizer)) for _ in range(8)]
-        exact, *cached = (decode(backbone, prompt, 12, 12, refresh)[0] for refresh in (1, 2, sys.maxsize))
+        exact, *cached = (decode_cached(backbone, prompt, 12, 12, refresh)[0] for refresh in (1, 2, sys.maxsize))
         texts |= {refresh for refresh, text in zip((2, "never"), cached, strict=True) if text != exact}
     assert texts == {2, "never"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.schedule import reveal_counts
+from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.errors import InputError
 
 

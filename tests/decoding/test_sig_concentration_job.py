@@ -7,8 +7,8 @@ from bench import Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference, reference_authors
-from entropy_valley.decoding.reference_orders import Step
-from entropy_valley.engine.distractor import distractors
+from entropy_valley.decoding.inputs import distractors
+from entropy_valley.decoding.reference import Step
 from entropy_valley.lengths.diagnostics import concentration
 
 

@@ -12,9 +12,9 @@ from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, results
 from entropy_valley.decoding import translations
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.job import How
 from entropy_valley.decoding.translations import Shard
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.job import How
 from entropy_valley.errors import InputError
 from entropy_valley.results import TRANSLATIONS, System
 

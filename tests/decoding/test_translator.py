@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from bench import with_turn_end
 
-from entropy_valley.decoding import reference, reference_authors, reference_orders
+from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding.inputs import distractors
 from entropy_valley.decoding.translator import Translator
-from entropy_valley.engine.distractor import distractors
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
@@ -51,7 +51,7 @@ def test_another_order_with_its_settings(llada, sig):
     for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
         given = llada, prompt.encode(source), translation.length, 4
         if sig:
-            _, text = reference.decode(*given, rank=reference_orders.hybrid(0.5), sourceless=prompt.encode(""))
+            _, text = reference.decode(*given, rank=reference.hybrid(0.5), sourceless=prompt.encode(""))
         else:
             _, text = reference_authors.decode(*given, "hybrid", distractor, 0.5)
         assert translation.text == prompt.text(text)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import plugins
-from entropy_valley.decoding.denoising import Denoising
+from entropy_valley.decoding.orders import Denoising, sourceless_steps
 from entropy_valley.decoding.translator import Translator
-from entropy_valley.engine.order import sourceless_steps
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
 from entropy_valley.experiment.params import methods
@@ -62,7 +61,7 @@ def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
 
 
 GUIDED = """
-from entropy_valley.engine.order import SourceGuided
+from entropy_valley.decoding.orders import SourceGuided
 
 
 class Late(SourceGuided):

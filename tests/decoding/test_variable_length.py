@@ -9,16 +9,14 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from entropy_valley.decoding import reference_variable_length as plain_form
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.decoding.requests import VariableLength
-from entropy_valley.decoding.variable_length import make_variable_length
-from entropy_valley.decoding.variable_length.base import Guess, Revealed
-from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.probe import Probe
-from entropy_valley.engine.reading import Reading
-from entropy_valley.engine.requests import Runner
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.inputs import Inputs
+from entropy_valley.decoding.orders import VariableLength
+from entropy_valley.decoding.probe import Probe
+from entropy_valley.decoding.requests import Reading, Runner
+from entropy_valley.decoding.translator import Pipeline
+from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.packing import hidden_states
 
@@ -154,8 +152,8 @@ def fill(backbone, canvases, order, budget=None):
 
 def plain(backbone, canvas, order, settings):
     if order == "rho_eos":
-        return plain_form.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
-    return plain_form.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
+        return reference.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
+    return reference.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
 
 
 @pytest.mark.parametrize("order", DECODERS, ids=str)
@@ -205,7 +203,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
 
     expected, _ = fill(llada, some, DECODERS[0])
     with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.engine.engine.hidden_states", scarce)
+        patch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
         filled, ledger = fill(llada, some, DECODERS[0], budget=1000)
     assert filled == expected
     assert len(sizes) == ledger.passes + sum(size > 100 for size in sizes)
@@ -218,4 +216,4 @@ def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, wind
     selector = make_method("daedal", {"start": start, "eos_window": window})
     rows = Pipeline.of(Engine(backbone), inputs).choose(selector, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
-        assert row["candidates"] == plain_form.daedal_lengths(backbone, prompt, start, window, most)
+        assert row["candidates"] == reference.daedal_lengths(backbone, prompt, start, window, most)

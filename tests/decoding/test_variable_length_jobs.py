@@ -6,7 +6,7 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding import reference_variable_length as plain_form
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
@@ -30,8 +30,8 @@ def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, met
     for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
-        plain = {"daedal": lambda *case: plain_form.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
-        tokens, lengths = (plain or plain_form.rho_eos)(llada, prompt, canvas["length"], 24)
+        plain = {"daedal": lambda *case: reference.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
+        tokens, lengths = (plain or reference.rho_eos)(llada, prompt, canvas["length"], 24)
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
         assert row["calls"] == canvas["calls"] + len(lengths)
@@ -74,16 +74,16 @@ def test_the_translator_takes_them_as_an_order(llada, order, settings):
     for source, translation in zip(sources, translations, strict=True):
         start, encoded = max(translation.scores), prompt.encode(source)
         if order == "daedal":
-            tokens, _ = plain_form.daedal(llada, encoded, start, 1, 24)
+            tokens, _ = reference.daedal(llada, encoded, start, 1, 24)
         else:
-            tokens, _ = plain_form.rho_eos(llada, encoded, start, 24)
+            tokens, _ = reference.rho_eos(llada, encoded, start, 24)
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert translation.length == len(tokens)
         assert translation.text == prompt.text(tokens[:end])
 
 
 AT_ONCE = """
-from entropy_valley.decoding.variable_length.base import reveal
+from entropy_valley.decoding.variable_length import reveal
 
 class AtOnce:
     def __init__(self, cap):

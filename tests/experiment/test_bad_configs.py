@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.load import merge, overlay
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import merge
 from entropy_valley.experiment.matrix import SETS
 from entropy_valley.experiment.params import corpora
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.load import overlay
+from entropy_valley.experiment.expand import overlay
 from entropy_valley.experiment.params import corpora, methods
 from entropy_valley.experiment.schema import LengthMethods, json_schema
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method

@@ -9,7 +9,8 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.load import load_merged, overlay, read_yaml
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import load_merged, read_yaml
 from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]

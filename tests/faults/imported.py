@@ -11,7 +11,7 @@ for name in (
     *("comet", "deepspeed", "run_rule", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
     "entropy_valley.checking.tiny",
     "entropy_valley.demo.toy_comet_training",
-    "entropy_valley.engine.engine",
+    "entropy_valley.decoding.engine",
     "entropy_valley.reporting.reports",
     "entropy_valley.runs.job",
     "entropy_valley.training.sft",

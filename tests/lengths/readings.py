@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.select import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics

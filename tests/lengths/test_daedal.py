@@ -7,10 +7,10 @@ import math
 import pytest
 from readings import choose_canvases
 
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.lengths.published import eos_confidence
 
 
 def canvas(length, eos, other=0.4):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from entropy_valley.engine.ledger import Ledger
+from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence, find_method, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
 from entropy_valley.model.load import load_backbone

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases
 
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.lengths.base import Choice
 from entropy_valley.lengths.select import sentences_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import flat, search
 
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.published import quantile
 

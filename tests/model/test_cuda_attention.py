@@ -11,9 +11,9 @@ from test_packing import MODELS
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.varlen import varlen_attn
 
-from entropy_valley.engine import entropy
-from entropy_valley.engine import head as head_module
-from entropy_valley.engine.head import Head
+from entropy_valley.decoding import head
+from entropy_valley.decoding import head as head_module
+from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.load import empty_model
@@ -73,7 +73,7 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
         model = empty.to_empty(device="cpu")
         ids, places = torch.zeros(1, 11, dtype=torch.long), torch.zeros(6, dtype=torch.long)
         states = hidden_states(model, Packed(ids, ids, (5, 3, 3)), Rows(places, COUNTS))
-        values = entropy.slot_values(Head(model.lm_head), states, mask_id=3, eos_id=2)
+        values = head.slot_values(Head(model.lm_head), states, mask_id=3, eos_id=2)
     assert (states.dtype, states.shape) == (torch.bfloat16, (6, config.hidden_size))
     assert [len(column) for column in values] == [6] * 4
     assert [column.dtype for column in values] == [torch.int64, *[torch.float64] * 3]

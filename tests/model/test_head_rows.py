@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.packing import hidden_states, pack

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.engine.identity import read_tokenizer
+from entropy_valley.decoding.inputs import read_tokenizer
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model import checkpoint as weights_module

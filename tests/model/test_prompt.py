@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.engine.identity import RustTokenizer
+from entropy_valley.decoding.inputs import RustTokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone

@@ -16,7 +16,8 @@ from entropy_valley import files, provenance, results
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.signatures import require_alike
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.load import load_merged, overlay, read_yaml
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import load_merged, read_yaml
 from entropy_valley.experiment.sets import sets_of
 from entropy_valley.reporting import reports
 from entropy_valley.reporting.report import OfTables, TableReport

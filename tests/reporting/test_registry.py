@@ -13,7 +13,8 @@ from entropy_valley import files
 from entropy_valley.analysis.cells import Params
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import base_files
-from entropy_valley.experiment.load import load_merged, overlay, read_yaml
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import load_merged, read_yaml
 from entropy_valley.experiment.params import jobs
 from entropy_valley.experiment.params.methods import selector_name, selector_settings
 from entropy_valley.experiment.sets import sets_of

@@ -11,9 +11,9 @@ import pytest
 from fake_sets import put
 from scipy import stats
 
-from entropy_valley.analysis.cells import ScoredCell
+from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.significance import bootstrap_means
-from entropy_valley.reporting.reports.systems import Params, Systems, study
+from entropy_valley.reporting.reports.systems import Systems, study
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]

@@ -11,7 +11,8 @@ import pytest
 
 from entropy_valley import cli, files, results
 from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.load import load_merged, merge, overlay
+from entropy_valley.experiment.expand import overlay
+from entropy_valley.experiment.load import load_merged, merge
 from entropy_valley.reporting import reports
 from entropy_valley.runs import downloads, plan
 from entropy_valley.runs.audit import Audit

@@ -7,7 +7,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, provenance
-    from entropy_valley.engine.identity import read_tokenizer
+    from entropy_valley.decoding.inputs import read_tokenizer
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
     from entropy_valley.model.prompt import PLACE, Prompt, length_ratios

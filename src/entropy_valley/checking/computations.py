@@ -19,11 +19,11 @@ from entropy_valley.checking import tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import latency, reference
-from entropy_valley.decoding.orders import make_order
-from entropy_valley.decoding.schedule import reveal_counts
-from entropy_valley.engine.engine import BUDGET, Engine
-from entropy_valley.engine.invariance import HEAD_ROWS, TOKENS
-from entropy_valley.engine.queue import Canvas, Queue
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.job import TOKENS
+from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint as weights
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone, torch_dtype

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.engine.invariance import padded_tokens
+from entropy_valley.decoding.job import padded_tokens
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import all_cells
 from entropy_valley.experiment.paths import backbone_folder, checkpoint_of

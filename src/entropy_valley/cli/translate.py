@@ -16,14 +16,13 @@ from tqdm import tqdm
 from entropy_valley import files, plain_text
 from entropy_valley.cli import configs
 from entropy_valley.cli.translators import Chosen
-from entropy_valley.decoding.prompt_cache import modes
+from entropy_valley.decoding.job import modes
 from entropy_valley.model import adapters
 from entropy_valley.progress import progress
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.hints import Usual
-    from entropy_valley.decoding.translator import Translation, Translator
-    from entropy_valley.model.families import Family
+    from entropy_valley.decoding.translator import Translation, Translator, Usual
+    from entropy_valley.model.families.base import Family
 
 BATCH = 64
 STDIN = "stdin"
@@ -152,7 +151,7 @@ def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
 
 def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
     """What is usual for each method, on development pairs of the direction."""
-    from entropy_valley.decoding.hints import Usual
+    from entropy_valley.decoding.translator import Usual
 
     if not dev.is_file():
         _say(f"{dev}: not there, so no hint says which entropies are unusual")

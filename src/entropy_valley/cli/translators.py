@@ -89,9 +89,8 @@ class Chosen:
         """A translator for each length method, all on one loaded model."""
         import torch
 
-        from entropy_valley.decoding.prompt_cache import refresh_of
+        from entropy_valley.decoding.job import How, Job, refresh_of
         from entropy_valley.decoding.translator import Translator
-        from entropy_valley.engine.job import How, Job
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.lengths.select import needed_head, read_method
         from entropy_valley.lengths.training_pairs import Fits

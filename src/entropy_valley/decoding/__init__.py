@@ -1,6 +1,6 @@
-"""From canvases to translations: reveal orders, variable-length decoders, beam search, one pipeline for all who decode.
+"""The exact engine, what is asked of it, and the way from prompts to translations.
 
-Start with :mod:`entropy_valley.decoding.reference`: the paper's Algorithm 1 on one page, slow and plain. It
-shares with the engine neither attention, packing nor numerics, and the engine is tested against it. Beside it lie
-``reference_orders`` and ``reference_variable_length``.
+Start with :mod:`entropy_valley.decoding.reference`: the paper's Algorithm 1 on one page, slow and plain. It shares with
+the engine neither attention, packing nor numerics, and the engine is tested against it. Then read
+:mod:`entropy_valley.decoding.engine`, whose loop is on its first page.
 """

@@ -1,30 +1,120 @@
-"""Beam search with a frozen autoregressive backbone: transformers' own ``generate`` on the stock class.
+"""Translations of an autoregressive backbone: beam search, only for the sentences that the store has not.
 
-Around it: batches of prompts of similar length, padded on the left and masked by position (the pad is the EOS); a
-configuration that says everything, so that no sampling default of a checkpoint leaks in; and the log-probability of
-what was found, read in one packed pass, because ``generate`` would keep the scores of every step and token for it.
+The search is transformers' own ``generate`` on the stock class. Around it: batches of prompts of similar length, padded
+on the left and masked by position (the pad is the EOS); a configuration that names every option, so that no sampling
+default of a checkpoint leaks in; and the log-probability of the best hypothesis, read in one packed pass, because
+``generate`` would keep the scores of every step and token for it. Torch is imported when a search begins.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.metadata
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.nn.functional import cross_entropy
-from transformers import GenerationConfig
-
-from entropy_valley.engine.ledger import Ledger
-from entropy_valley.model.attention import using_attention
-from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley import files
+from entropy_valley.decoding.requests import Ledger
+from entropy_valley.revisions import GENERATION
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.autoregressive import Search
+    import torch
+    from transformers import GenerationConfig
+
+    from entropy_valley.decoding.job import Job
     from entropy_valley.model.load import Backbone
 
-_BUDGET = {"cpu": 2**14, "cuda": 2**17}
+
+LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
+_BUDGET = {"cpu": 2**14, "cuda": 2**17}  # tokens in the caches of a batch
+
+
+@dataclass(frozen=True)
+class Search:
+    """How translations are searched for.
+
+    A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
+    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens. Without ``early_stopping`` it goes on while
+    the best unfinished hypothesis scores more than the worst finished one. With ``first_line`` a translation ends at
+    its first line break.
+    """
+
+    beams: int
+    length_penalty: float
+    max_new_tokens: int
+    early_stopping: bool = True
+    first_line: bool = False
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Search:
+        """The search in the params of a job; what is usual is not in them."""
+        return cls(**{field.name: spec[field.name] for field in dataclasses.fields(cls) if field.name in spec})
+
+    @property
+    def key(self) -> list[Any]:
+        """What the found tokens depend on, apart from the limit of each sentence."""
+        return [self.beams, self.length_penalty, *([] if self.early_stopping else ["heuristic"])]
+
+
+def translate(job: Job, search: Search) -> list[dict[str, Any]]:
+    """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
+
+    ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
+    without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
+    passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
+    """
+    hypotheses = _search(job, search)
+    return [_row(job, search, row["id"], hypothesis) for row, hypothesis in zip(job.rows, hypotheses, strict=True)]
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
+    unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
+    return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
+
+
+def signature(job: Job, search: Search) -> dict[str, Any]:
+    """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
+    return job.signature(
+        LIBRARY,
+        f"beam{search.beams}",
+        f"lp{search.length_penalty:g}",
+        job.precision,
+        f"max{search.max_new_tokens}",
+        *([] if search.early_stopping else ["heuristic"]),
+        *(["line1"] if search.first_line else []),
+    )
+
+
+def _search(job: Job, search: Search) -> list[dict[str, Any]]:
+    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
+    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
+    keys = [
+        files.digest([*stage, list(prompt), *search.key, limit])
+        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
+    ]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+
+        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
+        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.how.token_budget).run(tasks):
+            yield missing[done], vars(hypothesis)
+
+    return job.recall("generate", keys, compute)
+
+
+def _row(job: Job, search: Search, sentence: str, hypothesis: Mapping[str, Any]) -> dict[str, Any]:
+    length = len(hypothesis["tokens"]) + hypothesis["finished"]
+    return {
+        "id": sentence,
+        "hypothesis": job.identity.prompt.text(hypothesis["tokens"], search.first_line),
+        "length": length,
+        "tokens": hypothesis["tokens"],
+        "logprob": hypothesis["logprob"],
+        "calls": length,
+    }
 
 
 @dataclass(frozen=True)
@@ -54,15 +144,14 @@ class BeamSearch:
         self._backbone, self._settings, self.ledger = backbone, search, ledger or Ledger()
         self._budget = budget or _BUDGET[backbone.device.type]
 
-    @torch.inference_mode()
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Found]]:
         """(place, best hypothesis) of each task, batch by batch, the longest first."""
         queue = deque(sorted(range(len(tasks)), key=lambda place: (-tasks[place].limit, -len(tasks[place].prompt))))
         while queue:
             places = self._next(queue, tasks)
-            found = self._attempt([tasks[place] for place in places])
-            queue.extendleft(reversed(places[len(found) :]))
-            yield from zip(places, found, strict=False)
+            results = self._attempt([tasks[place] for place in places])
+            queue.extendleft(reversed(places[len(results) :]))
+            yield from zip(places, results, strict=False)
 
     def _next(self, queue: deque[int], tasks: Sequence[Task]) -> list[int]:
         """The head of the queue, as far as limits are equal and the budget goes; at least one task."""
@@ -78,8 +167,11 @@ class BeamSearch:
 
     def _attempt(self, batch: list[Task]) -> list[Found]:
         """The result of each task; none, and a smaller budget, where the memory did not suffice."""
+        import torch
+
         try:
-            return self._search(batch)
+            with torch.inference_mode():
+                return self._search(batch)
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
@@ -96,6 +188,10 @@ class BeamSearch:
 
     def _generate(self, batch: Sequence[Task]) -> list[list[int]]:
         """The new tokens of tasks with one limit, the longest prompt first: all up to and with the EOS."""
+        import torch
+
+        from entropy_valley.model.attention import using_attention
+
         model, eos, width = self._backbone.model, self._backbone.eos_id, len(batch[0].prompt)
         padding = [width - len(task.prompt) for task in batch]
         ids = [[eos] * pad + [*task.prompt] for pad, task in zip(padding, batch, strict=True)]
@@ -113,7 +209,9 @@ class BeamSearch:
         return [row[: row.index(eos) + 1] if eos in row else row for row in output.sequences[:, width:].tolist()]
 
     def _config(self, limit: int) -> GenerationConfig:
-        """Nothing drawn; what a sentence is done with is said in :class:`.autoregressive.Search`."""
+        """Nothing is drawn; :class:`Search` says when the search of a sentence ends."""
+        from transformers import GenerationConfig
+
         settings, eos = self._settings, self._backbone.eos_id
         return GenerationConfig(
             do_sample=False,
@@ -128,6 +226,8 @@ class BeamSearch:
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
         """The mean log-probability of each task's new tokens: those of a sequence speak through the row before."""
+        from entropy_valley.model.packing import hidden_states, pack
+
         model = self._backbone.model
         inputs = [[*task.prompt, *tokens[:-1]] for task, tokens in zip(batch, new, strict=True)]
         states = hidden_states(model, pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
@@ -139,4 +239,7 @@ class BeamSearch:
 
 
 def _logprob(logits: torch.Tensor, tokens: list[int]) -> float:
+    import torch
+    from torch.nn.functional import cross_entropy
+
     return round(-cross_entropy(logits.float(), torch.tensor(tokens, device=logits.device)).item(), 4)

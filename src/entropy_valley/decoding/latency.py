@@ -22,13 +22,12 @@ import torch
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline
-from entropy_valley.decoding.prompt_cache import refresh_of
+from entropy_valley.decoding.engine import BUDGET, Engine
+from entropy_valley.decoding.job import How, Job, refresh_of
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translations import signature
-from entropy_valley.engine.engine import BUDGET, Engine
-from entropy_valley.engine.job import How, Job
-from entropy_valley.engine.ledger import Ledger
+from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.lengths.select import needed_head, read_method, sentences_of
@@ -37,8 +36,11 @@ from entropy_valley.lengths.training_pairs import PAIRS, Fits
 if TYPE_CHECKING:
     from entropy_valley.lengths import LengthMethod
 
+
 T = TypeVar("T")
+
 SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
+
 TRIED = 60.0  # seconds that are measured before the whole is estimated
 
 
@@ -111,8 +113,8 @@ def timing(
         here = {place: sentences[place] for place in group}
         if head:
             prompts = [inputs.prompts[place] for place in group]
-            for place, found in predictions(head, job.backbone, prompts, ledger, job.how.token_budget):
-                here[group[place]] = dataclasses.replace(here[group[place]], predicted=found)
+            for place, lengths in predictions(head, job.backbone, prompts, ledger, job.how.token_budget):
+                here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
     def once(work: Iterator[None]) -> float:

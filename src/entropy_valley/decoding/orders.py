@@ -1,26 +1,125 @@
-"""The reveal orders of the paper. A new one is a class and a line here, or a user's own ``module:Class``."""
+"""How the masks of a canvas are filled: the reveal orders, the schedule, and the requests that fill a canvas.
+
+What an order is, the orders of the paper, and the check of what a user's own answers; how many slots each step reveals;
+and :class:`Denoising`, what the config names: an order with its step budget, or a variable-length decoder. It makes the
+requests, :class:`FixedLength` or :class:`VariableLength`.
+
+A new order is a class and a line in ``ORDERS``, or a user's own ``module:Class``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
-from entropy_valley.engine.order import SourceGuided, looks_at_distractor
+from entropy_valley.decoding.probe import Probe
+from entropy_valley.decoding.requests import Canvas, Decoded
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
+from entropy_valley.errors import InputError
 from entropy_valley.model.transfer import upload
+from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
-    from entropy_valley.engine.order import Order, Slots
+    from entropy_valley.decoding.head import SlotValues
+    from entropy_valley.decoding.probe import Gain
+    from entropy_valley.decoding.requests import Canvas, Canvases, Reading, Request
+    from entropy_valley.decoding.variable_length import Slots, VariableLengthDecoder
+    from entropy_valley.model.load import Backbone
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The masked slots of all canvases of a pass, canvas by canvas in slot order.
+
+    Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and for a :class:`SourceGuided`
+    order ``sig``, how much the slot depends on the source (nats, float64; a stepwise one is NaN in canvases whose step
+    does not need it); for one that wants anchors it is 1 at these and 0 elsewhere.
+    Per canvas: ``step``, how many of its steps that reveal anything are done.
+    """
+
+    canvases: Sequence[Canvas]
+    canvas: torch.Tensor
+    position: torch.Tensor
+    step: torch.Tensor
+    values: SlotValues
+    sig: torch.Tensor | None = None
+
+
+class Order(Protocol):
+    """Scores masked slots; of each canvas the lowest are revealed, ties going to the lower position.
+
+    The store knows an order by its class's name and its settings: code that has changed needs another name.
+    """
+
+    def scores(self, slots: Slots) -> torch.Tensor:
+        """One float per masked slot."""
+        ...
+
+
+class SourceGuided(Section):
+    """An order that asks for the SIG of a slot. The paper names such orders and defines neither.
+
+    With ``distractor``, the authors', it is known before the first step: H(y_i | distractor) - H(y_i | source) on the
+    all-mask canvas (see :mod:`entropy_valley.decoding.probe`). With ``stepwise_kl`` it is KL(p(y_i | source, canvas)
+    ‖ p(y_i | no source, canvas)) at each step, the second distribution being that behind the prompt of an empty source;
+    this source-free pass runs beside the other wherever :meth:`needs_sourceless` says so.
+    """
+
+    sig: Literal["distractor", "stepwise_kl"] = Field(
+        "distractor",
+        description="the SIG of a slot: the entropy behind a distractor less that behind the source, once; or a "
+        "divergence from the source-free distribution at each step, with the formulas of the order that go with it",
+    )
+    backward: bool = Field(False, description="of stepwise_kl: turn it around, KL(without the source ‖ with it)")
+
+    @model_validator(mode="after")
+    def _one_direction(self) -> Self:
+        if self.backward and self.sig != "stepwise_kl":
+            raise ValueError("`backward` turns a divergence around: it needs `sig: stepwise_kl`")
+        return self
+
+    def needs_sourceless(self, step: int, steps: int) -> bool:
+        """Whether the step (from 0) of ``steps`` looks at a stepwise SIG."""
+        return True
+
+
+def looks_at_distractor(order: Any) -> bool:
+    """Whether an order wants the SIG against a distractor, which is known before the first step."""
+    return getattr(order, "sig", None) == "distractor"
+
+
+def looks_at_anchors(order: Any) -> bool:
+    """Whether an order wants to know which slots a gold alignment ties to the source."""
+    return getattr(order, "anchored", False)
+
+
+def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
+    """Whether a step of an order runs its canvas without the source too; an order without the method of that name never
+    does."""
+    needs = getattr(order, "needs_sourceless", None)
+    if needs is None or looks_at_distractor(order):
+        return False
+    with plugins.calling(order, "needs_sourceless", f"step {step} of {steps}"):
+        return bool(needs(step, steps))
+
+
+def sourceless_steps(order: Order, passes: int, steps: int) -> int:
+    """How many of the first ``passes`` of ``steps`` steps look at a stepwise SIG: each takes another pass."""
+    return sum(needs_sourceless(order, step, steps) for step in range(passes))
 
 
 class MinimumEntropy(Section):
@@ -62,6 +161,8 @@ class Hybrid(SourceGuided):
         return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
+        import numpy as np
+
         bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
         (bounds,) = upload([bounds], slots.step.device)
         by_entropy = (slots.step < bounds)[slots.canvas]
@@ -118,6 +219,8 @@ def moments(slots: Slots) -> torch.Tensor:
     1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
     under both.
     """
+    import numpy as np
+
     counts = np.array([len(canvas.counts) for canvas in slots.canvases])
     budgets = np.array([canvas.budget for canvas in slots.canvases])
     counts, budgets = upload([counts, budgets], slots.step.device)
@@ -155,6 +258,8 @@ class Random(Section):
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
+        import numpy as np
+
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
         lengths, device = np.array([canvas.length for canvas in slots.canvases]), slots.position.device
         (first,), (drawn,) = upload([np.cumsum(lengths) - lengths], device), upload([np.concatenate(drawn)], device)
@@ -169,6 +274,8 @@ def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
 
 @functools.lru_cache(maxsize=4096)  # the canvases of a pass: their next steps ask for the same numbers
 def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
+    import numpy as np
+
     return np.array(priorities(seed, prompt, length))
 
 
@@ -187,3 +294,253 @@ ORDERS: dict[str, type] = {
 def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
     """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
     return plugins.make("reveal order", ORDERS, name, settings or {}, ("scores",))
+
+
+def scored(order: Order, slots: Slots) -> torch.Tensor:
+    """What an order says of each slot. Raises InputError where a user's own does not return one number a slot;
+    :func:`not_a_number` is for NaN."""
+    if type(order) in ORDERS.values():
+        return order.scores(slots)
+    import torch
+
+    about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
+    with plugins.calling(order, "scores", about):
+        scores = order.scores(slots)
+    if not isinstance(scores, torch.Tensor) or scores.shape != slots.position.shape:
+        problem = f"returned {type(scores).__name__} {tuple(getattr(scores, 'shape', ()))}"
+        remedy = f"Return a tensor with one number for each of the {len(slots.position)} slots."
+        raise plugins.refused(order, "scores", about, problem, remedy)
+    return scores
+
+
+def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> InputError:
+    """The error for an order, or without one the model, that gives a slot NaN at a step (both from 0)."""
+    if order is None:
+        remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
+        return InputError("model", f"gives NaN for slot {slot} of a canvas of {canvas.length} slots", remedy)
+    about = f"sentence {canvas.sentence!r}, canvas of {canvas.length} slots, slot {slot}, step {step}"
+    remedy = "Give every masked slot a number. A stepwise SIG is NaN in steps that `needs_sourceless` leaves out."
+    return plugins.refused(order, "scores", about, "gives NaN", remedy)
+
+
+KNOWN: dict[str, type] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
+
+
+@dataclass(frozen=True)
+class Denoising:
+    """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
+
+    ``name`` and ``settings`` are as the config has them: the store knows results by them. ``mask_token``: whether that
+    may be revealed.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    order: Order | None = None
+    steps: int = 0
+    schedule: str = ""
+    variable_length: VariableLengthDecoder | None = None
+    mask_token: bool = False
+
+    @classmethod
+    def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
+        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two."""
+        denoiser = make_denoiser(name, settings)
+        if hasattr(denoiser, "advance"):
+            return cls(name, settings or {}, variable_length=denoiser)
+        return cls(name, settings or {}, denoiser, steps, schedule)
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """What a decoding job's spec says."""
+        denoising = cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
+        return dataclasses.replace(denoising, mask_token="mask_token" in spec)
+
+    def counts(self, length: int) -> list[int]:
+        """Slots revealed at each step that reveals any; the others change nothing and are not run."""
+        return [count for count in reveal_counts(length, self.steps, self.schedule) if count]
+
+    def masked(self, length: int, passes: int) -> list[int]:
+        """The slots that are still masked in each of the first ``passes`` passes over a canvas."""
+        revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
+        return [length - before for before in revealed]
+
+    def request(
+        self,
+        prompt: Sequence[int],
+        sourceless: Sequence[int] | None,
+        length: int,
+        room: int,
+        start: Reading | None = None,
+        gain: Gain | None = None,
+        *,
+        sentence: object = None,
+        refresh: int | None = None,
+    ) -> FixedLength | VariableLength:
+        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
+
+        ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
+        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors; ``sentence``:
+        its name in errors; ``refresh``: see :mod:`.prompts`. A variable-length decoder computes all passes whole.
+        """
+        if decoder := self.variable_length:
+            most = min(decoder.cap, room)
+            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
+        counts = self.counts(length)
+        compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
+        budget = self.steps if getattr(self.order, "in_time", False) else 0
+        distractor, sigs = gain or (None, ())
+        refresh = self.refresh(length, refresh)
+        start = start if refresh is None else None
+        canvas = Canvas(
+            prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, refresh=refresh
+        )
+        return FixedLength(canvas, self.name, self.settings, distractor)
+
+    def refresh(self, length: int, refresh: int | None) -> int | None:
+        """What of ``refresh`` a canvas of so many slots knows: no more than it has passes; None if it has one."""
+        passes = len(self.counts(length)) + self.mask_token
+        return None if refresh is None or passes == 1 else min(refresh, passes)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a user has written it."""
+        return plugins.is_own(self.order or self.variable_length)
+
+    @property
+    def looks_at_distractor(self) -> bool:
+        """Whether its order wants the SIG against a distractor."""
+        return looks_at_distractor(self.order)
+
+    @property
+    def looks_at_anchors(self) -> bool:
+        """Whether its order wants to know which slots are aligned with the source."""
+        return looks_at_anchors(self.order)
+
+    @property
+    def calls(self) -> int:
+        """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
+        step that looks at a stepwise SIG."""
+        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps, self.steps)
+
+    @property
+    def label(self) -> str:
+        """Name and settings in one word, for signatures."""
+        shown = {"sig": "distractor", **self.settings} if self.looks_at_distractor else self.settings
+        settings = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
+        return f"{self.name}({settings})" if settings else self.name
+
+
+def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
+    """The reveal order or variable-length decoder that ``name`` says; raises InputError where it is neither."""
+    changes_length = hasattr(plugins.find("reveal order", KNOWN, name), "advance")
+    return make_variable_length(name, settings) if changes_length else make_order(name, settings)
+
+
+def llada(length: int, steps: int) -> list[int]:
+    """floor(L/T) slots at each of T steps, one more at the first L mod T (LLaDA's ``get_num_transfer_tokens``)."""
+    each, more = divmod(length, steps)
+    return [each + 1] * more + [each] * (steps - more)
+
+
+def floors(length: int, steps: int) -> list[int]:
+    """⌊L (t + 1) / T⌋ - ⌊L t / T⌋ slots at step t from 0 (the authors' code)."""
+    return [length * (step + 1) // steps - length * step // steps for step in range(steps)]
+
+
+RULES: dict[str, Callable[[int, int], list[int]]] = {"llada": llada, "floors": floors}
+
+
+def reveal_counts(length: int, steps: int, rule: str = "llada") -> list[int]:
+    """K_t for t = 1 … T; they sum to ``length``. Raises InputError for an unknown rule."""
+    if rule not in RULES:
+        raise InputError(f"schedule {rule!r}", "unknown", f"Name one of {', '.join(sorted(RULES))}.")
+    return RULES[rule](length, steps)
+
+
+@dataclass(frozen=True)
+class FixedLength:
+    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
+
+    One with a ``refresh`` begins with a pass over its prompt, be the reading of its masks known or not.
+    """
+
+    result: ClassVar[type] = Decoded
+
+    canvas: Canvas
+    order: str
+    settings: Mapping[str, Any]
+    distractor: Sequence[int] | None = None
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
+        steps, and are one decode. A stepwise SIG, which was the only one, goes unsaid; one against a distractor is that
+        prompt's, and anchors are known by their slots."""
+        it, usual = self.canvas, {"sig": "stepwise_kl"}.items()
+        compared = it.sourceless and list(it.sourceless)
+        if self.distractor is not None:
+            compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
+        canvas = [list(it.prompt), compared, it.length, list(it.counts)]
+        canvas += [] if it.refresh is None else ["refresh", it.refresh]
+        settings = {name: value for name, value in self.settings.items() if (name, value) not in usual}
+        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, settings])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        if self.canvas.refresh is not None:
+            return (yield self.canvas)
+        start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
+        return (yield dataclasses.replace(self.canvas, start=start))
+
+
+@dataclass(frozen=True)
+class DecodedVariableLength(Decoded):
+    """A decoded canvas of its final length; ``slots`` summed over all its passes, ``rows`` the masked ones of these."""
+
+    slots: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class VariableLength:
+    """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
+    settings.
+
+    ``start`` is the known reading of these masks: the first pass is then not run again. ``sentence`` is its name in
+    errors.
+    """
+
+    result: ClassVar[type] = DecodedVariableLength
+
+    decoder: VariableLengthDecoder
+    prompt: Sequence[int]
+    length: int
+    most: int
+    name: str = ""
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    start: Reading | None = None
+    sentence: object = None
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        parts = [list(self.prompt), self.length, self.name, dict(self.settings)]
+        return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        slots: Slots = [None] * self.length
+        passes = run = rows = 0
+        reading = self.start or stored(Probe(self.prompt, self.length))
+        while None in slots:
+            if reading is None:
+                tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
+                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if passes else None)
+            run, rows = run + len(slots), rows + slots.count(None)
+            guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
+            # A slot that was revealed as a mask is read again, and stays as it is.
+            read = [next(guesses) if slot is None or slot.token == backbone.mask_id else slot for slot in slots]
+            seen = [guess if slot is None else slot for slot, guess in zip(slots, read, strict=True)]
+            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
+            slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
+            passes += 1
+        tokens = [slot.token for slot in slots]
+        text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
+        mean = round(math.fsum(slot.logprob for slot in slots[:text]) / text, 4) if text else None
+        return DecodedVariableLength(tokens, text, mean, passes, run, rows)

@@ -4,12 +4,15 @@ First come the fits that length methods use. Then one stream of passes has the p
 each reveal order has a stream, for all methods, test sets and step budgets; variable-length decoders join the first.
 Each result goes into the store as soon as it is there, so that a repeated job computes only what is new, and loads no
 model where nothing is. The rows are made of the same results.
+
+At the end: what a translation costs, as the paper counts it, and as the engine runs it for the sentence by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding import autoregressive
-from entropy_valley.decoding.costs import COUNTS, PromptCosts, sentence_costs
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline, Row, contenders, winner
-from entropy_valley.decoding.prompt_cache import modes, refresh_of
-from entropy_valley.engine.job import ROW, How, Job
+from entropy_valley.decoding import beam_search
+from entropy_valley.decoding.job import ROW, How, Job, modes, refresh_of
+from entropy_valley.decoding.orders import Denoising, needs_sourceless
+from entropy_valley.decoding.translator import Pipeline, Row, contenders, winner
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.select import reassigned_rows, to_choose
@@ -32,13 +33,16 @@ from entropy_valley.results import System
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
-    from entropy_valley.engine.engine import Engine
-    from entropy_valley.engine.queue import Decoded
-    from entropy_valley.engine.requests import Runner, Work
+    from entropy_valley.decoding.engine import Engine
+    from entropy_valley.decoding.orders import DecodedVariableLength
+    from entropy_valley.decoding.requests import Decoded, Runner, Work
+
 
 # What a spec has beside the params of the run's passes.
 OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
+
 Rows = dict[System, list[Row]]
+
 Choice = tuple[str, str]  # a test set and a length method
 
 
@@ -168,8 +172,8 @@ class Translations:
             denoising = self._denoising_of(cell)
             signed, totals = signature(job, denoising), summary(job, rows, denoising)
         else:
-            search = autoregressive.Search.of(self.base)
-            signed, totals = autoregressive.signature(job, search), autoregressive.summary(rows)
+            search = beam_search.Search.of(self.base)
+            signed, totals = beam_search.signature(job, search), beam_search.summary(rows)
         signed["data_digest"] = files.file_digest(job.testset)
         return {**cell._asdict(), "signature": signed, **totals}
 
@@ -230,10 +234,10 @@ class Translations:
             if self._unfit and _is_fitted(method, settings):
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
-            made, sentences = to_choose(job, method, settings, self.fits, places)
+            length_method, sentences = to_choose(job, method, settings, self.fits, places)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, refresh_of(self.base)), {}
             return [
-                ((choice, place), self._guarded(label, pipeline.choosing(made, place, one, {})))
+                ((choice, place), self._guarded(label, pipeline.choosing(length_method, place, one, {})))
                 for place, one in sentences.items()
             ]
         return []
@@ -297,8 +301,8 @@ class Translations:
             places = [place for place in range(len(job.rows)) if self.shard.has(place)]
             with self._failing(cell.label):
                 part = job.on([job.rows[place] for place in places])
-                found = autoregressive.translate(part, autoregressive.Search.of(self.base))
-                self._rows[cell] = dict(zip(places, found, strict=True))
+                hypotheses = beam_search.translate(part, beam_search.Search.of(self.base))
+                self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
     # What they share.
 
@@ -391,3 +395,108 @@ def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
     if denoising.variable_length:
         return job.signature(engine, denoising.label, job.precision, *cached)
     return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule, *cached)
+
+
+COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+
+
+@dataclass(frozen=True)
+class PromptCosts:
+    """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
+    passes compute them.
+
+    ``once``: the first pass over a prompt computes it for all. ``refresh``: see :mod:`.prompts`. ``shifted``: slot
+    0 is read from the prompt's last row, which every pass computes.
+    """
+
+    source: int
+    other: int
+    shifted: bool = False
+    once: bool = False
+    refresh: int | None = None
+
+    def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
+        """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
+        cached = passes - 1 if self.once and passes else cached
+        return passes * prompt - cached * (prompt - int(self.shifted))
+
+
+class _Cost(NamedTuple):
+    """Calls and slots of the method; then of the engine: passes over the prompt, and over the ``other`` one, each with
+    how many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    compute their prompt."""
+
+    calls: int
+    slots: int
+    passes: int
+    cached: int
+    other: int
+    other_cached: int
+    run_slots: int
+    head_rows: int
+    apart: int = 0
+
+
+def sentence_costs(
+    canvas: Mapping[str, Any], prompts: PromptCosts, decoded: Mapping[int, Decoded], denoising: Denoising
+) -> dict[str, int]:
+    """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
+
+    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
+    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
+    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
+    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
+    reused, nothing once all before the EOS is settled, and of the prompt what ``prompts`` says. A source-free pass is a
+    pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
+    """
+    calls, slots = canvas["calls"], canvas["slots"]
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    costs = [_Cost(calls, slots, calls - apart, canvas.get("cached", 0), 0, 0, slots, slots, apart)]
+    for length, one in decoded.items():
+        # Lengths may have been compared without a probe: a canvas row then has no slots.
+        probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
+        if denoising.variable_length:
+            costs.append(_variable_length(length, one, probed and not prompts.refresh))
+        else:
+            costs.append(_fixed_length(length, one, denoising, probed, prompts.refresh))
+        if canvas.get("rescoring") and len(decoded) > 1:
+            costs.append(_Cost(1, len(one.tokens), 0, 0, 0, 0, len(one.tokens), len(one.tokens), 1))
+    all_of = _Cost(*map(sum, zip(*costs, strict=True)))
+    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached)
+    rows += prompts.rows(prompts.other, all_of.other, all_of.other_cached)
+    run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
+    passes = all_of.passes + all_of.other + all_of.apart
+    return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
+
+
+def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, refresh: int | None) -> _Cost:
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
+    the order looks at; the source-free passes of the steps that look at more are run. With a ``refresh`` all are run,
+    and only each so many-th computes the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
+    passes = decoded.passes
+    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
+    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
+    reused, distractor = int(probed and not compared[0] and not refresh), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.refresh(length, refresh) else 0
+    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
+    return _Cost(
+        denoising.calls,
+        denoising.calls * length,
+        passes - reused + exact,
+        _cached(range(passes), refresh),
+        others,
+        _cached(looking, refresh),
+        (passes - reused + exact + others) * length,
+        sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
+    )
+
+
+def _cached(steps: Sequence[int], refresh: int | None) -> int:
+    """How many of these steps take a prompt from an earlier one of them."""
+    return sum(step % refresh > 0 for step in steps[1:]) if refresh else 0
+
+
+def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:
+    passes, slots = decoded.passes, decoded.slots
+    return _Cost(passes, slots, passes - probed, 0, 0, 0, slots - probed * length, decoded.rows - probed * length)

@@ -1,35 +1,40 @@
-"""Translation in a few lines of Python: no workflow, no files, the same length methods and the same decoder."""
+"""Translation in a few lines of Python: no workflow, no files, the same length methods and the same decoder.
+
+:class:`Translator` is the library's front door. :class:`Pipeline` is the one way from prompts to translations for all
+who decode: the workflow's jobs, the library, the latency benchmark and ``benchmarks/``. :class:`Usual` finds what makes
+a translation doubtful before anybody has read it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.denoising import Denoising
-from entropy_valley.decoding.pipeline import Pipeline, Row, winner
-from entropy_valley.engine.context import Inputs
-from entropy_valley.engine.engine import Engine
-from entropy_valley.engine.finished import Texts
-from entropy_valley.engine.identity import turn_end_id
-from entropy_valley.engine.probe import Probe
+from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.probe import Draft, Finished, Gain, Probe, anchored, gains
+from entropy_valley.decoding.requests import Runner
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import LengthMethod
 from entropy_valley.lengths.ev import mean_entropy
-from entropy_valley.lengths.length_head import LengthHead, predictions
-from entropy_valley.lengths.select import draft_steps, sentences_of
+from entropy_valley.lengths.select import choosing, draft_steps, sentences_of
 from entropy_valley.model import adapters
 from entropy_valley.model.prompt import Prompt, attention_of
 
 if TYPE_CHECKING:
-    from entropy_valley.engine.queue import Decoded
-    from entropy_valley.engine.reading import Reading
-    from entropy_valley.engine.requests import Work
+    from entropy_valley.decoding.engine import Engine
+    from entropy_valley.decoding.requests import Decoded, Reading, Request, Work
     from entropy_valley.lengths import Sentence
+    from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
+
+Row = dict[str, Any]  # a sentence's row of the canvas file
+SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Translator:
 
     ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
     uses one. ``engine`` runs the passes; translators with other methods may share it. ``mask_token``: whether a slot
-    may be revealed as a mask. ``refresh``: see :mod:`.prompt_cache`.
+    may be revealed as a mask. ``refresh``: see :mod:`.prompts`.
     """
 
     backbone: Backbone
@@ -138,8 +143,8 @@ class Translator:
     def entropies(self, sources: Sequence[str], names: Sequence[object] = ()) -> list[float]:
         """The :attr:`Translation.entropy` of each sentence that fits into the context and has one; none is denoised.
         ``names`` are for errors."""
-        found = self._all(sources, None, True, "sources", names)
-        return [one.entropy for one in found if one.entropy is not None]
+        translations = self._all(sources, None, True, "sources", names)
+        return [one.entropy for one in translations if one.entropy is not None]
 
     def has_unknown(self, source: str) -> bool:
         """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
@@ -152,10 +157,10 @@ class Translator:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
         names = names or range(1, len(sources) + 1)
-        asked = [number for number, source in enumerate(sources) if source.strip()]
-        inputs = self._inputs(place, [names[number] for number in asked], [sources[number] for number in asked])
-        found = {asked[index]: one for index, one in self._translations(inputs, denoising, skip)}
-        return [found.get(number, Translation("")) for number in range(len(sources))]
+        places = [number for number, source in enumerate(sources) if source.strip()]
+        inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
+        translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}
+        return [translations.get(number, Translation("")) for number in range(len(sources))]
 
     def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
         prompts, without = [self.prompt.encode(source) for source in sources], self.prompt.encode("")
@@ -190,6 +195,8 @@ class Translator:
 
     @functools.cached_property
     def _engine(self) -> Engine:
+        from entropy_valley.decoding.engine import Engine
+
         return self.engine or Engine(self.backbone, reveals_masks=self.mask_token)
 
     def _predicted(self, inputs: Inputs) -> list[dict[int, float] | None]:
@@ -198,10 +205,12 @@ class Translator:
             return [None] * len(inputs.prompts)
         if self.length_head is None:
             raise InputError("length method", "needs a length head", "Give the translator one.")
+        from entropy_valley.lengths.length_head import predictions
+
         engine, fitting = self._engine, [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
         prompts = [inputs.prompts[place] for place in fitting]
-        found = predictions(self.length_head, self.backbone, prompts, None, engine.budget, engine.fill)
-        predicted = {fitting[index]: lengths for index, lengths in found}
+        pairs = predictions(self.length_head, self.backbone, prompts, None, engine.budget, engine.fill)
+        predicted = {fitting[index]: lengths for index, lengths in pairs}
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 
 
@@ -228,3 +237,175 @@ def _entropy(reading: Reading) -> float | None:
 def _translation(texts: Texts, row: Row, entropies: dict[int, float | None], best: Decoded) -> Translation:
     scores = dict(zip(row["candidates"], row["scores"], strict=False))
     return Translation(texts.text(best), len(best.tokens), scores, row["length"], entropies, best.logprob)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
+
+    With ``refresh`` approximately, see :mod:`.prompts`: the probes of length methods and the steps of canvases.
+    A canvas that exceeds the context raises InputError before any pass over it. ValueError for a ``refresh`` below 1.
+    """
+
+    runner: Runner
+    inputs: Inputs
+    refresh: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.refresh is not None and self.refresh < 1:
+            raise ValueError(f"refresh is {self.refresh}: the prompt is computed in every k-th pass, k at least 1")
+
+    @classmethod
+    def of(cls, engine: Engine, inputs: Inputs, refresh: int | None = None) -> Self:
+        """On a loaded model, without a store: every request is computed."""
+        return cls(Runner(lambda: engine, engine.ledger), inputs, refresh)
+
+    def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
+        """The :func:`~entropy_valley.lengths.select.canvas_row` of each sentence."""
+        works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
+        return _in_order(self.runner.run(works))
+
+    def denoise(self, canvases: Iterable[Row], denoising: Denoising) -> list[dict[int, Decoded]]:
+        """What is decoded for each canvas row, by the number of masks at the start: one, or each of its contenders."""
+        works = ((place, self.denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
+        return _in_order(self.runner.run(works, denoising.order))
+
+    def translate(
+        self, method: LengthMethod, sentences: Mapping[int, Sentence], denoising: Denoising
+    ) -> Iterator[tuple[int, tuple[Row, dict[int, Decoded]]]]:
+        """(place, (canvas row, what is decoded)) of each sentence as soon as it is done.
+
+        ``sentences`` are named by their places among the inputs. No sentence waits for another: as soon as its probes
+        are read, its canvas is chosen and denoised in the same passes as the probes of others.
+        """
+        works = ((place, self._both(method, place, one, denoising)) for place, one in sentences.items())
+        return self.runner.run(works, denoising.order)
+
+    def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
+        probes: dict[int, Reading] = {}
+        row = yield from self.choosing(method, place, sentence, probes)
+        readings = {} if draft_steps(method) else probes
+        return row, (yield from self.denoising(place, row, denoising, readings))
+
+    def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
+        """The work of one sentence up to its canvas row; ``probes`` takes the readings.
+
+        The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
+        """
+
+        steps, prompt = draft_steps(method), self.inputs.prompts[place]
+        probed: list[int] = []
+
+        def probe(length: int) -> Probe | Draft:
+            self.inputs.check(place, length)
+            probed.append(length)
+            if steps:
+                return Draft(prompt, length, steps)
+            source = beside(probed, self.refresh)
+            return Probe(prompt, length, beside=source, is_source=(self.refresh or 1) > 1 and source is None)
+
+        row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
+        self.inputs.check(place, row["length"])
+        cached = 0 if steps else len(probed) - math.ceil(len(probed) / (self.refresh or 1))
+        return {**row, "cached": cached} if cached else row
+
+    def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
+        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases; with a
+        ``refresh`` they are no exact readings, and not used."""
+        probes = {} if self.refresh else probes
+        lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
+        names = self.inputs.names
+        for length in lengths:
+            self.inputs.check(place, length)
+        room, gained = self.inputs.room(place), {}
+        if denoising.looks_at_distractor:
+            probes, gained = yield from self._gains(place, lengths, probes)
+        elif denoising.looks_at_anchors:
+            gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
+        cases = ((length, probes.get(length), gained.get(length)) for length in lengths)
+        decoded = yield [
+            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], refresh=self.refresh)
+            for length, *more in cases
+        ]
+        if row.get("rescoring") and len(lengths) > 1:
+            decoded = yield from self._rescored(prompt, decoded, denoising)
+        return dict(zip(lengths, decoded, strict=True))
+
+    def _rescored(
+        self, prompt: Sequence[int], decoded: Sequence[Decoded], denoising: Denoising
+    ) -> Generator[Sequence[Request], list[Any], list[Decoded]]:
+        """The same, with the log-probability of the finished text in place of that at reveal time."""
+        texts = [self.inputs.texts.again(one) for one in decoded]
+        pairs = zip(texts, decoded, strict=True)
+        scores = yield [Finished(prompt, text, len(one.tokens), denoising.mask_token) for text, one in pairs]
+        return [dataclasses.replace(one, logprob=its.logprob) for one, its in zip(decoded, scores, strict=True)]
+
+    def _gains(
+        self, place: int, lengths: Sequence[int], probes: Mapping[int, Reading]
+    ) -> Generator[Sequence[Request], list[Any], tuple[dict[int, Reading], dict[int, Gain]]]:
+        """The readings of canvases of these lengths, those that are known included, and the SIG of their slots."""
+        inputs, missing = self.inputs, [length for length in lengths if length not in probes]
+        other = inputs.distractor(place)
+        for length in lengths:
+            inputs.check(other, length)
+        canvases = [(place, length) for length in missing] + [(other, length) for length in lengths]
+        readings = yield [Probe(inputs.prompts[one], length) for one, length in canvases]
+        own = {**probes, **dict(zip(missing, readings, strict=False))}
+        pairs = zip(lengths, readings[len(missing) :], strict=True)
+        return own, {length: Gain(inputs.prompts[other], gains(own[length], it)) for length, it in pairs}
+
+
+def contenders(canvas: Mapping[str, Any]) -> list[int]:
+    """The lengths that are decoded for a canvas row: its own, unless it names several."""
+    return canvas.get("contenders") or [canvas["length"]]
+
+
+def winner(decoded: Mapping[int, Decoded]) -> Decoded:
+    """Of canvases decoded from so many masks the one of the largest mean log-probability, at reveal time or rescored.
+
+    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
+    """
+    return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]
+
+
+def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:
+    done = dict(results)
+    return [done[place] for place in range(len(done))]
+
+
+def beside(lengths: Sequence[int], refresh: int | None) -> int | None:
+    """Of the last of these probed ``lengths``, different ones in the order of their probes: the length whose probe
+    computes the rows of the prompt for it; None if its own does."""
+    number = len(lengths) - 1
+    first = number if refresh is None else number // refresh * refresh
+    return None if first == number else lengths[first]
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The highest entropy of so many development sentences, see :attr:`Translation.entropy`; None: there are none.
+
+    A sentence like these is above all of n of them with a probability of 1 / (n + 1), whatever their distribution is.
+    """
+
+    highest: float | None = None
+    sentences: int = 0
+
+    @classmethod
+    def of(cls, translator: Translator, sources: Sequence[str], file: str = "sources") -> Self:
+        """Measured on the first sentences of a file, which errors name by their lines; no canvas is denoised."""
+        first = sources[:SENTENCES]
+        entropies = translator.entropies(first, [f"{file}:{number}" for number, _ in enumerate(first, 1)])
+        return cls(max(entropies), len(entropies)) if entropies else cls()
+
+    def hints(self, translator: Translator, source: str, translation: Translation) -> list[str]:
+        """What to say of a sentence and its translation; nothing of most."""
+        entropy, hints = translation.entropy, []
+        if entropy is not None and self.highest is not None and entropy > self.highest:
+            hints.append(
+                f"entropy {entropy:.3g}, but at most {self.highest:.3g} in {self.sentences} development sentences: it "
+                "may be unlike what the adapter was trained on"
+            )
+        if translator.has_unknown(source):
+            hints.append("has characters that the tokenizer does not know")
+        return hints

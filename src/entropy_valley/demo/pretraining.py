@@ -15,7 +15,8 @@ import torch
 from entropy_valley import files, folders
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.families import find_family
+from entropy_valley.model.families.base import Family
 from entropy_valley.model.load import new_model
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.model.tokenizer import train_tokenizer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from entropy_valley.data.categories import refused
-from entropy_valley.decoding.denoising import KNOWN
+from entropy_valley.decoding.orders import KNOWN
 from entropy_valley.errors import refusal
 from entropy_valley.experiment import matrix
 from entropy_valley.experiment.expand import KeyPath, Problem

@@ -30,7 +30,7 @@ from entropy_valley import plugins, spelling
 from entropy_valley.analysis.significance import Deviation, Generator, Zeros
 from entropy_valley.data.categories import Reading as Challenge
 from entropy_valley.data.sampling import Subset
-from entropy_valley.decoding.denoising import KNOWN, make_denoiser
+from entropy_valley.decoding.orders import KNOWN, make_denoiser
 from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.errors import refusal

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.settings import PerDirection, Ratios, Section
 

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import SHORTEST, Reading
 from entropy_valley.lengths.base import (
     EXACT,
     Choice,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.job import ROW, How, Job
-from entropy_valley.engine.probe import probe, slot_sigs
+from entropy_valley.decoding.job import ROW, How, Job
+from entropy_valley.decoding.probe import probe, slot_sigs
+from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
 

@@ -16,8 +16,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import SHORTEST, Reading
 from entropy_valley.lengths.base import Choice, Fitted, OnGrid, Sentence
 from entropy_valley.settings import Rate, Weight
 

@@ -14,10 +14,9 @@ import torch
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.engine import BUDGET
-from entropy_valley.engine.invariance import whole_sums
-from entropy_valley.engine.ledger import Ledger
+from entropy_valley.decoding.engine import BUDGET
+from entropy_valley.decoding.kernels import whole_sums
+from entropy_valley.decoding.requests import SHORTEST, Ledger
 from entropy_valley.errors import InputError
 from entropy_valley.model.packing import hidden_states, pack
 

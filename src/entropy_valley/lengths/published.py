@@ -9,8 +9,8 @@ from typing import Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import SHORTEST, Reading
+from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.lengths.base import Choice, Fitted, LengthMethod, OnGrid, Sentence, candidate_length
 from entropy_valley.settings import PerDirection, Rate, Share
 
@@ -89,7 +89,7 @@ class PartialUnmask(LengthMethod):
 
     @property
     def draft_steps(self) -> int:
-        """What :mod:`entropy_valley.engine.draft` runs before the reading."""
+        """What :mod:`entropy_valley.decoding.probe` runs before the reading."""
         return self.steps
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
@@ -154,7 +154,7 @@ def mean_confidence(reading: Reading) -> float:
 # --- DAEDAL's first stage: the canvas grows until the model expects the EOS at its end.
 #
 # After "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models" (github.com/
-# Li-Jinsong/DAEDAL). Its second stage is :mod:`entropy_valley.decoding.variable_length.daedal`.
+# Li-Jinsong/DAEDAL). Its second stage is :mod:`entropy_valley.decoding.variable_length`.
 
 
 class Daedal(LengthMethod):
@@ -200,9 +200,3 @@ class Daedal(LengthMethod):
         """Of an all-mask canvas; the EOS is a slot's most probable token where the two have one log-probability."""
         logprobs = zip(reading.logprobs, reading.eos_logprobs, strict=True)
         return eos_confidence([math.exp(eos) for best, eos in logprobs if eos >= best], self.eos_window)
-
-
-def eos_confidence(chances: Sequence[float], window: int) -> float:
-    """The sum of the last ``window`` p(EOS) of slots whose most probable token it is, over ``window``: slots that are
-    missing count as zeros."""
-    return math.fsum(chances[-window:]) / window

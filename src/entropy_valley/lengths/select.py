@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files, plugins
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.reading import Reading
+from entropy_valley.decoding.requests import SHORTEST, Reading
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -23,7 +22,7 @@ from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.settings import Name, Section
 
 if TYPE_CHECKING:
-    from entropy_valley.engine.job import Job
+    from entropy_valley.decoding.job import Job
     from entropy_valley.lengths.training_pairs import Fits
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
-from entropy_valley.engine.context import SHORTEST
-from entropy_valley.engine.job import ROW, Job
-from entropy_valley.engine.probe import probe
+from entropy_valley.decoding.job import ROW, Job
+from entropy_valley.decoding.probe import probe
+from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.published import mean_confidence

@@ -17,7 +17,8 @@ import yaml
 from entropy_valley import files, folders
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.families import find_family
+from entropy_valley.model.families.base import Family
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, attention_of
 from entropy_valley.provenance import CARD
 

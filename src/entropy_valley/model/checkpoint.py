@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
-from entropy_valley.model.families import Family
+from entropy_valley.model.families.base import Family
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,8 @@ from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.families import find_family
+from entropy_valley.model.families.base import Family
 from entropy_valley.model.packing import hidden_states, narrow, pack
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.tokenizer import load_tokenizer

@@ -9,7 +9,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.families import Family
+from entropy_valley.model.families.base import Family
 
 WHOLE = "tokenizer.json"
 # Files beside it that declare more tokens; transformers adds these to the tokenizer.

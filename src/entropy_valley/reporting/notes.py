@@ -11,7 +11,7 @@ from entropy_valley import files
 from entropy_valley.analysis import comparisons, signatures
 from entropy_valley.analysis.cells import Params
 from entropy_valley.analysis.closure import BASELINES
-from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.decoding.job import footnote
 from entropy_valley.reporting import labels
 from entropy_valley.reporting.results import Results
 from entropy_valley.reporting.tables import Note

@@ -24,7 +24,7 @@ from entropy_valley import limits
 from entropy_valley.analysis.job_costs import finished_seconds, gpus
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
-from entropy_valley.decoding.prompt_cache import refresh_of
+from entropy_valley.decoding.job import refresh_of
 from entropy_valley.experiment import Experiment
 from entropy_valley.experiment.matrix import DEV, Cell
 from entropy_valley.experiment.params import corpora

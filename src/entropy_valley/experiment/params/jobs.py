@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.experiment.matrix import Cell, Run, remembered
+from entropy_valley.experiment.matrix import DEV, Cell, Run, remembered
 from entropy_valley.experiment.params import corpora, models
-from entropy_valley.experiment.params.corpora import DEV
 from entropy_valley.experiment.params.methods import (
     dump,
     needs_length_head,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.decoding.denoising import KNOWN
-from entropy_valley.engine.order import SourceGuided, looks_at_anchors
+from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
 from entropy_valley.experiment.schema import Experiment
 from entropy_valley.lengths import find_method
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley.analysis.cells import ScoredCell
+from entropy_valley.analysis.cells import Params, ScoredCell
 from entropy_valley.analysis.closure import require_sentences, sentences
 from entropy_valley.analysis.comparisons import by_run
 from entropy_valley.reporting import formats
 from entropy_valley.reporting.labels import method
-from entropy_valley.reporting.reports.coverage import EV, PLACE, RIVALS, OfEvAndRatio, Params, read_tokens
+from entropy_valley.reporting.reports.coverage import EV, PLACE, RIVALS, OfEvAndRatio, read_tokens
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 
 RUN = (*PLACE, "seed")

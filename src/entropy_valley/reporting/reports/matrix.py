@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from entropy_valley.analysis.cells import Params
 from entropy_valley.experiment import Experiment, matrix
 from entropy_valley.reporting import notes
 from entropy_valley.reporting.labels import closure_title, method_in, order_label
 from entropy_valley.reporting.report import TableReport
-from entropy_valley.reporting.reports.orders import Params, described_orders
+from entropy_valley.reporting.reports.orders import described_orders
 from entropy_valley.reporting.results import Place, Results
 from entropy_valley.reporting.tables import Cell, Column, Group, Note, Row, Section, Table
 

@@ -1,0 +1,269 @@
+"""What the LM head predicts for masked slots: argmax, entropy, log-probabilities, and the stepwise SIG.
+
+No more than a block of rows × vocabulary is held at once; the logits are float32, all sums float64. The blocks of a row
+are joined exactly: :func:`merge` for the entropy, :func:`_joined_divergences` for the SIG.
+
+The SIG is how much a slot depends on the source, KL(p(y_i | source, canvas) ‖ p(y_i | no source, canvas)) in nats. A
+divergence of nearly equal distributions is a small difference of large terms, unless each of its terms is small: with
+d = log p - log q, the sum of p d is the sum of p d + q - p, for p and q both sum to one, and none of these is negative.
+Blocks of the vocabulary are joined by the chain rule: the divergence of the whole is the mean of that inside the parts,
+weighted with p, and that between the parts' two masses. Again no term cancels another.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn.functional import linear, logsigmoid, pad
+
+from entropy_valley.decoding.kernels import compiled
+from entropy_valley.model.packing import FULL_KERNEL
+
+# Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
+# head are read once for many rows; a GPU takes all entries in one product, which one fused kernel then reduces.
+BLOCK = {"cpu": (512, 4096), "cuda": (1024, 2**20)}
+
+
+@dataclass(frozen=True)
+class Head:
+    """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer, or one with an adapter.
+
+    With ``float32`` its logits are float32 where states and weights are bfloat16: sums of the same products, which are
+    not rounded to bfloat16 in the end. ``rows``: how many each product has, whatever is read;
+    None: as many as are read.
+    """
+
+    module: Any
+    float32: bool = False
+    rows: int | None = None
+
+    def chunks(self, states: torch.Tensor) -> Sequence[torch.Tensor]:
+        """The rows whose logits are held at once; zeros fill the last up to ``rows``, or to a full kernel's."""
+        if self.rows:
+            return pad(states, (0, 0, 0, -len(states) % self.rows)).split(self.rows)
+        most, _ = BLOCK[states.device.type]
+        states = pad(states, (0, 0, 0, max(0, FULL_KERNEL - states.shape[0])))
+        return states.tensor_split(-(-states.shape[0] // most))  # even: none falls below the full kernel
+
+    def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """(first vocabulary entry, logits) of each block; of a head that is more than its weights, all in one.
+
+        The logits are float32, but perhaps rounded to the dtype of ``states``.
+        """
+        wider = self.float32 and states.dtype != torch.float32
+        if type(self.module) is not torch.nn.Linear:
+            yield 0, (self._in_float32(states.float()) if wider else self.module(states)).float()
+            return
+        _, entries = BLOCK[states.device.type]
+        blocks = itertools.count(step=entries), self.module.weight.split(entries)
+        biases = itertools.repeat(None) if self.module.bias is None else self.module.bias.split(entries)
+        product = float32_product if wider else linear
+        for first, weight, bias in zip(*blocks, biases, strict=False):
+            yield first, product(states, weight, bias).float()
+
+    @functools.cached_property
+    def _in_float32(self) -> Any:
+        return copy.deepcopy(self.module).float()
+
+
+def float32_product(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """``states`` (rows, width) times ``weight`` (entries, width) of a half precision, in float32."""
+    if states.device.type == "cuda":  # cuBLAS adds in float32 anyway, and here writes what it has
+        product = torch.mm(states, weight.t(), out_dtype=torch.float32)
+        return product if bias is None else product.add_(bias)
+    return linear(states.float(), weight.float(), None if bias is None else bias.float())
+
+
+_GROUP = 64  # vocabulary entries among which torch looks for the largest at once
+_ROWS = 16  # of two distributions that a CPU compares at once
+
+
+class SlotValues(NamedTuple):
+    """One value per row: most probable token (int64), entropy in nats, and the log-probabilities of that token and of
+    the EOS (all float64)."""
+
+    token: torch.Tensor
+    entropy: torch.Tensor
+    logprob: torch.Tensor
+    eos: torch.Tensor
+
+
+class Part(NamedTuple):
+    """What some vocabulary entries say of each row: their largest logit and its token; over the others, with
+    d = z - that logit <= 0, the sums of e^d and of d e^d (both float64); and the EOS's logit, -inf without it."""
+
+    best: torch.Tensor
+    token: torch.Tensor
+    others: torch.Tensor
+    weighted: torch.Tensor
+    eos: torch.Tensor
+
+
+def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+    """What ``head`` says of each row of ``states`` (rows, width), the mask token's logit being -inf.
+
+    A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
+    """
+    values = [_values(head, chunk, mask_id, eos_id) for chunk in head.chunks(states)]
+    return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
+
+
+def _values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+    part = reduction(states.device.type)
+    parts = (part(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(states))
+    return finish(functools.reduce(merge, parts))
+
+
+def finish(whole: Part) -> SlotValues:
+    """With s the sum over all but the argmax: log p = -log(1 + s), H = log(1 + s) - E[d].
+
+    No term cancels another, so nearly certain slots keep meaningful entropies where -sum p log p has only the
+    rounding of 1 + s left; and float64 sums of the float32 terms tell apart slots that are almost equally uncertain.
+    Among both kinds the reveal order is decided.
+    """
+    surprise = torch.log1p(whole.others)
+    entropy = surprise - whole.weighted / (1 + whole.others)
+    return SlotValues(whole.token, entropy, -surprise, whole.eos.double() - whole.best - surprise)
+
+
+def reduction(device: str) -> Callable[..., Part]:
+    """:func:`_part`, on a GPU compiled into one kernel that reads the logits once."""
+    return _part if device == "cpu" else compiled(_part, device)
+
+
+def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
+    """Reduce ``logits`` (rows, entries from ``first`` on), overwriting them; ``mask`` and ``eos`` are the two tokens'
+    columns, where they are among these."""
+    if 0 <= mask < logits.shape[1]:
+        logits[:, mask] = torch.finfo(logits.dtype).min  # its exp is 0 as of -inf, and 0 · distance stays 0
+    best, token = _largest(logits)
+    end = logits[:, eos].clone() if 0 <= eos < logits.shape[1] else torch.full_like(best[:, 0], -torch.inf)
+    distance = logits.sub_(best)
+    weight = torch.exp(distance).scatter_(1, token, 0.0)
+    others = weight.double().sum(-1)
+    weighted = weight.mul_(distance).double().sum(-1)
+    return Part(best.squeeze(-1), token.squeeze(-1) + first, others, weighted, end)
+
+
+def _largest(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The largest value of each row and the first place that has it, both (rows, 1).
+
+    First the best group, then the best of it: torch finds places far more slowly than values.
+    """
+    if logits.shape[1] % _GROUP:
+        return logits.max(-1, keepdim=True)
+    groups = logits.unflatten(1, (-1, _GROUP))
+    group = groups.amax(-1).argmax(-1, keepdim=True)
+    # Not take_along_dim: compiled, it makes another graph for each number of rows.
+    best, place = groups.gather(1, group[..., None].expand(-1, 1, _GROUP)).squeeze(1).max(-1, keepdim=True)
+    return best, group * _GROUP + place
+
+
+def merge(one: Part, other: Part) -> Part:
+    """Two parts as one. Of equal logits the earlier token is the argmax; the loser's joins the others."""
+    wins = other.best > one.best
+    best, token, others, weighted, _ = (torch.where(wins, new, old) for old, new in zip(one, other, strict=True))
+    _, _, lost, lost_weighted, _ = (torch.where(wins, old, new) for old, new in zip(one, other, strict=True))
+    gap = (one.best.double() - other.best).abs()
+    weight = torch.exp(-gap)
+    others, weighted = others + weight * (1 + lost), weighted + weight * (lost_weighted - gap * (1 + lost))
+    return Part(best, token, others, weighted, torch.maximum(one.eos, other.eos))
+
+
+class _Divergence(NamedTuple):
+    """Some vocabulary entries of each row (all float64): the log of their unnormalised mass under p and under q, and
+    the divergence of the two distributions over them."""
+
+    p: torch.Tensor
+    q: torch.Tensor
+    divergence: torch.Tensor
+
+
+def sourced_values(
+    head: Head,
+    states: torch.Tensor,
+    sourceless: torch.Tensor,
+    paired: torch.Tensor,
+    others: torch.Tensor,
+    mask_id: int,
+    eos_id: int,
+    backward: bool = False,
+) -> tuple[SlotValues, torch.Tensor]:
+    """What ``head`` says of each row of ``states`` (rows, width), and its SIG, the mask token being in no distribution.
+
+    ``paired`` are the places of the rows that are compared, and ``others`` the other ones, both ascending;
+    ``sourceless`` are the states of the former without the source. The SIG of the others is NaN. Bit-equal in any
+    company, as :func:`slot_values` is, whose values these are.
+    """
+    chunks = zip(*map(head.chunks, (states[paired], sourceless)), strict=True)
+    pairs = [_sourced(head, own, other, mask_id, eos_id, backward) for own, other in chunks]
+    *columns, sig = (torch.cat(column)[: len(sourceless)] for column in zip(*pairs, strict=True))
+    if len(sourceless) == len(states):
+        return SlotValues(*columns), sig
+    rest = slot_values(head, states[others], mask_id, eos_id)
+    place = torch.cat([paired, others]).argsort()
+    columns = (torch.cat(pair)[place] for pair in zip(columns, rest, strict=True))
+    return SlotValues(*columns), torch.cat([sig, torch.full_like(rest.entropy, torch.nan)])[place]
+
+
+def _sourced(
+    head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
+) -> tuple[torch.Tensor, ...]:
+    """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
+    compare, reduce = _comparison(states.device.type), reduction(states.device.type)
+    whole = sides = None
+    blocks = (head.blocks(rows) for rows in (states, sourceless))
+    for (first, own), (_, other) in zip(*blocks, strict=True):
+        between = compare(*((other, own) if backward else (own, other)), mask_id - first)
+        part = reduce(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
+        whole = part if whole is None else merge(whole, part)
+        sides = between if sides is None else _joined_divergences(sides, between)
+    return (*finish(whole), sides.divergence.clamp(min=0))
+
+
+def _comparison(device: str) -> Callable[..., _Divergence]:
+    """:func:`_divergence_part`, on a GPU compiled so that nothing of float64 lies beside the logits."""
+    return _part_by_part if device == "cpu" else compiled(_divergence_part, device)
+
+
+def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
+    """:func:`_divergence_part` of a few rows at a time, whose float64 terms fit a CPU's cache."""
+    pieces = -(-len(p) // _ROWS)
+    parts = [_divergence_part(*pair, mask) for pair in zip(p.tensor_split(pieces), q.tensor_split(pieces), strict=True)]
+    return _Divergence(*map(torch.cat, zip(*parts, strict=True)))
+
+
+def _divergence_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
+    """Compare two rows of logits (rows, entries) without column ``mask``, where it is among these."""
+    p, q = p.double(), q.double()
+    if 0 <= mask < p.shape[1]:
+        p[:, mask] = q[:, mask] = torch.finfo(torch.float32).min  # its exp is 0 as of -inf, and differences stay finite
+    mass, other = p.logsumexp(-1, keepdim=True), q.logsumexp(-1, keepdim=True)
+    return _Divergence(mass.squeeze(-1), other.squeeze(-1), _terms(p - mass, q - other).sum(-1))
+
+
+def _terms(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    """p d + q - p from log p and log q, without cancellation or overflow: the larger of p and q times a function of |d|
+    that is exact to the second order."""
+    d = p - q
+    size = d.abs()
+    decay = torch.expm1(-size)
+    small = size + decay
+    return torch.maximum(p, q).exp() * torch.where(d >= 0, small, -(small + size * decay))
+
+
+def _joined_divergences(one: _Divergence, other: _Divergence) -> _Divergence:
+    """Two parts as one, by the chain rule."""
+    p, q = one.p - other.p, one.q - other.q
+    first, second = logsigmoid(p), logsigmoid(-p)  # log of each part's share of p's mass
+    between = _terms(first, logsigmoid(q)) + _terms(second, logsigmoid(-q))
+    inside = first.exp() * one.divergence + second.exp() * other.divergence
+    # Not logaddexp, whose last bit on a CPU depends on where a row lies among the others.
+    masses = (torch.maximum(a, b) - logsigmoid((a - b).abs()) for a, b in ((one.p, other.p), (one.q, other.q)))
+    return _Divergence(*masses, between + inside)

@@ -1,0 +1,370 @@
+"""Prompts that are computed once: the keys and values of their rows are kept between passes.
+
+Under prefix attention this is exact: the rows of a prompt never see a canvas, so they are computed once for all passes
+over the sentence. Else it is the approximation that a canvas asks for (``refresh``, ``beside``): its slots attend to
+rows of the prompt that saw an earlier canvas.
+
+:class:`Prompts` decides what is kept and lays out each pass; :class:`Load` counts what the next pass takes;
+:class:`Layout` is the rows of a pass; :class:`Pool` holds the tensors, and :class:`Kept` hands them to the attention.
+
+What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed again is computed again.
+The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Collection, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+
+from entropy_valley import limits
+from entropy_valley.model.packing import FULL_KERNEL, Packed
+from entropy_valley.model.prompt import PREFIX
+from entropy_valley.model.transfer import upload
+
+if TYPE_CHECKING:
+    from entropy_valley.decoding.batch import Batch
+    from entropy_valley.decoding.requests import Canvas, Prompt, Queue, Source
+    from entropy_valley.model.load import Backbone
+
+
+Places = np.ndarray  # of rows in a pool
+_NONE = np.empty(0, np.int64)
+
+
+class Prompts:
+    """What is kept of prompts for the passes over a backbone."""
+
+    def __init__(self, backbone: Backbone) -> None:
+        self._backbone, self.pool = backbone, Pool()
+        self.known: dict[Source, Places] = {}
+        self._waiting: Collection[Source] = ()
+
+    @functools.cached_property
+    def most(self) -> int:
+        """The rows that may be kept: they take half of the memory that is free when this is first asked."""
+        config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
+        heads = config.num_key_value_heads * self._backbone.model.model.layers[0].self_attn.head_dim
+        row = 2 * config.num_hidden_layers * heads * weight.element_size()
+        free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else limits.memory()
+        return free // 2 // row
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether all canvases of a sentence attend to the same rows of its prompt."""
+        return self._backbone.attention == PREFIX
+
+    def sources(self, canvas: Canvas) -> list[Source]:
+        """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
+        shared = self.are_shared
+        return canvas.sources(shared) if shared or canvas.beside is not None else []
+
+    def rows(self, prompt: Sequence[int]) -> int:
+        """The rows of a prompt that are kept."""
+        return len(prompt) - int(self._backbone.shifted)
+
+    def forget(self, batches: Sequence[Batch], waiting: Collection[Source]) -> None:
+        """Free the rows that no canvas of the batches attends to; those that only canvases in the queue (``waiting``)
+        will attend to, as soon as half of the room is taken."""
+        self._waiting = waiting
+        if not self.pool.size:
+            return
+        needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
+        later = waiting if 2 * self.pool.used <= self.most else ()
+        self.known = {source: places for source, places in self.known.items() if source in needed or source in later}
+        own = [places for batch in batches for kept in batch.kept for places in kept.values()]
+        self.pool.keep([*self.known.values(), *own])
+
+    def empty(self, batches: Sequence[Batch] = ()) -> None:
+        """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
+        self.known.clear()
+        self.forget(batches, self._waiting)
+        self.pool.shrink()
+
+    def layout(self, whole: Batch) -> Layout:
+        """What a pass over the canvases of ``whole`` runs.
+
+        The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
+        own behind the canvases.
+        """
+        sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
+        needed = dict.fromkeys(source for source in sources if source)
+        if not (needed or self._waiting or any(canvas.refresh or canvas.is_source for canvas in whole.canvases)):
+            return Layout.of(whole)
+        all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
+        given = {
+            source: place
+            for source, place in all_masked.items()
+            if source not in self.known
+            and (source in needed or source in self._waiting or whole.canvases[place].is_source)
+        }
+        alone = [source for source in needed if source not in self.known and source not in given]
+        giving = given | {source: place for place, source in enumerate(alone, len(whole))}
+        saved = [self._saved(place, source[0], self.known, source) for source, place in giving.items()]
+        known = self.known | {one.name: one.places for one in saved}
+        own, renewed = self._own(whole)
+        attended = [known[source] if source else places for source, places in zip(sources, own, strict=True)]
+        behind = [self._tokens(source, whole.mask_id) for source in alone]
+        few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
+        return Layout.with_known(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
+
+    def _tokens(self, source: Source, mask_id: int) -> list[int]:
+        """The sequence of a source: its prompt, and the masks that this sees."""
+        prompt, slots = source
+        return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
+
+    def _saved(self, sequence: int, prompt: Prompt, holder: dict[Any, Places], name: Any) -> Saved:
+        places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
+        return Saved(sequence, places, holder, name)
+
+    def _own(self, whole: Batch) -> tuple[list[Places], list[Saved]]:
+        """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
+        if self.are_shared:  # exact whatever a canvas asks for
+            return [_NONE] * len(whole), []
+        known, renewed = [], []
+        for place, (canvas, step, kept) in enumerate(zip(whole.canvases, whole.steps, whole.kept, strict=True)):
+            prompt = tuple(canvas.prompt)
+            if renews(canvas, step, prompt in kept):
+                renewed.append(self._saved(place, prompt, kept, prompt))
+                known.append(_NONE)
+            else:
+                known.append(kept.get(prompt, _NONE))
+        return known, renewed
+
+
+def renews(canvas: Canvas, step: int, is_kept: bool) -> bool:
+    """Whether a canvas's ``step``-th pass computes the rows of its prompt for later ones."""
+    return canvas.refresh is not None and not (is_kept and step % canvas.refresh)
+
+
+def _all_masked(whole: Batch, sources: Sequence[Source | None]) -> Iterator[Source | None]:
+    """What each canvas may be the source of: the all-mask ones that are run whole; None for the others."""
+    for canvas, source, masks in zip(whole.canvases, sources, whole.masks, strict=True):
+        is_whole = source is None and canvas.refresh is None
+        yield (tuple(canvas.prompt), canvas.length) if is_whole and masks == canvas.length else None
+
+
+class Load:
+    """What the next pass takes, canvas by canvas: ``rows`` to run, at most ``budget``, and the rows ``kept`` when it is
+    done.
+
+    A canvas counts with its prompt without the source, also in passes that do not look at that.
+    """
+
+    def __init__(self, prompts: Prompts, budget: int, batch: Batch) -> None:
+        self._prompts, self._budget, self._seen = prompts, budget, set(prompts.known)
+        self.rows, self.kept = 0, prompts.pool.used
+        self.beyond: list[bool] = []
+        for state in zip(batch.canvases, batch.steps, batch.kept, strict=True):
+            self.add(*state)
+            self.beyond.append(bool(self.beyond) and not self._fits(self.rows, self.kept))
+
+    def take(self, queue: Queue) -> list[tuple[Any, Canvas]]:
+        """The canvases of the queue that the budget has room for, by name; at least one where nothing else runs."""
+        named = []
+        while queue.heap:
+            canvas = queue.first()
+            if self.rows and not self._fits(*self.after(canvas)):
+                break
+            self.add(canvas)
+            named.append(queue.take())
+        return named
+
+    def _fits(self, rows: int, kept: int) -> bool:
+        return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
+
+    def add(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> None:
+        """Count a canvas in: its ``step``-th pass, its ``own`` prompts being kept."""
+        self.rows, self.kept = self.after(canvas, step, own)
+        self._seen.update((*self._prompts.sources(canvas), *_own_source(canvas)))
+
+    def after(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> tuple[int, int]:
+        """Rows to run and rows kept with a canvas more."""
+        rows, kept, sources = self.rows, self.kept, self._prompts.sources(canvas)
+        for prompt in canvas.prompts:
+            rows += len(prompt) + canvas.length
+            if sources or not (canvas.refresh is None or renews(canvas, step, prompt in own)):
+                rows -= self._prompts.rows(prompt)
+            elif canvas.refresh is not None and prompt not in own:
+                kept += self._prompts.rows(prompt)
+        for prompt, slots in set(sources) - self._seen:
+            rows, kept = rows + len(prompt) + slots, kept + self._prompts.rows(prompt)
+        for prompt, _ in set(_own_source(canvas)) - self._seen:
+            kept += self._prompts.rows(prompt)
+        return rows, kept
+
+
+def _own_source(canvas: Canvas) -> list[Source]:
+    """The source that a canvas itself is for later ones, if it is one."""
+    return [(tuple(canvas.prompt), canvas.length)] if canvas.is_source else []
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The first rows of a sequence, whose keys and values go to ``places``; ``holder`` has these under ``name``."""
+
+    sequence: int
+    places: Places
+    holder: dict[Any, Places]
+    name: Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sequences of a pass: those of the canvases, then those that are run for what is kept of them.
+
+    ``ids`` and ``position`` are those of its rows, ``lengths`` and ``counts`` the rows and the masked slots of each
+    sequence. ``at`` names the row of the pass for each row of the canvases; -1: it is not run. The rows of a sequence
+    attend to the places ``known`` before one another; without any ``known``, none does.
+    """
+
+    ids: np.ndarray
+    position: np.ndarray
+    lengths: tuple[int, ...]
+    counts: tuple[int, ...]
+    at: np.ndarray
+    known: Sequence[Places] = ()
+    saved: Sequence[Saved] = ()
+
+    @classmethod
+    def of(cls, whole: Batch) -> Self:
+        """All rows of the canvases, and nothing kept."""
+        sizes = tuple(canvas.size for canvas in whole.canvases)
+        return cls(whole.ids, whole.position, sizes, tuple(whole.masks), np.arange(len(whole.ids)))
+
+    @classmethod
+    def with_known(
+        cls, whole: Batch, known: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Saved]
+    ) -> Self:
+        """Of each canvas the rows that its ``known`` places do not stand for, and the sequences of these tokens."""
+        skipped = np.array([len(places) for places in known])
+        run = whole.position >= skipped[whole.canvas]
+        lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
+        tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)
+        return cls(
+            np.concatenate([whole.ids[run], tokens]),
+            np.concatenate([whole.position[run], *map(np.arange, map(len, behind))]),
+            (*lengths, *map(len, behind)),
+            (*whole.masks, *[0] * len(behind)),
+            np.where(run, np.cumsum(run) - 1, -1),
+            [*known, *[_NONE] * len(behind)],
+            saved,
+        )
+
+    def packed(
+        self, pool: Pool, columns: Sequence[np.ndarray], device: torch.device
+    ) -> tuple[Packed, list[torch.Tensor]]:
+        """The sequences on the device, and the ``columns``; all go there in one copy."""
+        given = [self.ids, self.position, *(self._kept() if self.known else ())]
+        ids, position, *tensors = upload([*given, *columns], device)
+        of_pool, others = tensors[: len(given) - 2], tensors[len(given) - 2 :]
+        kept = Kept(pool, tuple(map(len, self.known)), *of_pool) if self.known else None
+        return Packed(ids[None], position[None], self.lengths, kept=kept), others
+
+    def _kept(self) -> tuple[np.ndarray, ...]:
+        """The columns of :class:`Kept`."""
+        starts = np.cumsum((0, *self.lengths))
+        rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
+        into = [one.places for one in self.saved]
+        keys = placed(np.array(self.lengths), np.array([len(places) for places in self.known]))
+        return *(np.concatenate([_NONE, *column]) for column in (rows, into, self.known)), *keys
+
+    def keep(self) -> None:
+        """Let the holders of what was saved know it: the pass is done."""
+        for one in self.saved:
+            one.holder[one.name] = one.places
+
+
+class Pool:
+    """Keys and values of rows, layer by layer, in places that are used again.
+
+    A layer's are two tensors (places, heads, head width), made at the first pass and larger when more are needed.
+    """
+
+    def __init__(self) -> None:
+        self._layers: dict[int, list[torch.Tensor]] = {}
+        self._free = np.empty(0, np.int64)
+        self.size = 0
+
+    @property
+    def used(self) -> int:
+        """The places taken."""
+        return self.size - len(self._free)
+
+    def take(self, count: int) -> np.ndarray:
+        """So many free places."""
+        if count > len(self._free):
+            grown = self.used + count + self.size // 4  # a layer that grows is copied: not at every pass
+            self._free = np.concatenate([np.arange(self.size, grown), self._free])
+            self.size = grown
+        taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
+        return taken
+
+    def keep(self, places: Sequence[np.ndarray]) -> None:
+        """Let all other places be taken again."""
+        self._free = np.setdiff1d(np.arange(self.size), np.concatenate([self._free[:0], *places]))
+
+    def shrink(self) -> None:
+        """Give back the memory behind the last place taken."""
+        taken = np.setdiff1d(np.arange(self.size), self._free)
+        self.size = int(taken[-1]) + 1 if len(taken) else 0
+        self._free = self._free[self._free < self.size]
+        for tensors in self._layers.values():
+            tensors[:] = [tensor[: self.size].clone() for tensor in tensors]
+
+    def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:
+        """The keys and the values of a layer; ``like`` is a tensor of rows, (any, heads, head width), of the model."""
+        # Not like[:0]: that would keep the whole of ``like`` in memory.
+        tensors = self._layers.setdefault(number, [like.new_empty(0, *like.shape[1:]) for _ in range(2)])
+        missing = self.size - len(tensors[0])
+        if missing > 0:
+            tensors[:] = [torch.cat([tensor, tensor.new_empty(missing, *like.shape[1:])]) for tensor in tensors]
+        return tensors
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a pass keeps in a pool, and what its sequences attend to there.
+
+    The rows ``saved`` of the pass go to the places ``into``. A sequence attends to the next ``known[k]`` of
+    ``places``, and to its own rows behind them: in the keys of all sequences together, the former stand at ``of_keys``
+    and the latter at ``own_keys``. Tensors of int64, on the model's device.
+    """
+
+    pool: Pool
+    known: tuple[int, ...]
+    saved: torch.Tensor
+    into: torch.Tensor
+    places: torch.Tensor
+    of_keys: torch.Tensor
+    own_keys: torch.Tensor
+
+    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The keys and values of all sequences, (keys, heads, width): a ``Source`` of the attention."""
+        gathered = []
+        for kept, own in zip(self.pool.layer(layer, key), (key, value), strict=True):
+            kept.index_copy_(0, self.into, own.index_select(0, self.saved))
+            joined = own.new_empty(len(self.of_keys) + len(self.own_keys), *own.shape[1:])
+            joined.index_copy_(0, self.own_keys, own)
+            gathered.append(joined.index_copy_(0, self.of_keys, kept.index_select(0, self.places)))
+        return tuple(gathered)
+
+    def filled(self, rows: int) -> Kept:
+        """The same behind which so many rows follow that attend to nothing kept."""
+        first = len(self.of_keys) + len(self.own_keys)
+        more = torch.arange(first, first + rows, device=self.own_keys.device)
+        return dataclasses.replace(self, own_keys=torch.cat([self.own_keys, more]))
+
+
+def placed(lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where in the keys of all sequences the known ones stand, and where the own ones: sequence k has ``known[k]``
+    keys of the former, then ``lengths[k]`` of the latter."""
+    parts = np.stack([known, lengths], 1).ravel()
+    own = np.repeat(np.arange(len(parts)) % 2 == 1, parts)
+    return np.flatnonzero(~own), np.flatnonzero(own)

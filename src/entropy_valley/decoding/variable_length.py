@@ -1,0 +1,200 @@
+"""Decoders that change the length of a canvas: DAEDAL's second stage and ρ-EOS.
+
+A new one is a class and a line in ``VARIABLE_LENGTH``, or a user's ``module:Class``. It works on the canvas slot by
+slot: after each pass it gets what is revealed and the guesses, and returns the next canvas.
+
+DAEDAL is after "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models"
+(github.com/Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.lengths.published`.
+ρ-EOS is after "ρ-EOS: Training-free Bidirectional Variable-Length Control for Masked Diffusion LLMs" and its authors'
+code (github.com/yjyddq/rho-EOS at 69992ca).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from entropy_valley import plugins
+from entropy_valley.decoding.requests import SHORTEST
+from entropy_valley.settings import Section, Share
+
+
+class Revealed(NamedTuple):
+    """A slot's token, and its log-probability in the pass that revealed it (nats)."""
+
+    token: int
+    logprob: float
+
+
+class Guess(NamedTuple):
+    """The model's prediction for a masked slot: the most probable token, its log-probability and that of the EOS."""
+
+    token: int
+    logprob: float
+    eos_logprob: float
+
+    @property
+    def chance(self) -> float:
+        return math.exp(self.logprob)
+
+
+Slots = list[Revealed | None]  # None: a mask
+
+Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
+
+
+class VariableLengthDecoder(Protocol):
+    """Denoises a canvas whose length may change, without a step budget T.
+
+    ``cap``: most slots it may grow to; the backbone's context may leave fewer.
+    """
+
+    cap: int
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+        """The canvas after pass ``step`` (from 0). At least one more slot is revealed. The canvas never grows beyond
+        ``most`` slots."""
+        ...
+
+
+def advanced(decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int, most: int, about: str) -> Slots:
+    """The canvas that a decoder returns. ``about`` names the sentence in errors.
+
+    Raises InputError where a user's own decoder reveals no slot or goes beyond ``most`` slots.
+    """
+    if not plugins.is_own(decoder):
+        return decoder.advance(seen, eos_id, step, most)
+    with plugins.calling(decoder, "advance", about):
+        answer = decoder.advance(seen, eos_id, step, most)
+        slots = [one and Revealed(int(one.token), float(one.logprob)) for one in answer]
+    same = slots == [one if isinstance(one, Revealed) else None for one in seen]
+    if not slots or same or len(slots) > max(most, len(seen)):
+        problem = "reveals no slot" if same else f"returned {len(slots)} slots, of at most {most}"
+        remedy = "Return a Revealed token or None, a mask, for each slot, at least one of `seen` newly revealed."
+        raise plugins.refused(decoder, "advance", about, problem, remedy)
+    return slots
+
+
+class ByBlock(Section):
+    """A base with the settings of decoders that finish one block of slots after another."""
+
+    reveal_threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
+    masks: PositiveInt = Field(8, description="masks of one insertion")
+    block: PositiveInt = Field(32, description="slots of a block; the next one waits until it has no mask")
+    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+
+
+def reveal(seen: Seen, chosen: Collection[int]) -> Slots:
+    """The canvas with the guesses of the ``chosen`` slots revealed."""
+    return [
+        one if isinstance(one, Revealed) else Revealed(one.token, one.logprob) if slot in chosen else None
+        for slot, one in enumerate(seen)
+    ]
+
+
+def open_slots(seen: Seen, block: int) -> list[int]:
+    """The masked slots of the first unfinished block of ``block`` slots."""
+    masked = [slot for slot, one in enumerate(seen) if isinstance(one, Guess)]
+    return [slot for slot in masked if slot // block == masked[0] // block]
+
+
+def confident(seen: Seen, among: Sequence[int], threshold: float) -> set[int]:
+    """Those of the masked slots ``among`` whose guess has a probability above ``threshold``. If there is none, the slot
+    of the best guess; the first one wins a tie."""
+    sure = {slot for slot in among if seen[slot].chance > threshold}
+    return sure or {max(among, key=lambda slot: seen[slot].logprob)}
+
+
+def eos_confidence(chances: Sequence[float], window: int) -> float:
+    """The sum of the last ``window`` p(EOS) of slots whose most probable token it is, over ``window``: slots that are
+    missing count as zeros."""
+    return math.fsum(chances[-window:]) / window
+
+
+class Daedal(ByBlock):
+    """The second stage of DAEDAL: inserts masks where the model is least sure, while it expects no EOS.
+
+    Each pass works inside the first unfinished block of ``block`` slots. It reveals every guess above
+    ``reveal_threshold``, or else the best one. While the EOS confidence over ``eos_window`` slots is below
+    ``eos_threshold``, the least confident of the slots that stay masked becomes ``masks`` masks, if its confidence is
+    below ``insertion_threshold``.
+
+    Ours: a revealed EOS counts as p(EOS) = 1, and other revealed slots expect no EOS. The first slot wins a tie. Close
+    to the largest length, an insertion has only as many masks as fit.
+    """
+
+    eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
+    eos_threshold: Share = Field(0.9, description="below this EOS confidence masks are inserted")
+    insertion_threshold: Share = Field(0.1, description="only a slot whose guess is below it becomes several masks")
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+        among = open_slots(seen, self.block)
+        sure = confident(seen, among, self.reveal_threshold)
+        slots = reveal(seen, sure)
+        unsure = [slot for slot in among if slot not in sure and seen[slot].chance < self.insertion_threshold]
+        if unsure and self._confidence(seen, eos_id) < self.eos_threshold:
+            weakest = min(unsure, key=lambda slot: seen[slot].logprob)
+            slots[weakest : weakest + 1] = [None] * max(1, min(self.masks, most - len(slots) + 1))
+        return slots
+
+    def _confidence(self, seen: Seen, eos_id: int) -> float:
+        expected = [one for one in seen if one.token == eos_id]
+        chances = [math.exp(one.eos_logprob) if isinstance(one, Guess) else 1.0 for one in expected]
+        return eos_confidence(chances, self.eos_window)
+
+
+_SEGMENT, _LARGEST = Fraction(1, 10), 8  # the width of a step of the gap, and the largest multiple
+
+
+class RhoEos(ByBlock):
+    """ρ-EOS: adds or drops masks in each pass, by the share of masked slots that expect the EOS.
+
+    A pass reveals the same slots as DAEDAL's. Then ρ = slots whose guess is the EOS / all slots that were masked in
+    that pass. If ρ is below ``low``, K masks are added; if it is above ``high``, K are dropped. K = ``masks`` · min(8,
+    2^(s-1)) with s = ⌈gap / 0.1⌉. After ``adjustments`` passes the length does not change any more.
+
+    The paper says that masks are appended and dropped at the end. Our reading: they are added before the first
+    revealed EOS, as in the authors' code, because slots behind an EOS are no text. Only masks behind all revealed
+    slots are dropped, and two slots always stay. The authors' code also cuts revealed tokens, and removes a canvas of
+    fewer than K slots completely: their canvases start at 64 slots, but those of a translation are often shorter than
+    K. Gaps are exact fractions here.
+    """
+
+    low: Share = Field(0.4, description="below this share of EOS guesses masks are added")
+    high: Share = Field(0.6, description="above it masks are dropped")
+    adjustments: NonNegativeInt = Field(64, description="passes that may change the length")
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+        slots = reveal(seen, confident(seen, open_slots(seen, self.block), self.reveal_threshold))
+        guesses = [one for one in seen if isinstance(one, Guess)]
+        density = Fraction(sum(guess.token == eos_id for guess in guesses), len(guesses))
+        low, high = Fraction(str(self.low)), Fraction(str(self.high))  # the config's decimals, exactly
+        if step >= self.adjustments or low <= density <= high:
+            return slots
+        if density > high:
+            return slots[: len(slots) - min(self._change(density - high), _droppable(slots))]
+        end = next((slot for slot, one in enumerate(slots) if one and one.token == eos_id), len(slots))
+        more = min(self._change(low - density), max(0, most - len(slots)))
+        return [*slots[:end], *[None] * more, *slots[end:]]
+
+    def _change(self, gap: Fraction) -> int:
+        return self.masks * min(_LARGEST, 2 ** (math.ceil(gap / _SEGMENT) - 1))
+
+
+def _droppable(slots: Slots) -> int:
+    """Masks behind all revealed slots, two slots staying."""
+    behind = sum(1 for _ in itertools.takewhile(lambda one: one is None, reversed(slots)))
+    return max(0, min(behind, len(slots) - SHORTEST))
+
+
+VARIABLE_LENGTH: dict[str, type] = {"daedal": Daedal, "rho_eos": RhoEos}
+
+
+def make_variable_length(name: str, settings: Mapping[str, Any] | None = None) -> VariableLengthDecoder:
+    """The decoder of that name, built with ``settings`` as keyword arguments; raises InputError."""
+    return plugins.make("variable-length decoder", VARIABLE_LENGTH, name, settings or {}, ("advance", "cap"))

@@ -1,0 +1,169 @@
+"""The orders by the authors' SIG: what is decoded is what plain loops in the manner of their code decode."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import random
+
+import pytest
+import torch
+
+from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.inputs import Inputs, text_tokens
+from entropy_valley.decoding.orders import Denoising, VariableLength
+from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.translator import Pipeline
+from entropy_valley.decoding.variable_length import make_variable_length
+from entropy_valley.errors import InputError
+from entropy_valley.store import Store
+
+PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32), (9, 128))  # canvas length, step budget
+ORDERS = [
+    ("med", {}),
+    ("sig_first", {}),
+    ("reverse_sig", {}),
+    ("entropy_weighted_sig", {}),
+    ("hybrid", {"p": 0.25}),
+    ("hybrid", {"p": 0.75}),
+    ("left_to_right", {}),
+    ("oracle_anchor", {}),
+]
+ANCHORS = ([], [0], [1, 4], [2, 3, 7, 10, 40], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])  # slots; some beyond the end
+
+
+def made(backbone):
+    """Prompts at random, and sources of which distractors are drawn."""
+    rng = random.Random(backbone.family.name)
+    prompts = [[rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(5)]
+    sources = [f"source {'word ' * n}" for n in (4, 5, 5, 1, 6)]
+    return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources, ANCHORS)
+
+
+def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
+    name, settings = order
+    engine = Engine(backbone, ledger, budget=200, reveals_masks=reveals_masks)
+    runner = Runner(lambda: engine, ledger or Ledger(), memo)
+    denoising = Denoising.named(name, steps, schedule, settings)
+    canvas = {"length": length, "candidates": [], "scores": []}
+    found = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
+    return [text_tokens(one[length], None, backbone.mask_id) for one in found]
+
+
+def plain(backbone, inputs, order, length, steps, mask_token=False):
+    """The texts of the plain loops."""
+    given = dict(order=order[0], mask_token=mask_token, **order[1])
+    distractors = [inputs.prompts[inputs.distractor(place)] for place in range(len(inputs.prompts))]
+    return [
+        reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, anchors=anchors, **given)[1]
+        for prompt, distractor, anchors in zip(inputs.prompts, distractors, ANCHORS, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_the_engine_is_the_plain_loops_token_for_token(backbone, order):
+    inputs = made(backbone)
+    for length, steps in PAIRS:
+        expected = plain(backbone, inputs, order, length, steps)
+        assert decoded(backbone, inputs, order, length, steps) == expected, (length, steps)
+        if length <= steps:  # the steps that reveal nothing lie elsewhere, and no order knows
+            assert decoded(backbone, inputs, order, length, steps, "llada") == expected, (length, steps)
+
+
+def test_k_t_by_floors_is_another_reading(llada):
+    """Both are their plain loops; where L > T they reveal the larger steps at other places, and other texts come."""
+    inputs, differing = made(llada), 0
+    for length, steps in [(length, steps) for length, steps in PAIRS if length > steps]:
+        ours = decoded(llada, inputs, ("med", {}), length, steps, "llada")
+        assert ours == [reference.decode(llada, prompt, length, steps)[1] for prompt in inputs.prompts]
+        differing += ours != plain(llada, inputs, ("med", {}), length, steps)
+    assert differing
+
+
+def test_a_backbone_read_without_its_shift_is_another_one(backbone):
+    """Or with one that it does not have: the plain loops read it as the engine does."""
+    inputs, other = made(backbone), dataclasses.replace(backbone, shifted=not backbone.shifted)
+    texts = [decoded(one, inputs, ("med", {}), 8, 8) for one in (backbone, other)]
+    assert texts == [plain(one, inputs, ("med", {}), 8, 8) for one in (backbone, other)]
+    assert texts[0] != texts[1]
+
+
+def test_anchors_come_first_and_the_store_tells_them_apart(backbone, tmp_path):
+    """Without anchors the order is MED; others of one canvas are another result."""
+    inputs, order = made(backbone), ("oracle_anchor", {})
+    without, everywhere = (dataclasses.replace(inputs, aligned=[one] * 5) for one in ([], range(13)))
+    with Store(tmp_path) as store:
+        memo = Memo(store, "checkpoint", "numerics")
+        texts = [decoded(backbone, one, order, 13, 13, memo=memo) for one in (without, everywhere)]
+    assert texts == [decoded(backbone, inputs, (name, {}), 13, 13) for name in ("med", "left_to_right")]
+    assert texts[0] != texts[1]
+
+
+def test_an_order_of_anchors_needs_them(backbone):
+    with pytest.raises(InputError, match="sentence 0 has no `anchors`"):
+        decoded(backbone, dataclasses.replace(made(backbone), aligned=[None] * 5), ("oracle_anchor", {}), 5, 5)
+
+
+@pytest.mark.parametrize("order", [ORDERS[0], ORDERS[3], ORDERS[4]], ids=str)
+def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_text(liable, order):
+    inputs, differing = made(liable), 0
+    for length, steps in PAIRS:
+        expected = plain(liable, inputs, order, length, steps, mask_token=True)
+        assert decoded(liable, inputs, order, length, steps, reveals_masks=True) == expected, (length, steps)
+        differing += expected != plain(liable, inputs, order, length, steps)
+    assert differing
+
+
+def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
+    daedal = make_variable_length("daedal", {"eos_window": 1, "cap": 24})
+    asked = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
+    found = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(asked)
+    assert any(liable.mask_id in one.tokens for one in found)
+
+
+@pytest.fixture
+def liable(llada):
+    """A backbone that takes the mask token for the most probable one now and then."""
+    model = copy.deepcopy(llada.model)
+    with torch.no_grad():
+        model.lm_head.weight[llada.mask_id] *= 3
+    return dataclasses.replace(llada, model=model)
+
+
+def test_the_two_kinds_of_sig_are_two_orders(llada):
+    inputs = made(llada)
+    for name, settings in ORDERS[1:6]:
+        theirs, ours = ((name, settings | {"sig": sig}) for sig in ("distractor", "stepwise_kl"))
+        assert decoded(llada, inputs, (name, settings), 9, 12) == decoded(llada, inputs, theirs, 9, 12)
+        assert decoded(llada, inputs, theirs, 9, 12) != decoded(llada, inputs, ours, 9, 12)
+
+
+def test_distractors_are_read_once_for_all_orders_and_come_from_the_store(llada, tmp_path):
+    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
+    counts = []
+    for order in [*ORDERS[1:], ORDERS[1]]:
+        ledger = Ledger()
+        decoded(llada, inputs, order, 8, 4, memo=memo, ledger=ledger)
+        counts.append(ledger.computed)
+    assert counts == [
+        10,
+        5,
+        5,
+        5,
+        5,
+        5,
+        5,
+        0,
+    ]  # a reading (a distractor's is another sentence's), a decode; decodes alone
+
+
+def test_where_the_order_knows_t_it_is_part_of_the_name_in_the_store(llada, tmp_path):
+    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
+    for order, expected in ((ORDERS[1], [10, 0]), (ORDERS[3], [5, 5])):
+        computed = []
+        for steps in (16, 32):
+            ledger = Ledger()
+            decoded(llada, inputs, order, 8, steps, memo=memo, ledger=ledger)
+            computed.append(ledger.computed)
+        assert computed == expected

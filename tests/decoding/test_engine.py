@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+
+import pytest
+import torch
+
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.requests import Canvas, Queue, Reading
+from entropy_valley.model.packing import hidden_states
+
+LENGTHS, STEPS = (1, 2, 3, 5, 7, 8, 13, 21, 34), (1, 2, 5, 8, 32)
+
+
+def canvas(backbone, rng, length, steps):
+    prompt = [rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))]
+    return Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count])
+
+
+@pytest.fixture(scope="module")
+def cases(backbone):
+    """Canvases with L < T, L = T and L > T, in no order, and the step budget of each."""
+    rng = random.Random(backbone.family.name)
+    pairs = list(itertools.product(LENGTHS, STEPS)) * 2
+    rng.shuffle(pairs)
+    return [(canvas(backbone, rng, length, steps), steps) for length, steps in pairs]
+
+
+def fill(backbone, canvases, budget=None):
+    engine = Engine(backbone, budget=budget)
+    return dict(engine.run(Queue(enumerate(canvases)), make_order("med"))), engine.ledger
+
+
+def probe(backbone, canvases, budget=None):
+    return dict(Engine(backbone, budget=budget).run(Queue(enumerate(as_probes(canvases)))))
+
+
+def as_probes(canvases):
+    return [dataclasses.replace(case, counts=()) for case in canvases]
+
+
+def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases):
+    filled, _ = fill(backbone, [case for case, _ in cases])
+    settled = 0
+    for place, (case, steps) in enumerate(cases):
+        tokens, text = reference.decode(backbone, case.prompt, case.length, steps)
+        ours = filled[place]
+        assert ours.tokens[: ours.text] == text, (place, case.length, steps)
+        assert all(token in (backbone.mask_id, true) for token, true in zip(ours.tokens, tokens, strict=True))
+        assert ours.passes <= min(case.length, steps)
+        if backbone.mask_id in ours.tokens:
+            settled += 1
+        else:
+            assert ours.tokens == tokens
+    assert settled > 5  # the case that stops early was there
+
+
+def test_a_result_is_bit_equal_in_any_company(backbone, cases):
+    canvases = [case for case, _ in cases]
+    whole, ledger = fill(backbone, canvases, budget=100_000)
+    small, small_ledger = fill(backbone, canvases, budget=64)
+    assert whole == small
+    assert (ledger.tokens, ledger.rows) == (small_ledger.tokens, small_ledger.rows)
+    assert ledger.passes < small_ledger.passes
+    order = list(range(len(canvases)))
+    random.Random(0).shuffle(order)
+    shuffled, _ = fill(backbone, [canvases[place] for place in order])
+    assert {order[place]: result for place, result in shuffled.items()} == whole
+    assert {0: whole[7]} == fill(backbone, [canvases[7]])[0]
+
+
+def test_a_decode_from_a_stored_probe_is_the_same_and_a_pass_cheaper(backbone, cases):
+    canvases = [case for case, _ in cases]
+    readings = probe(backbone, canvases)
+    assert len(readings) == len(canvases)
+    known = [dataclasses.replace(case, start=readings[place]) for place, case in enumerate(canvases)]
+    fresh, ledger = fill(backbone, canvases)
+    reused, cheaper = fill(backbone, known)
+    mixed, _ = fill(backbone, [pair[place % 2] for place, pair in enumerate(zip(canvases, known, strict=True))], 200)
+    assert reused == fresh == mixed
+    assert ledger.tokens - cheaper.tokens == sum(case.size for case in canvases)
+    assert ledger.rows - cheaper.rows == sum(case.length for case in canvases)
+
+
+def test_a_probe_reads_what_the_reference_reads(backbone, cases):
+    canvases = [case for case, _ in cases[:20]]
+    for place, reading in probe(backbone, canvases, budget=100).items():
+        case = canvases[place]
+        entropies, best = reference.read(backbone, case.prompt, [backbone.mask_id] * case.length)
+        assert list(reading.tokens) == best
+        assert reading.entropies == pytest.approx(entropies, rel=1e-4, abs=1e-9)
+        assert max(reading.logprobs) <= 0
+
+
+def test_logprob_is_the_mean_at_reveal_time_before_the_eos(llada):
+    rng = random.Random(5)
+    canvases = [canvas(llada, rng, length, 1) for length in range(2, 30)]  # one step: reveal time is the probe
+    readings, texts = probe(llada, canvases), set()
+    for place, result in fill(llada, canvases)[0].items():
+        logprobs = readings[place].logprobs[: result.text]
+        assert result.logprob == (round(sum(logprobs) / result.text, 4) if result.text else None)
+        texts.add(min(result.text, 1))
+    assert texts == {0, 1}
+
+
+def test_probes_ride_with_denoising_steps_and_what_is_put_meanwhile_is_run(backbone, cases):
+    """Each canvas is first read, then decoded from its reading, all in one queue."""
+    canvases = [case for case, _ in cases]
+    expected, _ = fill(backbone, canvases)
+    engine, queue, filled = Engine(backbone, budget=300), Queue(enumerate(as_probes(canvases))), {}
+    for place, result in engine.run(queue, make_order("med")):
+        if isinstance(result, Reading):
+            queue.put(place, dataclasses.replace(canvases[place], start=result))
+        else:
+            filled[place] = result
+    assert filled == expected
+    assert engine.ledger.passes < sum(result.passes for result in filled.values())
+    tokens = sum(case.size * filled[place].passes for place, case in enumerate(canvases))
+    assert engine.ledger.tokens == tokens  # no row twice, no row for nothing
+
+
+def test_an_order_is_not_asked_about_canvases_that_are_only_read(llada):
+    class Watching:
+        def scores(self, slots):
+            assert all(canvas.counts for canvas in slots.canvases)
+            return slots.values.entropy
+
+    rng = random.Random(3)
+    canvases = [canvas(llada, rng, length, 4) for length in (9, 5, 7)]
+    queue = Queue([*enumerate(canvases), *((f"probe {n}", case) for n, case in enumerate(as_probes(canvases)))])
+    results = dict(Engine(llada).run(queue, Watching()))
+    readings = probe(llada, canvases)
+    assert {name: results[f"probe {name}"] for name in range(3)} == readings
+    assert {name: results[name] for name in range(3)} == fill(llada, canvases)[0]
+
+
+def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, monkeypatch):
+    canvases, sizes = [case for case, _ in cases], []
+
+    def scarce(model, packed, rows, fill):
+        sizes.append(sum(packed.lengths))
+        if sizes[-1] > 100:
+            raise torch.OutOfMemoryError("no memory for more than 100 rows")
+        return hidden_states(model, packed, rows, fill)
+
+    expected, _ = fill(backbone, canvases)
+    with monkeypatch.context() as patch:
+        patch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+        filled, ledger = fill(backbone, canvases, budget=1000)
+    assert filled == expected
+    failed = [size for size in sizes if size > 100]
+    assert 3 <= len(failed) < 9 and len(sizes) == ledger.passes + len(failed)
+
+
+def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
+    def none(model, packed, rows, fill):
+        raise torch.OutOfMemoryError("no memory at all")
+
+    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", none)
+    rng = random.Random(4)
+    with pytest.raises(torch.OutOfMemoryError, match="no memory at all"):
+        fill(llada, [canvas(llada, rng, 9, 4) for _ in range(8)])
+
+
+def test_the_empty_queue_runs_nothing(llada):
+    results, ledger = fill(llada, [])
+    assert results == {} and ledger.passes == 0
+
+
+def test_a_canvas_longer_than_the_budget_runs_alone(llada):
+    rng = random.Random(1)
+    canvases = [canvas(llada, rng, 20, 4) for _ in range(3)]
+    assert fill(llada, canvases, budget=1)[0] == fill(llada, canvases)[0]
+
+
+def test_a_user_order_decides_what_is_revealed_first(llada, tmp_path, monkeypatch):
+    (tmp_path / "my_order.py").write_text(
+        "class RightToLeft:\n    def scores(self, slots):\n        return -slots.position.double()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(2)
+    case = canvas(llada, rng, 6, 6)
+    ((_, result),) = Engine(llada).run(Queue([("it", case)]), make_order("my_order:RightToLeft"))
+    tokens = [llada.mask_id] * 6
+    for slot in reversed(range(6)):
+        tokens[slot] = reference.read(llada, case.prompt, tokens)[1][slot]
+    assert result.tokens[: result.text] == tokens[: tokens.index(llada.eos_id) if llada.eos_id in tokens else 6]
+
+
+def test_the_reference_leaves_the_model_as_it_was(llada):
+    before = llada.model.config._attn_implementation
+    reference.decode(llada, [5, 6, 7], 3, 2)
+    assert llada.model.config._attn_implementation == before
+
+
+def test_the_reference_reveals_what_it_says(llada):
+    """Worked by hand: two slots, entropies chosen so that the second is revealed first."""
+
+    class Model(torch.nn.Module):
+        config = type("Config", (), {"_attn_implementation": "x"})()
+        dtype, device = torch.float32, "cpu"
+
+        def set_attn_implementation(self, name):
+            self.config._attn_implementation = name
+
+        def forward(self, input_ids, attention_mask, use_cache):
+            assert attention_mask.shape == (1, 1, 3, 3) and not attention_mask.any()
+            sure, first = torch.tensor([0.0, 9, 0, 0]), torch.tensor([0.0, 0, 1, 5])
+            if (input_ids[0, 1:] == 3).all():
+                return type("Output", (), {"logits": torch.stack([first, first, sure])[None]})
+            assert input_ids[0].tolist() == [2, 3, 1]  # slot 1 was revealed first
+            return type("Output", (), {"logits": torch.stack([first, first, first])[None]})
+
+    fake = dataclasses.replace(llada, model=Model(), mask_id=3, eos_id=1)
+    assert reference.decode(fake, [2], 2, 2) == ([2, 1], [2])

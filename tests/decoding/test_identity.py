@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley.decoding.inputs import RustTokenizer, read_identity, read_tokenizer, turn_end_id
+from entropy_valley.errors import InputError
+from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.prompt import attention_of
+from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
+
+TEMPLATE = "English: {src}\nGerman: "
+
+
+@pytest.fixture(scope="module")
+def checkpoint(checkpoints):
+    """The family whose prompt has a BOS."""
+    return checkpoints / "diffullama"
+
+
+def test_the_light_tokenizer_is_the_released_one(checkpoint):
+    light, full = (read(checkpoint, FAMILIES["diffullama"]) for read in (read_tokenizer, load_tokenizer))
+    assert isinstance(light, RustTokenizer)
+    for text in ["the small cat saw 12 dogs", "那只小猫 #PRS_ORG#", "", "<mask> </s>  two  spaces , and ' s"]:
+        tokens = full(text, add_special_tokens=False)["input_ids"]
+        assert light(text, add_special_tokens=False)["input_ids"] == tokens
+        settings = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        assert light.decode(tokens, **settings) == full.decode(tokens, **settings)
+    assert light.get_vocab() == full.get_vocab()
+
+
+def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint, tmp_path):
+    """As DiffuLLaMA declares ти: an entry of the vocabulary, but no added token of ``tokenizer.json``."""
+    family, folder = FAMILIES["diffullama"], shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    whole = files.read_json(folder / "tokenizer.json")
+    whole["added_tokens"] = [token for token in whole["added_tokens"] if token["content"] != family.mask_token]
+    files.write_json(folder / "tokenizer.json", whole)
+    settings = files.read_json(folder / "tokenizer_config.json")
+    tokens = {number: token for number, token in settings["added_tokens_decoder"].items() if token["content"] != "ти"}
+    settings |= {"added_tokens_decoder": tokens, "mask_token": "ти", "pad_token": "¨", "add_bos_token": True}
+    files.write_json(folder / "tokenizer_config.json", settings)
+    text, settings = "cat ти dogs ¨", {"add_special_tokens": False}
+    full = load_tokenizer(folder, family)(text, **settings)["input_ids"]
+    assert read_tokenizer(folder, family)(text, **settings)["input_ids"] == full
+    assert RustTokenizer(folder / "tokenizer.json")(text, **settings)["input_ids"] != full
+
+
+def test_it_knows_prompt_context_and_digests(checkpoint):
+    read = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
+    assert read.context == 128 and read.turn_end is None
+    assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
+    assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
+    assert read.backbone_digest == checkpoint_digest(checkpoint)
+
+
+def adapter(folder, backbone_digest):
+    folder.mkdir()
+    files.write_json(folder / "adapter.json", {"adapter_digest": "a1", "backbone_digest": backbone_digest})
+    return folder
+
+
+def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tmp_path):
+    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
+    read = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
+    assert read.adapter_digest == "a1" and read.digest != bare.digest
+
+
+def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
+    with pytest.raises(InputError, match="trained on backbone other"):
+        read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
+
+
+@pytest.mark.parametrize(("trained", "asked"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
+def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, asked):
+    folder = adapter(tmp_path / "a", checkpoint_digest(checkpoint))
+    known = files.read_json(folder / "adapter.json")
+    files.write_json(folder / "adapter.json", {**known, "spec": trained})
+    of = attention_of(trained)
+    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, of).adapter_digest == "a1"
+    with pytest.raises(InputError, match=rf"a: trained with attention {of}, not {asked}\. Use a .*`attention: {of}`"):
+        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, asked)
+
+
+def test_the_token_that_ends_a_turn():
+    family = FAMILIES["dream_instruct"]
+    tokenizer = train_tokenizer(["a b"], 300, family)
+    assert tokenizer.convert_ids_to_tokens(turn_end_id(tokenizer, family)) == "<|im_end|>"

@@ -1,0 +1,199 @@
+"""Padded passes: every product has one shape, whatever the company, and a canvas the same bits.
+
+What a GPU makes of equal shapes only a GPU can tell (``entropy-valley check``); that the shapes are equal is seen here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.job import TOKENS, is_wanted, padded_tokens
+from entropy_valley.decoding.kernels import HEAD_ROWS, whole_sums
+from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.errors import InputError
+from entropy_valley.lengths.length_head import mean_states
+from entropy_valley.model import attention
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.packing import filled, hidden_states, pack
+
+FILL = 320
+
+
+@pytest.fixture(scope="module", params=["dream", "llada"])
+def narrow(checkpoints, request):
+    """In bfloat16, where a CPU's products too depend on their shapes."""
+    return load_backbone(checkpoints / request.param, request.param, dtype="bfloat16")
+
+
+@pytest.fixture(scope="module")
+def canvases(narrow):
+    """To be decoded and to be read, with a sourceless prompt and without; one is longer than a pass."""
+    rng, found = random.Random(3), []
+    for place, length in enumerate((1, 2, 3, 5, 8, 13, 21, 34, 9, 9, 310)):
+        prompt = [rng.randrange(len(narrow.tokenizer)) for _ in range(rng.randrange(4, 20))]
+        counts = [count for count in reveal_counts(length, 6) if count] if place % 3 else []
+        found.append(Canvas(prompt, length, counts, sourceless=prompt[:3]))
+    return [dataclasses.replace(found[8], prompt=found[8].prompt[::-1]), *found]  # two of one size
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products, those of attention apart, by the shapes of what is multiplied."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.attention = Counter(), Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        shapes = tuple(tuple(one.shape) for one in args if isinstance(one, torch.Tensor))
+        if "attention" in name:
+            self.attention[name, shapes] += 1
+        elif name in ("mm", "addmm", "bmm", "linear", "matmul", "baddbmm"):
+            self.seen[name, shapes] += 1
+        return function(*args, **(kwargs or {}))
+
+
+def run(backbone, canvases, order="hybrid", fill=FILL):
+    engine = Engine(backbone, fill=fill)
+    with Products() as products:
+        results = dict(engine.run(Queue(canvases), order and make_order(order, {"p": 0.5, "sig": "stepwise_kl"})))
+    return results, products, engine.ledger
+
+
+def test_no_product_depends_on_the_company(narrow, canvases):
+    short = list(enumerate(canvases))[:-1]
+    together, products, _ = run(narrow, short)
+    shapes = set(products.seen)
+    assert all({FILL, HEAD_ROWS["cpu"]} & set(sum(given, ())) for _, given in shapes)
+    assert all(given[0][0] == 1 for _, given in products.attention)  # each sequence by itself
+    for one in short[3:7]:
+        alone, its_own, _ = run(narrow, [one])
+        assert set(its_own.seen) == shapes
+        assert alone == {one[0]: together[one[0]]}
+
+
+def test_without_padding_products_have_the_shape_of_the_company(narrow, canvases):
+    """So the test above looks at something."""
+    short = list(enumerate(canvases))[:-1]
+    shapes = [set(run(narrow, given, fill=None)[1].seen) for given in (short, short[3:4])]
+    assert shapes[0] != shapes[1]
+
+
+def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
+    named = list(enumerate(canvases))
+    together, _, _ = run(narrow, named)
+    assert together.keys() == {place for place, _ in named}
+    assert run(narrow, named[-1:])[0] == {named[-1][0]: together[named[-1][0]]}
+
+
+def test_the_ledger_counts_the_padding(narrow, canvases):
+    short = list(enumerate(canvases))[:-1]
+    _, _, ledger = run(narrow, short)
+    assert ledger.tokens + ledger.padded == FILL * ledger.passes and ledger.padded
+    assert f"and {ledger.padded} of padding" in ledger.text()
+    _, _, plain = run(narrow, short, fill=None)
+    assert (plain.tokens, plain.rows, plain.padded) == (ledger.tokens, ledger.rows, 0)
+    assert "padding" not in plain.text()
+
+
+def test_dummy_sequences_stand_behind_the_others():
+    packed = pack([[5, 6, 7], [8, 9]])
+    whole = filled(packed, 600)
+    assert whole.lengths == (3, 2, 256, 256, 83)
+    assert whole.input_ids.shape == whole.position_ids.shape == (1, 600)
+    assert whole.input_ids[0, :6].tolist() == [5, 6, 7, 8, 9, 0]
+    assert whole.position_ids[0, [0, 3, 5, 260, 261, 517, 599]].tolist() == [0, 0, 0, 255, 0, 0, 82]
+    assert filled(packed, 5) is packed and filled(packed, 4) is packed
+
+
+@torch.inference_mode()
+def test_they_change_no_state(llada):
+    packed = pack([[5, 6, 7, 8], [9, 10, 11]])
+    states, expected = hidden_states(llada.model, packed, fill=64), hidden_states(llada.model, packed)
+    assert states.shape == expected.shape
+    torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
+
+
+def test_mean_states_of_prompts_are_those_of_each_alone(narrow):
+    rng = random.Random(4)
+    prompts = [[rng.randrange(len(narrow.tokenizer)) for _ in range(length)] for length in (3, 9, 40, 41, 100)]
+    together = dict(mean_states(narrow, prompts, fill=128))
+    for place, prompt in enumerate(prompts):
+        ((_, alone),) = mean_states(narrow, [prompt], fill=128)
+        assert torch.equal(alone, together[place])
+
+
+def test_the_kernel_does_not_split_its_sums(narrow, monkeypatch):
+    asked = []
+
+    def kernel(query, *rest, num_splits=None, **options):
+        asked.append(num_splits)
+        return query
+
+    monkeypatch.setattr(attention, "has_kernel", lambda query: True)
+    monkeypatch.setattr(attention, "varlen_attn", kernel)
+    with torch.inference_mode():
+        for fill in (None, 64):
+            hidden_states(narrow.model, pack([[5, 6, 7]]), fill=fill)
+    assert set(asked[: len(asked) // 2]) == {None} and set(asked[len(asked) // 2 :]) == {1}
+
+
+def test_products_do_not_split_theirs_while_a_pass_runs(narrow, canvases, monkeypatch):
+    name = "allow_bf16_reduced_precision_reduction"
+    settings, seen = torch.backends.cuda.matmul, []
+
+    def said():
+        return getattr(settings, name), getattr(settings, f"{name}_split_k")
+
+    before = said()
+    with whole_sums():
+        assert said() == (False, False)
+    assert said() == before == (True, True)
+    read = Engine._read
+    monkeypatch.setattr(Engine, "_read", lambda self, *given: (seen.append(said()), read(self, *given))[1])
+    for fill in (None, FILL):
+        run(narrow, [(0, canvases[3])], order=None if not canvases[3].counts else "hybrid", fill=fill)
+    assert seen[0] == (True, True) and seen[-1] == (False, False)
+
+
+@pytest.mark.parametrize(("build", "asked"), [("13.0", ["cublaslt", "before"]), (None, [])])
+def test_cublaslt_is_preferred_where_cuda_is_compiled_in(build, asked, monkeypatch):
+    """Products whose sums are not split end in a RuntimeError under torch's default, cuBLAS."""
+    calls = []
+    monkeypatch.setattr(torch.version, "cuda", build)
+    monkeypatch.setattr(
+        torch.backends.cuda, "preferred_blas_library", lambda name=None: calls.append(name) if name else "before"
+    )
+    with pytest.raises(ZeroDivisionError), whole_sums():
+        assert calls == asked[:1]
+        raise ZeroDivisionError
+    assert calls == asked
+
+
+def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch):
+    def fails(*given):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(Engine, "_read", fails)
+    with pytest.raises(InputError, match=r"decoding.batch_invariant: .*padded to 320 tokens"):
+        run(narrow, list(enumerate(canvases)))
+
+
+@pytest.mark.parametrize(
+    ("said", "device", "wanted"),
+    [("auto", "cpu", False), ("auto", "cuda", True), ("auto", "cuda:1", True)]
+    + [(value, device, value) for value in (True, False) for device in ("cpu", "cuda")],
+)
+def test_auto_is_for_gpus(said, device, wanted):
+    assert is_wanted(said, device) == wanted
+    spec = {} if said == "auto" else {"batch_invariant": said}
+    assert padded_tokens(spec, device, None) == (TOKENS[device[:4].rstrip(":")] if wanted else None)
+    assert padded_tokens(spec, device, 99) == (99 if wanted else None)

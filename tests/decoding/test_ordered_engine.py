@@ -1,0 +1,114 @@
+"""Every reveal order in the engine is the plain algorithm's, the source-free pass in the same batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import make_order, reveal_counts, sourceless_steps
+from entropy_valley.decoding.reference import RANKS
+from entropy_valley.decoding.requests import Canvas, Queue
+
+PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (21, 8))  # canvas length, step budget
+STEPWISE = {"sig": "stepwise_kl"}
+ORDERS = [
+    ("sig_first", STEPWISE),
+    ("sig_first", {"backward": True, **STEPWISE}),
+    ("reverse_sig", STEPWISE),
+    ("entropy_weighted_sig", STEPWISE),
+    ("hybrid", {"p": 0.25, **STEPWISE}),
+    ("hybrid", {"p": 0.75, **STEPWISE}),
+    ("left_to_right", {}),
+    ("random", {"seed": 3}),
+]
+
+
+@pytest.fixture(scope="module")
+def cases(backbone):
+    rng = random.Random(backbone.family.name)
+    return [case(backbone, rng, length, steps) for length, steps in PAIRS]
+
+
+def case(backbone, rng, length, steps):
+    prompts = ([rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(2))
+    prompt, sourceless = prompts
+    counts = [count for count in reveal_counts(length, steps) if count]
+    return Canvas(prompt, length, counts, sourceless=sourceless)
+
+
+def fill(backbone, canvases, order, budget=None):
+    engine = Engine(backbone, budget=budget)
+    return dict(engine.run(Queue(enumerate(canvases)), make_order(*order))), engine.ledger
+
+
+def probe(backbone, canvases):
+    return dict(Engine(backbone).run(Queue(enumerate(dataclasses.replace(case, counts=()) for case in canvases))))
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases, order):
+    filled, _ = fill(backbone, cases, order)
+    for place, (canvas, (length, steps)) in enumerate(zip(cases, PAIRS, strict=True)):
+        rank = RANKS[order[0]](**{name: value for name, value in order[1].items() if name != "sig"})
+        tokens, text = reference.decode(backbone, canvas.prompt, length, steps, rank=rank, sourceless=canvas.sourceless)
+        ours = filled[place]
+        assert ours.tokens[: ours.text] == text, (place, length, steps)
+        assert all(token in (backbone.mask_id, true) for token, true in zip(ours.tokens, tokens, strict=True))
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_a_result_is_bit_equal_in_any_company(llada, order):
+    rng = random.Random(1)
+    canvases = [case(llada, rng, length, steps) for length, steps in PAIRS * 2]
+    whole, ledger = fill(llada, canvases, order)
+    small, small_ledger = fill(llada, canvases, order, budget=90)
+    assert whole == small and ledger.passes < small_ledger.passes
+    assert (ledger.tokens, ledger.rows) == (small_ledger.tokens, small_ledger.rows)
+    assert {0: whole[11]} == fill(llada, canvases[11:], order)[0]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_the_ledger_counts_each_source_free_pass_and_no_other(llada, order):
+    rng = random.Random(2)
+    canvases = [case(llada, rng, length, steps) for length, steps in PAIRS]
+    filled, ledger = fill(llada, canvases, order)
+    tokens = rows = 0
+    for canvas, result in zip(canvases, (filled[place] for place in range(len(canvases))), strict=True):
+        masked = [canvas.length - sum(canvas.counts[:step]) for step in range(result.passes)]
+        extra = sourceless_steps(make_order(*order), result.passes, len(canvas.counts))
+        tokens += result.passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
+        rows += sum(masked) + sum(masked[result.passes - extra :])
+    assert (ledger.tokens, ledger.rows) == (tokens, rows)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_a_stored_reading_is_the_first_step_unless_the_sig_is_looked_at_there(llada, order):
+    rng = random.Random(4)
+    canvases = [case(llada, rng, length, steps) for length, steps in PAIRS]
+    readings = probe(llada, canvases)
+    known = [dataclasses.replace(canvas, start=readings[place]) for place, canvas in enumerate(canvases)]
+    fresh, ledger = fill(llada, canvases, order)
+    reused, cheaper = fill(llada, known, order)
+    assert reused == fresh
+    saved = [canvas for canvas in canvases if not sourceless_steps(make_order(*order), 1, len(canvas.counts))]
+    assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)
+
+
+def test_a_reading_without_the_source_too_has_the_sig_that_the_reference_has(backbone, cases):
+    alone = probe(backbone, [dataclasses.replace(canvas, sourceless=None) for canvas in cases])
+    for place, reading in probe(backbone, cases).items():
+        canvas, seen = cases[place], []
+
+        def look(step, seen=seen):
+            seen.append(step.sig(backward=False).tolist())
+            return step.entropy()
+
+        reference.decode(backbone, canvas.prompt, canvas.length, 1, rank=look, sourceless=canvas.sourceless)
+        assert reading.sigs == pytest.approx(seen[0], rel=1e-3, abs=1e-9)
+        assert reading.tokens == alone[place].tokens and alone[place].sigs == ()
+        assert reading.entropies == pytest.approx(alone[place].entropies, rel=1e-4, abs=1e-9)
+        assert type(reading).from_json(reading.to_json()) == reading

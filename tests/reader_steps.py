@@ -1,0 +1,84 @@
+"""How far a reader walks: the files of the package that a task enters, and the jumps between them.
+
+    python tests/reader_steps.py
+
+A file is entered when one of its functions runs. A jump is a call from a function of one file of the package into a
+function of another; what other libraries call in between is passed over. Imports do not count.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+import entropy_valley
+from entropy_valley.checking.tiny import SOURCES, write
+from entropy_valley.decoding.translator import Translator
+from entropy_valley.experiment.load import base_files, load_files
+from entropy_valley.lengths import make_method
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import Prompt
+
+PACKAGE = f"{Path(entropy_valley.__file__).parent}/"
+
+
+class Steps(NamedTuple):
+    """``files``, in the order in which they are entered, and the number of ``jumps`` between them."""
+
+    files: list[str]
+    jumps: int
+
+
+def steps(task: Callable[[], object]) -> Steps:
+    """The steps of a task. What it does only once in a process should have run before."""
+    files: dict[str, None] = {}
+    jumps = 0
+
+    def profile(frame, event, _):
+        nonlocal jumps
+        if event != "call" or not _is_ours(frame):
+            return
+        files.setdefault(frame.f_code.co_filename.removeprefix(PACKAGE))
+        caller = frame.f_back
+        while caller and not _is_ours(caller):
+            caller = caller.f_back
+        jumps += bool(caller) and caller.f_code.co_filename != frame.f_code.co_filename
+
+    sys.setprofile(profile)
+    try:
+        task()
+    finally:
+        sys.setprofile(None)
+    return Steps(list(files), jumps)
+
+
+def _is_ours(frame) -> bool:
+    return frame.f_code.co_filename.startswith(PACKAGE) and frame.f_code.co_name != "<module>"
+
+
+def of_translation(folder: Path) -> Steps:
+    """One sentence by EV, all five ratios of its grid, on a tiny LLaDA that is written into ``folder``."""
+    write(folder, "llada", eos=4)
+    backbone = load_backbone(folder, "llada")
+    method = make_method("ev", {"ratios": [0.8, 0.9, 1.0, 1.1, 1.2]})
+    translator = Translator(backbone, Prompt("{src} = ", backbone.tokenizer), method)
+    translator.translate(SOURCES[:1])
+    return steps(lambda: translator.translate(SOURCES[:1]))
+
+
+def of_config() -> Steps:
+    """Loading ``config.yaml``."""
+    load_files(base_files())
+    return steps(lambda: load_files(base_files()))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, walked in (("a translation", of_translation(Path(folder))), ("config.yaml", of_config())):
+            print(f"{name}: {len(walked.files)} files, {walked.jumps} jumps", *walked.files, sep="\n  ")

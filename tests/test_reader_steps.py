@@ -1,0 +1,17 @@
+"""A reader follows one sentence, and the loading of the config, through few files."""
+
+from __future__ import annotations
+
+from reader_steps import of_config, of_translation
+
+
+def test_a_sentence_goes_through_few_files(tmp_path):
+    """The goal is 15 files and 250 jumps: the rooms of the model and of the length methods still have to merge."""
+    files, jumps = of_translation(tmp_path)
+    assert (len(files) <= 23, jumps <= 276) == (True, True), (files, jumps)
+
+
+def test_a_config_goes_through_few_files():
+    """The goal is 15 files."""
+    files, _ = of_config()
+    assert len(files) <= 34, files
