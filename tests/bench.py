@@ -130,7 +130,7 @@ class Bench:
 
     def ledgers(self):
         """The counts of each job so far."""
-        return LEDGERS.get(self.root / "store", [])
+        return list(LEDGERS.get(self.root / "store", []))
 
 
 def started(spec, how, testsets, out):
