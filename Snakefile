@@ -5,8 +5,8 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 from entropy_valley import errors, experiment as configuration
-from entropy_valley.experiment import matrix, sets
-from entropy_valley.reporting import reports
+from entropy_valley.config import matrix, sets
+from entropy_valley.tables import reports
 from entropy_valley.runs import inventory, snapshot
 
 # Beside this file, also with --directory or as a module.

@@ -53,7 +53,6 @@ from entropy_valley.demo.source import Synthetic
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
-from entropy_valley.model import checkpoint as weights
 from entropy_valley.model.adapters import WEIGHTS
 from entropy_valley.model.families import find_family
 from entropy_valley.model.families.base import Family
@@ -160,11 +159,11 @@ def write_weights(hour: Hour) -> Iterator[Row]:
     expected = sum(tensor.nbytes for tensor in model.parameters())
     started = time.perf_counter()
     try:
-        weights.check(model, family, folder)
+        checkpoint.check(model, family, folder)
     except InputError:
         _write_config(hour, model)
         _write_shards(hour, model)
-        weights.check(model, family, folder)
+        checkpoint.check(model, family, folder)
     written = sum(path.stat().st_size for path in checkpoint.shards(folder))
     spent = time.perf_counter() - started
     verdict = OK if 0 <= written - expected < 10**6 else FAILED

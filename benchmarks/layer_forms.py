@@ -13,8 +13,7 @@ from torch.nn.functional import linear, rms_norm, silu
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from entropy_valley.decoding import engine
-from entropy_valley.model.attention import BIDIRECTIONAL
-from entropy_valley.model.packing import Packed, Rows
+from entropy_valley.model.attention import BIDIRECTIONAL, Packed, Rows
 
 Patch = tuple[Any, str, Callable[..., Any]]  # whose attribute, which one, and what it is instead
 _MERGED: dict[tuple[torch.nn.Linear, ...], torch.Tensor] = {}

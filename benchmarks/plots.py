@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from entropy_valley.reporting.style import METHOD_COLOURS, Panel, draw, faint, save
+from entropy_valley.tables.style import METHOD_COLOURS, Panel, draw, faint, save
 
 
 def speed_figure(table: pd.DataFrame, path: Path) -> None:

@@ -31,7 +31,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.analysis.expressions import ExpressionError, conditions, evaluate, single
+from entropy_valley.stats.paper_numbers import ExpressionError, conditions, evaluate, single
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMENT = re.compile(r"<!-- numbers\n(.*?)\n-->", re.DOTALL)

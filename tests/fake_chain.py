@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from entropy_valley import files, provenance
-from entropy_valley.experiment import Experiment
+from entropy_valley.config import Experiment
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import COPIES
 from entropy_valley.runs.inventory import Inventory, Job

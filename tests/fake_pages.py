@@ -11,8 +11,8 @@ from fake_results import METRICS
 from fake_sets import put
 
 from entropy_valley import files
-from entropy_valley.analysis.cells import Params
 from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.stats.cells import Params
 
 METHODS = ("oracle", "ratio", "ratio_eos", "ev", "ev_line", "ev_line_4", "adaptive_ev", "cal")
 Output = tuple[str, float]  # a translation and its score

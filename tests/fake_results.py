@@ -12,9 +12,9 @@ import pytest
 from fake_sets import diagnose, put, rows
 
 from entropy_valley import files
-from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import ScoredCell
 
 COMET = {"oracle": 0.861, "ratio": 0.8345, "ev": 0.8517}
 BLEU = {"oracle": 40.8, "ratio": 36.7, "ev": 38.6, "beam4": 39.0}

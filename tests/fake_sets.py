@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, provenance
-from entropy_valley.analysis.cells import ScoredCell
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
+from entropy_valley.stats.cells import ScoredCell
 
 Row = Mapping[str, Any]
 Cell = ScoredCell | Mapping[str, Any]

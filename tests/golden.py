@@ -22,8 +22,8 @@ from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.lengths.training_pairs import Fits, length_statistics
-from entropy_valley.reporting.reports import find
 from entropy_valley.results import System
+from entropy_valley.tables import find
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")

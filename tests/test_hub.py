@@ -13,7 +13,7 @@ from fake_hub import serve
 from run_rule import start_rule
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import files, folders, hub
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
@@ -101,7 +101,7 @@ class TestTheScript:
     def test_two_workflows_fetch_a_checkpoint_once(self, released, tmp_path):
         with serve({NEW: released}) as server:
             logs = [tmp_path / f"{number}.log" for number in range(2)]
-            with folders.locked(tmp_path / "mine"):  # neither begins before both are there
+            with files.locked(tmp_path / "mine"):  # neither begins before both are there
                 jobs = [start(server, tmp_path, log=log.name, licence=None) for log in logs]
                 while not all(log.exists() and "\n" in log.read_text() for log in logs):
                     time.sleep(0.05)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import gpus, launch
+from entropy_valley import launch
+from entropy_valley import machine as gpus
 from entropy_valley.errors import InputError
 from entropy_valley.runs import job as jobs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley import spelling
+from entropy_valley import errors
 
 MANY = [f"other_{number}" for number in range(30)]
 
@@ -21,9 +21,9 @@ MANY = [f"other_{number}" for number in range(30)]
     ],
 )
 def test_an_unknown_name(name, names, message):
-    assert spelling.unknown(name, "no", names) == message
+    assert errors.unknown(name, "no", names) == message
 
 
 def test_a_question():
-    assert spelling.question("mian", ["mains", "main", "cost", "mainz"]) == "Did you mean main, mainz or mains? "
-    assert spelling.question("xyz", ["main"]) == ""
+    assert errors.question("mian", ["mains", "main", "cost", "mainz"]) == "Did you mean main, mainz or mains? "
+    assert errors.question("xyz", ["main"]) == ""

@@ -16,9 +16,9 @@ from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import filter_repo_objects
 
-from entropy_valley import folders
+from entropy_valley import files as folders
 from entropy_valley.errors import InputError
-from entropy_valley.limits import amount
+from entropy_valley.machine import amount
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from entropy_valley import files, spelling
+from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
 
 _GUIDE = "docs/extending.md shows what the class needs."
@@ -35,7 +35,7 @@ def find(kind: str, known: Mapping[str, Any], name: str) -> Any:
             raise InputError(f"{kind} {name!r}", problem, "Run the same command again: it plans what the edit changes.")
         return found
     if name not in known:
-        remedy = f"{spelling.question(name, known)}Name one of {', '.join(sorted(known))}, or module:name."
+        remedy = f"{errors.question(name, known)}Name one of {', '.join(sorted(known))}, or module:name."
         raise InputError(f"{kind} {name!r}", "unknown", remedy)
     return known[name]
 

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from entropy_valley.spelling import question
+from entropy_valley.errors import question
 
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = (

@@ -7,14 +7,13 @@ import dataclasses
 import pytest
 import torch
 
-from entropy_valley import limits
+from entropy_valley import machine, tables
 from entropy_valley.checking import checks, computations, subject, tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
+from entropy_valley.config import load_files
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import load_files
-from entropy_valley.reporting import reports
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
 
@@ -31,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def smallest():
-    return subject.of(load_files(SMALLEST, reports.problems))
+    return subject.of(load_files(SMALLEST, tables.problems))
 
 
 def changed(monkeypatch, change):
@@ -107,7 +106,7 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
 
 
 def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
-    paper = subject.of(load_files(SMALLEST[:2], reports.problems))
+    paper = subject.of(load_files(SMALLEST[:2], tables.problems))
     assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
     billions = {name: Size.of(subject.arguments(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
     expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}
@@ -153,10 +152,10 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
     for group, limit in (("", "max"), ("job", "2000000"), ("job/step", "max")):
         (tmp_path / group).mkdir(exist_ok=True)
         (tmp_path / group / "memory.max").write_text(f"{limit}\n")
-    monkeypatch.setattr(limits, "CGROUP", tmp_path)
-    monkeypatch.setattr(limits, "OF_PROCESS", tmp_path / "cgroup")
-    assert limits.memory() == 2_000_000
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "OF_PROCESS", tmp_path / "cgroup")
+    assert machine.memory() == 2_000_000
     (tmp_path / "cgroup").write_text("4:memory:/old\n2:cpu:/job\n")
     (tmp_path / "memory" / "old").mkdir(parents=True)
     (tmp_path / "memory" / "old" / "memory.limit_in_bytes").write_text("3000000\n")
-    assert limits.memory() == 3_000_000
+    assert machine.memory() == 3_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from entropy_valley import tables
 from entropy_valley.checking import subject
-from entropy_valley.experiment import load_files
-from entropy_valley.reporting import reports
+from entropy_valley.config import load_files
 from entropy_valley.runs import job
 
 CONFIG = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
@@ -14,7 +14,7 @@ CONFIG = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smal
 
 @pytest.mark.cluster  # half a minute of CPU time: two processes start
 def test_all_checks_pass_with_two_processes(tmp_path, capfd):
-    asked = subject.of(load_files(CONFIG, reports.problems)) | {"processes": 2}
+    asked = subject.of(load_files(CONFIG, tables.problems)) | {"processes": 2}
     job.require_checked(str(tmp_path), asked)
     (report,) = (path.read_text() for path in tmp_path.glob("*.txt"))
     log = capfd.readouterr().err  # what the training says stands between the lines

@@ -8,12 +8,11 @@ import fake_chain
 import pytest
 import yaml
 
-from entropy_valley import cli
+from entropy_valley import cli, tables
 from entropy_valley.cli import audit
+from entropy_valley.config import base_files, load_files
+from entropy_valley.config.expand import overlay
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.expand import overlay
-from entropy_valley.reporting import reports
 
 ROOT = Path(__file__).parents[2]
 FILES = [*map(str, base_files(ROOT)), str(ROOT / "config/demo.yaml"), "mine.yaml"]
@@ -35,7 +34,7 @@ def results(tmp_path, monkeypatch):
 
     def experiment(**over):
         Path("mine.yaml").write_text(yaml.safe_dump(overlay(MINE, over)))
-        return load_files(FILES, reports.problems)
+        return load_files(FILES, tables.problems)
 
     fake_chain.write(experiment())
     return experiment

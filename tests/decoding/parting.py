@@ -10,8 +10,8 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.head import Head, slot_values
 from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.load import Backbone
-from entropy_valley.model.packing import Rows, hidden_states, pack
 
 
 @torch.inference_mode()

@@ -6,9 +6,9 @@ import torch
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import hidden_states, pack
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.adapters import Adapter, write_adapter
+from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import Rows, hidden_states, pack
 
 PACKED, READ = pack([[5, 6, 7, 8], [9, 10, 11]]), Rows(torch.tensor([1, 3, 5]), (2, 1))
 

@@ -11,7 +11,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue, Reading
-from entropy_valley.model.packing import hidden_states
+from entropy_valley.model.attention import hidden_states
 
 LENGTHS, STEPS = (1, 2, 3, 5, 7, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pytest
 from bench import Bench
 
-from entropy_valley import gpus
+from entropy_valley import machine as gpus
 from entropy_valley.decoding.job import Job
 from entropy_valley.model import load as loading
 

@@ -21,8 +21,8 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
+from entropy_valley.model.attention import filled, hidden_states, pack
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import filled, hidden_states, pack
 
 FILL = 320
 

@@ -7,13 +7,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
 from entropy_valley.checking.subject import Size
-from entropy_valley.decoding import head as head_module
+from entropy_valley.decoding import head
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
+from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.packing import Packed, Rows, hidden_states
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}
@@ -28,8 +28,8 @@ def product(states, weight, bias):
 def peak(budget, monkeypatch):
     """Bytes of weights and everything else that one pass of all-mask canvases (40 tokens, 16 of them masked) holds."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
-    monkeypatch.setitem(head_module.BLOCK, "cpu", head_module.BLOCK["cuda"])
-    monkeypatch.setattr(head_module, "float32_product", product)
+    monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
+    monkeypatch.setattr(head, "float32_product", product)
     count = budget // 40
     empty = empty_model(LLADA, CONFIG, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
@@ -40,7 +40,7 @@ def peak(budget, monkeypatch):
             ids = torch.zeros(1, 40 * count, dtype=torch.long)
             rows = Rows(torch.zeros(16 * count, dtype=torch.long), (16,) * count)
             states = hidden_states(model, Packed(ids, ids, (40,) * count), rows)
-            head_module.slot_values(Head(model.lm_head, float32=True), states, mask_id=126336, eos_id=126081)
+            head.slot_values(Head(model.lm_head, float32=True), states, mask_id=126336, eos_id=126081)
     (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return snapshot["Total"]
 

@@ -15,7 +15,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.packing import hidden_states
+from entropy_valley.model.attention import hidden_states
 from entropy_valley.model.prompt import PREFIX
 
 PAIRS = tuple(itertools.product((1, 2, 3, 8, 13, 21), (2, 5, 32)))  # canvas length, step budget

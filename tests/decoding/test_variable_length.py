@@ -18,7 +18,7 @@ from entropy_valley.decoding.requests import Reading, Runner
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.model.packing import hidden_states
+from entropy_valley.model.attention import hidden_states
 
 EOS = 1
 

@@ -8,7 +8,7 @@ from run_rule import run_here
 from entropy_valley import files
 from entropy_valley.demo import corruption, grammar, toy_comet
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.demo.toy_comet_training import check, draw_pairs, examples
+from entropy_valley.demo.toy_comet import check, draw_pairs, examples
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.job import Job

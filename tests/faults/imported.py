@@ -10,9 +10,9 @@ os.environ["DS_ACCELERATOR"] = "cpu"  # chosen when deepspeed is imported
 for name in (
     *("comet", "deepspeed", "run_rule", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
     "entropy_valley.checking.tiny",
-    "entropy_valley.demo.toy_comet_training",
+    "entropy_valley.demo.toy_comet",
     "entropy_valley.decoding.engine",
-    "entropy_valley.reporting.reports",
+    "entropy_valley.tables",
     "entropy_valley.runs.job",
     "entropy_valley.training.sft",
 ):

@@ -150,9 +150,9 @@ def _results() -> dict[str, Stage]:
 
 
 def _report(key: str) -> Stage:
-    from entropy_valley.reporting import reports
+    from entropy_valley import tables
 
-    kind = reports.find(key)
+    kind = tables.find(key)
     how = {"report": key, "caption": kind.caption, "root": ".", "here": "."}
     return Stage("report", Path("given/table.json"), [f"{key}.{ending}" for ending in kind.endings], (), how)
 

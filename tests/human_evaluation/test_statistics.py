@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from entropy_valley.analysis.significance import Statistics
 from entropy_valley.human_evaluation import statistics
+from entropy_valley.stats.significance import Statistics
 
 HOW = Statistics(resamples=500, seed=1)
 

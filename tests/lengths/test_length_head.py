@@ -8,8 +8,8 @@ import torch
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence, find_method, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import hidden_states, pack
 
 # Of states (a, b) the logits of 2, 3 and 4 slots are a, b and 0.
 HEAD = LengthHead(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), torch.zeros(3))

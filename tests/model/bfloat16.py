@@ -15,10 +15,9 @@ import torch
 
 from entropy_valley.decoding.reference import EAGER
 from entropy_valley.model.adapters import Adapter, merge_adapter
-from entropy_valley.model.attention import using_attention
+from entropy_valley.model.attention import hidden_states, pack, using_attention
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.packing import hidden_states, pack
 
 
 def measure(family: str, layers: int, width: int, ffn: int, heads: int, kv_heads: int, vocabulary: int):

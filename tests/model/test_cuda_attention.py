@@ -12,12 +12,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.varlen import varlen_attn
 
 from entropy_valley.decoding import head
-from entropy_valley.decoding import head as head_module
 from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
+from entropy_valley.model.attention import Packed, Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.packing import Packed, Rows, hidden_states, pack
 
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
 
@@ -64,7 +63,7 @@ def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
 def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch):
     """On tensors without data: the kernel's own checks of shapes, for every layer, and what the head makes of it."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: query.dtype == torch.bfloat16)
-    monkeypatch.setattr(head_module, "BLOCK", {"cpu": head_module.BLOCK["cuda"]})
+    monkeypatch.setattr(head, "BLOCK", {"cpu": head.BLOCK["cuda"]})
     asked = []
     monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: asked.append(1) or varlen_attn(*given, **how))
     config = MODELS[name].config

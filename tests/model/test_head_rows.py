@@ -8,9 +8,9 @@ import torch
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order
 from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_packing import MODELS, SEQUENCES
 
+from entropy_valley.model.attention import Rows, hidden_states, pack, reads_rows
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.packing import Rows, hidden_states, pack, reads_rows
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
 
@@ -72,8 +72,7 @@ def test_gradients_are_those_of_the_whole_pass(name):
 def test_a_layer_of_an_unknown_class_computes_all_rows():
     from transformers import MistralConfig, MistralForCausalLM
 
-    from entropy_valley.model.attention import BIDIRECTIONAL
-    from entropy_valley.model.packing import narrow
+    from entropy_valley.model.attention import BIDIRECTIONAL, narrow
 
     shape = dict(vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
     config = MistralConfig(num_key_value_heads=2, sliding_window=None, **shape)

@@ -19,7 +19,6 @@ from entropy_valley import files
 from entropy_valley.decoding.inputs import read_tokenizer
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model import checkpoint as weights_module
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, load_backbone, torch_dtype
@@ -117,7 +116,7 @@ class TestBadFiles:
 
     @pytest.fixture(autouse=True)
     def nothing_is_read(self, monkeypatch):
-        monkeypatch.setattr(weights_module, "_read", None)
+        monkeypatch.setattr(checkpoint, "_read", None)
 
     def refused(self, folder, family, *patterns):
         with pytest.raises(InputError) as caught:
@@ -215,7 +214,7 @@ class TestWhatNoCheckpointFills:
         model = empty_model(family, config_arguments(folder, family), torch.float32)
         change(model)
         with pytest.raises(InputError, match=rf"nothing in it fills {name} of LlamaForCausalLM.*tied"):
-            weights_module.fill(model, family, folder, "cpu")
+            checkpoint.fill(model, family, folder, "cpu")
 
     def test_a_tied_weight(self, made):
         def tie(model):

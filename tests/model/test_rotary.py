@@ -11,9 +11,8 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
 from entropy_valley.decoding import reference
-from entropy_valley.model.attention import exact
+from entropy_valley.model.attention import exact, hidden_states, pack
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.training.processes import fast_kernels
 
 

@@ -13,10 +13,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone, new_model
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.model.tokenizer import train_tokenizer
 
 NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]

@@ -11,12 +11,12 @@ import fake_pages
 import pytest
 import yaml
 
+from entropy_valley import tables
 from entropy_valley.cli import audit
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.config import base_files, load_files
 from entropy_valley.human_evaluation import forms, page
 from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.reporting import reports
-from entropy_valley.reporting.pages import sentences
+from entropy_valley.tables import pages
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -156,7 +156,7 @@ def leads(tab):
 
 
 def test_sentences_are_found_compared_and_linked(browser, tmp_path):
-    sentences.write(tmp_path / "en-zh.test.html", fake_pages.write(tmp_path, PAIRS, OUTPUTS))
+    pages.write_sentences(tmp_path / "en-zh.test.html", fake_pages.write(tmp_path, PAIRS, OUTPUTS))
     with opening(browser, tmp_path / "en-zh.test.html") as tab:
         shown = tab.eval_on_selector_all("article:first-child bdi", "all => all.map(one => one.textContent)")
         assert shown == [*PAIRS[0], *(texts[0][0] for texts in OUTPUTS.values())]  # as they are, marked or not
@@ -207,7 +207,7 @@ def audited(tmp_path, monkeypatch):
     }
     Path("mine.yaml").write_text(yaml.safe_dump(mine))
     root = Path(__file__).parents[2]
-    experiment = load_files([*base_files(root), root / "config/demo.yaml", "mine.yaml"], reports.problems)
+    experiment = load_files([*base_files(root), root / "config/demo.yaml", "mine.yaml"], tables.problems)
     fake_chain.write(experiment)
     Path("results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl").write_text("")
     Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl").unlink()

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import cli, files, results
-from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.expand import overlay
-from entropy_valley.experiment.load import load_merged, merge
-from entropy_valley.reporting import reports
+from entropy_valley import cli, files, results, tables
+from entropy_valley.config import base_files, load_files
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import load_merged, merge
 from entropy_valley.runs import downloads, plan
 from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.inventory import Inventory
@@ -32,7 +31,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 
 def experiment(**over):
-    return load_merged(overlay(BASE, over), further=reports.problems)
+    return load_merged(overlay(BASE, over), further=tables.problems)
 
 
 def planned(config, *targets):
@@ -57,7 +56,7 @@ def finish(job, **facts):
 
 
 def test_before_any_job_the_whole_matrix_takes_the_papers_hours():
-    papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], reports.problems))
+    papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems))
     assert papers.gpu_seconds / 3600 == pytest.approx(PAPERS, rel=0.05)
     assert not papers.done and {"table", "figure"} < {job.rule for job in papers.left}
     assert 80e9 < sum(one.bytes for one in downloads.downloads(papers.experiment, papers.left)) < 95e9
@@ -182,7 +181,7 @@ def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
 
 
 def test_large_and_unknown_downloads_need_a_word():
-    papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], reports.problems)
+    papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems)
     inventory = Inventory(papers)
     jobs = [inventory.at("results/backbones/llada-8b.json"), inventory.at("results/corpus/en-zh/train.jsonl")]
     said = downloads.summary(papers, jobs)

@@ -8,10 +8,9 @@ from functools import partial
 import pytest
 import torch
 
-from entropy_valley import gpus
+from entropy_valley import machine
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
-from entropy_valley.scoring import comet as unpadded
 from entropy_valley.scoring.job import Job
 from entropy_valley.store import Store
 
@@ -88,7 +87,7 @@ def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_si
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(device) or load(path, "cpu"))
 
     def job(gpu):
-        monkeypatch.setattr(gpus, "nvidia_smi", lambda: f"GPU 0: {gpu} (UUID: GPU-0)\n")
+        monkeypatch.setattr(machine, "nvidia_smi", lambda: f"GPU 0: {gpu} (UUID: GPU-0)\n")
         with Store(tmp_path) as store:
             metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
             metric.prepare(Job("zh", comet_folder, "cuda", store=store))
@@ -126,21 +125,21 @@ class TestUnpadded:
         model, asked = case
         alone = {segment: comet.batch_scores(model, [segment])[0] for segment in asked}
         assert len(set(alone.values())) > len(alone) / 2
-        assert dict(unpadded.unpadded_scores(model, asked)) == alone
+        assert dict(comet.unpadded_scores(model, asked)) == alone
 
-    @pytest.mark.parametrize("tokens", [unpadded.TOKENS, 400])
+    @pytest.mark.parametrize("tokens", [comet.TOKENS, 400])
     def test_in_the_shapes_of_a_gpu_a_score_does_not_depend_on_company(self, case, tokens, monkeypatch):
         """Bit by bit; here on a CPU, whose kernels are others."""
         (model, asked), passes, draws = case, [], random.Random(1)
-        one_row = dict(unpadded.unpadded_scores(model, asked))
-        monkeypatch.setitem(unpadded.ROWS, "cpu", 64)
-        monkeypatch.setattr(unpadded, "TOKENS", tokens)
+        one_row = dict(comet.unpadded_scores(model, asked))
+        monkeypatch.setitem(comet.ROWS, "cpu", 64)
+        monkeypatch.setattr(comet, "TOKENS", tokens)
         model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
-        whole = dict(unpadded.unpadded_scores(model, asked))
+        whole = dict(comet.unpadded_scores(model, asked))
         assert whole == pytest.approx(one_row, abs=1.5e-6)
         for size in (1, 1, 2, 7, 65):
             some = draws.sample(asked, size)
-            assert dict(unpadded.unpadded_scores(model, some)) == {segment: whole[segment] for segment in some}
+            assert dict(comet.unpadded_scores(model, some)) == {segment: whole[segment] for segment in some}
         shapes = dict(map(reversed, passes))
         assert set(passes) == {(rows, length) for length, rows in shapes.items()}  # one for each length
         assert (set(shapes.values()) == {64}) == (tokens > 10_000)
@@ -148,13 +147,13 @@ class TestUnpadded:
     def test_each_distinct_text_is_encoded_once(self, comet_folder, company):
         model, passes = comet.load(comet_folder), []
         model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
-        assert len(dict(unpadded.unpadded_scores(model, company))) == len(company)
+        assert len(dict(comet.unpadded_scores(model, company))) == len(company)
         assert len(passes) == len({text for segment in company for text in segment})
 
     def test_a_killed_job_keeps_finished_chunks(self, comet_folder, company, tmp_path, monkeypatch):
         whole = scores(comet_folder, company)
-        monkeypatch.setitem(unpadded.CHUNK, "cpu", 40)
-        real, chunks = unpadded._score_embedded, []
+        monkeypatch.setitem(comet.CHUNK, "cpu", 40)
+        real, chunks = comet._score_embedded, []
 
         def breaking(model, segments):
             chunks.append(segments)
@@ -162,7 +161,7 @@ class TestUnpadded:
                 raise KeyboardInterrupt
             return real(model, segments)
 
-        monkeypatch.setattr(unpadded, "_score_embedded", breaking)
+        monkeypatch.setattr(comet, "_score_embedded", breaking)
         with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
             scores(comet_folder, company, store)
         with Store(tmp_path) as store:

@@ -12,7 +12,6 @@ from run_rule import run_here
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
-from entropy_valley.scoring import comet_checkpoint as comet_origin
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
 from entropy_valley.scoring.job import Job
 
@@ -51,7 +50,7 @@ def scorer(folder, checkpoint, **settings):
 def test_a_download_is_of_one_commit_and_scores(fetch, released, tmp_path, monkeypatch, segments):
     moved_on = {**released, str(CHECKPOINT): released[str(CHECKPOINT)][:-1] + b"x"}
     with serve({OLD: released, NEW: moved_on}) as server:
-        monkeypatch.setitem(comet_origin.PINNED, MODEL, OLD)
+        monkeypatch.setitem(comet_checkpoint.PINNED, MODEL, OLD)
         folder = fetch(server)
     found = files.read_json(tmp_path / "model.json")
     assert found["revision"] == found["encoder_revision"] == OLD
@@ -95,6 +94,6 @@ def test_a_revision_is_of_a_repository():
 
 
 def test_each_checkpoint_and_commit_has_a_folder_of_its_own():
-    names = [comet_origin.folder_name(*of) for of in [("a/b",), ("a/b", OLD), ("a/b", NEW), ("a/c", OLD)]]
+    names = [comet_checkpoint.folder_name(*of) for of in [("a/b",), ("a/b", OLD), ("a/b", NEW), ("a/c", OLD)]]
     assert names[:2] == ["a--b", "a--b@aaaaaaaa"] and len(set(names)) == 4
-    assert comet_origin.folder_name("Unbabel/wmt22-comet-da") == "Unbabel--wmt22-comet-da@2760a223"
+    assert comet_checkpoint.folder_name("Unbabel/wmt22-comet-da") == "Unbabel--wmt22-comet-da@2760a223"

@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 from entropy_valley import files
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_manifest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.training import adapter, lora
 from entropy_valley.training.settings import Lora
 

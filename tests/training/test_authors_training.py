@@ -12,15 +12,13 @@ from pydantic import ValidationError
 from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
+from entropy_valley.config import base_files, load_files, matrix, param_parts, params
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.params import jobs, models
 from entropy_valley.model.adapters import read_adapter
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.training import data, lora
-from entropy_valley.training import data as masking
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Loss, Training
 
@@ -100,19 +98,19 @@ def test_a_continuations_micro_batch_has_one_mean(load):
 
 
 def test_independent_rates_leave_strata_empty():
-    even, free = (masking.draw_times(64, masking.stream(1), eps=1e-3, antithetic=kind) for kind in (True, False))
+    even, free = (data.draw_times(64, data.stream(1), eps=1e-3, antithetic=kind) for kind in (True, False))
     assert len((even * 64).long().unique()) > 60 > len((free * 64).long().unique())
-    draws = torch.rand(64, generator=masking.stream(1))
+    draws = torch.rand(64, generator=data.stream(1))
     assert torch.allclose(free, 1e-3 + (1 - 1e-3) * draws)
 
 
 def test_a_sequence_may_have_no_mask():
     """As Bernoulli draws have it: none with probability (1 − t)^|y|."""
     targets, times = torch.full((4000,), 4), torch.full((4000,), 0.2)
-    free = masking.draw_masks(times, targets, masking.stream(3), at_least_one=False).view(-1, 4)
+    free = data.draw_masks(times, targets, data.stream(3), at_least_one=False).view(-1, 4)
     assert free.any(1).float().mean().item() == pytest.approx(1 - 0.8**4, abs=0.03)
-    assert masking.draw_masks(times, targets, masking.stream(3)).view(-1, 4).any(1).all()
-    assert torch.equal(free.view(-1), torch.rand(16000, generator=masking.stream(3)) < 0.2)
+    assert data.draw_masks(times, targets, data.stream(3)).view(-1, 4).any(1).all()
+    assert torch.equal(free.view(-1), torch.rand(16000, generator=data.stream(3)) < 0.2)
 
 
 def test_a_batch_without_masks_trains(finetune):
@@ -207,7 +205,7 @@ AUTHORS = load_files([*base_files(ROOT), ROOT / "config" / "authors.yaml"])
 
 
 def training(experiment, backbone):
-    return json.loads(jobs.training(experiment, matrix.Run("en-zh", backbone, experiment.matrix.seeds[0])))
+    return json.loads(params.training(experiment, matrix.Run("en-zh", backbone, experiment.matrix.seeds[0])))
 
 
 def test_the_authors_config_has_all_their_readings_of_training():
@@ -228,10 +226,10 @@ def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
     for direction, prompt in ((name, section.prompt) for name, section in AUTHORS.directions.items()):
         for backbone in ("llada-8b", "dream-7b", "diffullama-7b"):
             run = matrix.Run(direction, backbone, 42)
-            trained = json.loads(jobs.training(AUTHORS, run))["prompt"]
+            trained = json.loads(params.training(AUTHORS, run))["prompt"]
             other = prompt if backbone == "llada-8b" else AUTHORS.directions["en-zh"].prompt
-            assert (trained, models.filling(AUTHORS, run)["prompt"]) == (prompt, other)
-            assert models.filling(PAPER, run)["prompt"] == prompt
+            assert (trained, param_parts.filling(AUTHORS, run)["prompt"]) == (prompt, other)
+            assert param_parts.filling(PAPER, run)["prompt"] == prompt
 
 
 def test_what_is_usual_is_no_part_of_the_params():

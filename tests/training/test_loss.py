@@ -6,9 +6,8 @@ import pytest
 import torch
 from tiny_training import canvases_of
 
-from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.training import data
-from entropy_valley.training import data as masking
 from entropy_valley.training.loss import Passes, cross_entropies
 
 READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked")))
@@ -16,10 +15,10 @@ READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked
 
 def naive(backbone, canvases, step, weight, normaliser):
     """The loss of protocol.md, one sentence and one token at a time, and the mean CE."""
-    indices, random = canvases.order[step], masking.stream(canvases.seed, "canvas", step)
+    indices, random = canvases.order[step], data.stream(canvases.seed, "canvas", step)
     layout = data.lay_out(canvases.pairs, indices, torch.zeros_like(indices))
-    times = masking.draw_times(len(indices), random, eps=1e-3)
-    masks = masking.draw_masks(times, layout.targets, random).split(layout.targets.tolist())
+    times = data.draw_times(len(indices), random, eps=1e-3)
+    masks = data.draw_masks(times, layout.targets, random).split(layout.targets.tolist())
     total, slots, entropies = 0.0, 0, []
     for tokens, time, mask in zip(layout.tokens.split(layout.lengths.tolist()), times, masks, strict=True):
         prompt = len(tokens) - len(mask)

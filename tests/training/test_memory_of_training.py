@@ -14,12 +14,11 @@ from torch.utils._pytree import tree_leaves
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import attention
+from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.packing import Packed
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training import deepspeed as engine
-from entropy_valley.training import lora, memory, sft
+from entropy_valley.training import deepspeed, lora, memory, sft
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import Lora, Training
 
@@ -109,7 +108,7 @@ def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
     frozen = sum(4 * weight.numel() for weight in model.parameters() if not weight.requires_grad)
     held = Held()
     with held:
-        run = engine.build(engine.Objective(model, backbone.shifted).train(), wide, 8)
+        run = deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), wide, 8)
         trainer = sft._Trainer(run, batches_of(backbone), rank=0, world=1)
         trainer.step(0)
         held.peak = held.now

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from entropy_valley.config import base_files, load_files, params
+from entropy_valley.config.matrix import runs
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import base_files, load_files
-from entropy_valley.experiment.matrix import runs
-from entropy_valley.experiment.params import jobs
 from entropy_valley.training.log import WandbRun, reports, require_wandb
 
 STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}
@@ -68,4 +67,4 @@ def test_where_a_training_is_logged_repeats_nothing():
     experiment = load_files(base_files())
     logged = experiment.training.model_copy(update={"wandb": "mine"})
     run = runs(experiment)[0]
-    assert jobs.training(experiment.model_copy(update={"training": logged}), run) == jobs.training(experiment, run)
+    assert params.training(experiment.model_copy(update={"training": logged}), run) == params.training(experiment, run)

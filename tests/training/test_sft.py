@@ -13,10 +13,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
-from entropy_valley import files, limits, provenance
+from entropy_valley import files, machine, provenance
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, lora, sft
-from entropy_valley.training import deepspeed as engine
+from entropy_valley.training import adapter, deepspeed, lora, sft
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Training
 
@@ -53,7 +52,7 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
     expected, weights = plain(load(family), settings, steps := 8)
     backbone = load(family)
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
-    run = engine.build(engine.Objective(model, backbone.shifted).train(), settings, steps)
+    run = deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, steps)
     batches = batches_of(backbone, passes=Passes(40, ranks=4))
     sizes = [[len(part) for part in batches[step]] for step in range(steps)]
     assert [1, 1, 0, 0] in sizes and {len(parts) for parts in sizes} == {4, 8}
@@ -83,12 +82,12 @@ def test_the_history_is_that_of_plain_torch(finetune, load, family, more):
 
 def test_a_finished_adapter_is_not_trained_again(finetune, monkeypatch):
     finetune(job := spec())
-    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained again"))
+    monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained again"))
     finetune(job)
 
 
 def test_a_reference_beyond_the_context_is_refused_before_training(finetune, monkeypatch, tmp_path):
-    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained"))
     files.write_jsonl(tmp_path / "test.jsonl", [{"id": "t1", "source": "it", "target": "the old red car " * 40}])
     with pytest.raises(InputError, match=r"test.jsonl: prompt, reference and EOS of 1 of 1 .*: t1"):
         finetune(spec(), tested=[tmp_path / "test.jsonl"])
@@ -102,8 +101,8 @@ def test_a_reference_beyond_the_context_is_refused_before_training(finetune, mon
     ],
 )
 def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch, limit, message):
-    monkeypatch.setattr(engine, "build", lambda *_: pytest.fail("it was trained"))
-    monkeypatch.setattr(limits, limit, lambda *_: 1000)
+    monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr(machine, limit, lambda *_: 1000)
     with pytest.raises(InputError, match=message):
         finetune(spec())
 
@@ -120,7 +119,7 @@ def test_an_override_of_the_shift_changes_the_rows_read(finetune, load, shifted)
 
 
 def test_zero2_config_has_no_key_that_casts_adapters():
-    config = engine.zero2(Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"}))
+    config = deepspeed.zero2(Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"}))
     assert config["zero_optimization"]["stage"] == 2
     assert not {"bf16", "fp16", "amp", "torch_autocast"} & config.keys()
 
@@ -206,11 +205,11 @@ def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, mo
         load(dtype="bfloat16"),
         Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"}),
     )
-    config = engine.zero2(settings) | {"bf16": {"enabled": True}}
-    monkeypatch.setattr(engine, "zero2", lambda settings: config)
+    config = deepspeed.zero2(settings) | {"bf16": {"enabled": True}}
+    monkeypatch.setattr(deepspeed, "zero2", lambda settings: config)
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
     with pytest.raises(RuntimeError, match=r"in \['torch.bfloat16'\], not only in float32"):
-        engine.build(engine.Objective(model, backbone.shifted).train(), settings, 8)
+        deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, 8)
 
 
 def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
@@ -234,7 +233,7 @@ def test_deepspeed_looks_for_no_operators(process_group, load):
 
     settings, backbone = Training.model_validate(SETTINGS | RUN | {"precision": "float32"}), load()
     model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
-    engine.build(engine.Objective(model, backbone.shifted), settings, 8)
+    deepspeed.build(deepspeed.Objective(model, backbone.shifted), settings, 8)
     assert deepspeed.ops.__compatible_ops__ == {}
 
 

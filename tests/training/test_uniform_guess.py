@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_training import canvases_of
 
-from entropy_valley.reporting.reports.dream_instruct import uniform_cross_entropy
+from entropy_valley.tables.dream_instruct import uniform_cross_entropy
 from entropy_valley.training import data
 from entropy_valley.training import loss as canvases
 from entropy_valley.training.loss import Passes, cross_entropies

@@ -12,8 +12,8 @@ FORKED.set_forkserver_preload(
     [
         "snakemake.cli",
         "entropy_valley.runs.inventory",
-        "entropy_valley.experiment.params.jobs",
-        "entropy_valley.reporting.reports",
+        "entropy_valley.config.params",
+        "entropy_valley.tables",
     ]
 )
 

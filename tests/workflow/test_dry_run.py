@@ -10,10 +10,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
 import snakemake_logger_plugin_entropy_valley as plugin
-from entropy_valley.analysis.job_costs import finished_seconds
-from entropy_valley.experiment import base_files, load_files
-from entropy_valley.reporting import reports
+from entropy_valley import tables
+from entropy_valley.config import base_files, load_files
 from entropy_valley.runs.inventory import Inventory
+from entropy_valley.stats.job_costs import finished_seconds
 
 ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)
 FAILING = """
@@ -44,7 +44,7 @@ def test_the_papers_dry_run_is_a_screenful(paper):
 
 def test_a_changed_param_is_named_with_its_values(finished):
     files = [*base_files(finished.folder), *(finished.folder / name for name in finished.config_files())]
-    config = load_files(files, reports.problems)
+    config = load_files(files, tables.problems)
     job = Inventory(config).at("results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl")
     header = finished.folder / job.outputs[1]
     record = {"rule": job.rule, "params": json.loads(job.spec), "inputs": {}, "outputs": {}, "facts": {"cells": []}}

@@ -10,10 +10,9 @@ import pytest
 from run_rule import run_rule
 from workspace import by_rule
 
-from entropy_valley import files
+from entropy_valley import files, tables
+from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import base_files, load_files
-from entropy_valley.reporting import reports
 
 
 def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
@@ -81,4 +80,4 @@ def test_bad_keys_are_errors_of_the_config(tmp_path, section, message):
     path = tmp_path / "mine.json"
     files.write_json(path, {"human_evaluation": section})
     with pytest.raises(InputError, match=f"human_evaluation.*{message}"):
-        load_files([*base_files(), path], reports.problems)
+        load_files([*base_files(), path], tables.problems)

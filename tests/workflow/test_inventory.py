@@ -7,7 +7,7 @@ import re
 import pytest
 from workspace import Workspace
 
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.config import base_files, load_files
 from entropy_valley.runs.inventory import Inventory
 
 

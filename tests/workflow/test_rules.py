@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entropy_valley.analysis.job_costs import gpus
-from entropy_valley.reporting.reports import REPORTS
+from entropy_valley.stats.job_costs import gpus
+from entropy_valley.tables import REPORTS
 
 ROOT = Path(__file__).parents[2]
 RULES = {

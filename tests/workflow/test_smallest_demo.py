@@ -18,7 +18,7 @@ from no_network import NoNetwork
 from workspace import ROOT, Retraining, Workspace
 
 from entropy_valley import cli, files, results
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.config import base_files, load_files
 from entropy_valley.provenance import ENDING
 from entropy_valley.results import System
 

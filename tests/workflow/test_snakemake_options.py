@@ -11,8 +11,8 @@ import pytest
 import yaml
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
-from entropy_valley.experiment.expand import overlay
-from entropy_valley.experiment.load import merge
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import merge
 
 DIRECTIONS = ("en-zh", "en-de")
 CONFIG = {

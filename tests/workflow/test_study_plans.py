@@ -8,8 +8,8 @@ import time
 import pytest
 from workspace import METHODS, ROOT, by_rule, on_gpu, sets
 
-from entropy_valley.experiment import base_files, load_files, matrix
-from entropy_valley.experiment.sets import sets_of
+from entropy_valley.config import base_files, load_files, matrix
+from entropy_valley.config.matrix import sets_of
 
 RUN = "en-zh.llada-tiny.1"
 TWO = {"directions": ["en-zh"], "methods": ["ratio", "ev"]}

@@ -8,7 +8,7 @@ import pytest
 from workspace import Workspace
 
 from entropy_valley import files, results
-from entropy_valley.experiment.matrix import Cell, Run
+from entropy_valley.config.matrix import Cell, Run
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA", "")
 

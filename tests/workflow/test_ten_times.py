@@ -12,7 +12,7 @@ import resource
 import pytest
 import yaml
 
-from entropy_valley.experiment import base_files, load_files
+from entropy_valley.config import base_files, load_files
 from entropy_valley.runs.inventory import Inventory
 
 TEN_TIMES = {

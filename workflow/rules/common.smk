@@ -10,11 +10,11 @@
 from entropy_valley import revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
-from entropy_valley.experiment import paths, schema
-from entropy_valley.experiment.params import corpora, human_evaluation, jobs
+from entropy_valley.config import paths, schema
+from entropy_valley.config.params import corpora, human_evaluation, jobs
 from entropy_valley.human_evaluation.pack import LANGUAGES
-from entropy_valley.reporting import document
-from entropy_valley.reporting.pages import sentences as sentence_pages
+from entropy_valley.tables import document
+from entropy_valley.tables.render import sentences as sentence_pages
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one

@@ -1,4 +1,4 @@
-# Tables and figures: what each is made of and how, its class says (src/entropy_valley/reporting/reports).
+# Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables).
 
 
 rule table:

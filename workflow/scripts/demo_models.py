@@ -5,13 +5,13 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import folders, provenance
+    from entropy_valley import files, provenance
     from entropy_valley.training import processes
 
     (out,) = map(Path, job.output)
     rule, how = snakemake.rule, job.how  # noqa: F821
     record = provenance.made(rule, job.params, job.input, [out], whole_folder=True)
-    with folders.locked(out.parent), record:  # of two runs one works, and the other finds its work
+    with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
         if rule == "pretrain":
             from entropy_valley.demo import pretraining
 
@@ -25,6 +25,6 @@ with job_of(snakemake) as job:  # noqa: F821
                 pretraining.Job(job.spec, train, dev, out.parent, **paths_of, checkpoint_every=how["checkpoint_every"])
             )
         else:
-            from entropy_valley.demo import toy_comet_training
+            from entropy_valley.demo import toy_comet
 
-            toy_comet_training.make(job.spec, job.input.train, job.input.dev, out.parent)
+            toy_comet.make(job.spec, job.input.train, job.input.dev, out.parent)

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from entropy_valley.reporting import document, reports
-from entropy_valley.reporting.pages import sentences
+from entropy_valley import tables
 from entropy_valley.runs.job import job_of
+from entropy_valley.tables import document, pages
 
 with job_of(snakemake) as job:  # noqa: F821
     rule = snakemake.rule  # noqa: F821
     if rule == "page":
-        sentences.make(job.params, job.how, job.output[0])
+        pages.make_sentences(job.params, job.how, job.output[0])
     elif rule == "document":
         document.write([document.Item(*item) for item in job.spec["items"]], Path(job.output[0]))
     elif rule == "pdf":
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
-        reports.write(job.params, job.how, job.output)
+        tables.write(job.params, job.how, job.output)

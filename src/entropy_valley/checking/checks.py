@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from entropy_valley import limits
+from entropy_valley import machine
 from entropy_valley.checking.subject import Subject
 from entropy_valley.errors import InputError
 
@@ -137,12 +137,14 @@ def device_of(device: str) -> str:
     import torch
 
     if device == "cpu":
-        return f"{os.cpu_count()} cores, {limits.amount(limits.memory())} of memory, {torch.get_num_threads()} threads"
+        return (
+            f"{os.cpu_count()} cores, {machine.amount(machine.memory())} of memory, {torch.get_num_threads()} threads"
+        )
     gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
     for gpu in gpus:
         (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU
     found = map(torch.cuda.get_device_properties, gpus)
-    return "; ".join(f"{one.name}, {limits.amount(one.total_memory)}, {one.major}.{one.minor}" for one in found)
+    return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in found)
 
 
 def compiler(device: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn.functional import linear
 
-from entropy_valley import files, limits
+from entropy_valley import files, machine
 from entropy_valley.checking import subject as subjects
 from entropy_valley.checking import tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
@@ -186,7 +186,7 @@ def speed(subject: Subject) -> str:
 def device_memory(device: str) -> int:
     """Bytes of the smallest GPU, or of the machine."""
     if device == "cpu":
-        return limits.memory()
+        return machine.memory()
     return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
 
 
@@ -202,7 +202,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
         (size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)),
         device_memory(device),
     )
-    text = f"{limits.amount(parts[0])} of weights and {limits.amount(parts[1])} for a pass, of {limits.amount(room)}"
+    text = f"{machine.amount(parts[0])} of weights and {machine.amount(parts[1])} for a pass, of {machine.amount(room)}"
     if sum(parts) > room:
         raise CheckError(f"{text}: it does not fit this device")
     if given := subject.training:
@@ -266,7 +266,7 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
         raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
     share = _size(backbone).pass_work(tokens, count * MASKS) / seconds / rate(subject)
     padded = f" padded to {fill}" if fill else ""
-    peak = f", {limits.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
+    peak = f", {machine.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
     return (
         f"{tokens} tokens{padded} in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
         f"a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import all_cells
+from entropy_valley.config.paths import backbone_folder, checkpoint_of
 from entropy_valley.decoding.job import padded_tokens
-from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import all_cells
-from entropy_valley.experiment.paths import backbone_folder, checkpoint_of
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 

@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from entropy_valley.cli import configs
-from entropy_valley.errors import InputError
-from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import Cell, all_cells
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell, all_cells
+from entropy_valley.errors import InputError, unknown
 from entropy_valley.files import write_text
-from entropy_valley.reporting.pages import matrix
 from entropy_valley.runs.audit import DONE, FAILED, MISSING, STALE, STATES, Audit, CellState, JobState, Reason, against
 from entropy_valley.runs.inventory import Inventory, Job
 from entropy_valley.runs.plan import counted, where
-from entropy_valley.spelling import unknown
+from entropy_valley.tables import pages
 
 WIDTH = 120  # columns of a log, which has no terminal
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
@@ -73,7 +72,7 @@ def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: boo
     show(audit, states, jobs, cells)
     if whole:
         write_tsv(Path(experiment.results, "audit/matrix.tsv"), audit, states)
-        matrix.write(Path(experiment.results, "audit/matrix.html"), audit, states, STATES)
+        pages.write_matrix(Path(experiment.results, "audit/matrix.html"), audit, states, STATES)
     return states
 
 

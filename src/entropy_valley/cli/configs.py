@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from entropy_valley import tables
+from entropy_valley.config import Experiment, base_files, load_files
+from entropy_valley.config.load import merge
 from entropy_valley.differences import differences
 from entropy_valley.errors import listed
-from entropy_valley.experiment import Experiment, base_files, load_files
-from entropy_valley.experiment.load import merge
-from entropy_valley.reporting import reports
 
 HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"
 KEYS = 30  # most keys of a config that are listed
@@ -27,7 +27,7 @@ def paths(configfiles: list[str]) -> list[Path]:
 
 def experiment(configfiles: list[str]) -> Experiment:
     """The config of this folder and of the files that are named, checked."""
-    return load_files(paths(configfiles), reports.problems)
+    return load_files(paths(configfiles), tables.problems)
 
 
 def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experiment]:

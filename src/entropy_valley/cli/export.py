@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley.cli import configs
-from entropy_valley.reporting import mt_metrics_eval
+from entropy_valley.tables import mt_metrics_eval
 
 
 def add(commands: Any) -> None:

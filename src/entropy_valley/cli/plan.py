@@ -6,11 +6,10 @@ import argparse
 from typing import Any
 
 from entropy_valley.cli import configs
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, question
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.spelling import question
 
 
 def add(commands: Any) -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, folders, provenance
+from entropy_valley import files, provenance
 from entropy_valley.data import sampling
 from entropy_valley.data.categories import challenge
 from entropy_valley.data.filters import Tally, filtered, judged, within
@@ -234,7 +234,7 @@ def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int
     for the reverse unless that has its corpus. While one job reads, the other waits.
     """
     reverse, corpora = backwards(spec), report.parents[1]
-    with folders.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
+    with files.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
         drawn = _draw_of_reverse(spec, report.parent / DRAWN)
         if drawn is None:
             draws = both_ways(spec, kinds, rows)

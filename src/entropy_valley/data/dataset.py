@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def published(repository: str, revision: str | None, key: str) -> hub.Listing:
     if revision or (folder := _reading.get().commits) is None:
         return hub.listing(repository, revision, key, "dataset")
     place = folder / f"{folder_name(repository, None)}.commit.json"
-    with folders.locked(place):
+    with files.locked(place):
         if place.is_file():
             return hub.listing(repository, files.read_json(place)["revision"], key, "dataset")
         found = hub.listing(repository, None, key, "dataset")
@@ -76,7 +76,7 @@ def fetched(repository: str, revision: str | None, folder: Path) -> dict[str, An
 
     Interrupted downloads resume.
     """
-    folders.make_once(folder, lambda work: _fetch(repository, revision, work, "the `folder` of its sources"))
+    files.make_once(folder, lambda work: _fetch(repository, revision, work, "the `folder` of its sources"))
     return require_origin(folder, repository, revision)
 
 

@@ -226,7 +226,7 @@ class BeamSearch:
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
         """The mean log-probability of each task's new tokens: those of a sequence speak through the row before."""
-        from entropy_valley.model.packing import hidden_states, pack
+        from entropy_valley.model.attention import hidden_states, pack
 
         model = self._backbone.model
         inputs = [[*task.prompt, *tokens[:-1]] for task, tokens in zip(batch, new, strict=True)]

@@ -23,7 +23,7 @@ import torch
 from torch.nn.functional import linear, logsigmoid, pad
 
 from entropy_valley.decoding.kernels import compiled
-from entropy_valley.model.packing import FULL_KERNEL
+from entropy_valley.model.attention import FULL_KERNEL
 
 # Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
 # head are read once for many rows; a GPU takes all entries in one product, which one fused kernel then reduces.

@@ -27,7 +27,7 @@ from entropy_valley import files, provenance
 from entropy_valley.decoding.inputs import Identity, Inputs, Texts, read_identity
 from entropy_valley.decoding.requests import Ledger, Memo, Runner
 from entropy_valley.errors import InputError
-from entropy_valley.gpus import device_name
+from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.model.prompt import PREFIX, attention_of

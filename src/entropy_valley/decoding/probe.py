@@ -196,7 +196,7 @@ def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[
     """The log-probability of each token of a canvas, all of them being seen."""
     import torch
 
-    from entropy_valley.model.packing import hidden_states, pack
+    from entropy_valley.model.attention import hidden_states, pack
 
     with torch.inference_mode():
         packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])

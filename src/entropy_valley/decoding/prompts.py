@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
-from entropy_valley import limits
-from entropy_valley.model.packing import FULL_KERNEL, Packed
+from entropy_valley import machine
+from entropy_valley.model.attention import FULL_KERNEL, Packed
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.model.transfer import upload
 
@@ -52,7 +52,7 @@ class Prompts:
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
         heads = config.num_key_value_heads * self._backbone.model.model.layers[0].self_attn.head_dim
         row = 2 * config.num_hidden_layers * heads * weight.element_size()
-        free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else limits.memory()
+        free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
         return free // 2 // row
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
@@ -87,7 +87,7 @@ def pretrain(job: Job) -> None:
             direction: evaluate(model.eval(), family, tokenizer, part, settings)
             for direction, part in _tokenised(job, dev, tokenizer).items()
         }
-    with folders.atomic(job.out) as folder:
+    with files.atomic_folder(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
         checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec, data=job.data)
 

@@ -1,24 +1,36 @@
-"""The toy COMET: a quality estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
-
-    <folder>/hparams.yaml              what comet.load_from_checkpoint reads first, two folders above …
-    <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version
-    <folder>/encoder/                  tokenizer and configuration of the XLM-R encoder
-
-The encoder's path is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint does
-not depend on where it was made. It is a toy: it knows only sentences like those it was trained on.
-"""
+"""The demo's COMET: a tiny model in COMET's real format, trained on corrupted references."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley import files
+from entropy_valley.demo import corruption
 from entropy_valley.demo.settings import Estimator
+from entropy_valley.errors import InputError
+from entropy_valley.progress import progress
+from entropy_valley.scoring.comet import batch_scores
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS, comet_models
+from entropy_valley.training.log import require_finite
+
+if TYPE_CHECKING:
+    import torch
+
+# --- The toy COMET: a quality estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
+#
+# <folder>/hparams.yaml              what comet.load_from_checkpoint reads first, two folders above …
+# <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version <folder>/encoder/
+# tokenizer and configuration of the XLM-R encoder
+#
+# The encoder's path is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint
+# does not depend on where it was made. It is a toy: it knows only sentences like those it was trained on.
+
 
 ENCODER = "encoder"
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # XLM-R's, in its order: ids 0 to 4
@@ -103,3 +115,201 @@ def write_checkpoint(model: Any, folder: Path) -> Path:
     with files.atomic(folder / CHECKPOINT) as temporary:
         temporary.write_bytes(buffer.getvalue())
     return folder / CHECKPOINT
+
+
+# --- Training of the toy COMET on corrupted references, and the check that it must pass before it scores anything.
+
+GATED = ("drop", "repeat", "replace")
+HELD_OUT = 300
+TOKENIZER_PAIRS = 20_000
+IDENTITY = "comet.json"
+Corpora = Mapping[str, Sequence[Mapping[str, str]]]  # rows ``{source, target}`` by direction
+_PERFECT = 0.12  # share of references left as they are
+_SHUFFLED_KINDS = (*corruption.KINDS, corruption.MIXED, corruption.MIXED)
+_SCORING_BATCH = 64
+
+
+def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], folder: Path) -> None:
+    """Train the toy COMET and write it to ``folder``, unless it is there.
+
+    ``spec``: the params of the rule ``train_comet``. ``train`` and ``dev``: paths of pairs, each in its direction's
+    folder. Raises InputError, and writes nothing, if the toy COMET fails :func:`check`.
+    """
+    config = Estimator.model_validate({key: value for key, value in spec.items() if key != "revision"})
+    train_paths, dev_paths = ({Path(path).absolute().parent.name: path for path in paths} for paths in (train, dev))
+    identity = {
+        "revision": spec["revision"],
+        "settings": config.model_dump(),
+        "corpora": {direction: files.file_digest(path) for direction, path in train_paths.items()},
+        "dev": {direction: files.file_digest(path) for direction, path in dev_paths.items()},
+    }
+    if _is_finished(folder, identity):
+        return
+
+    import torch
+
+    corpora, held_out = (
+        {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
+        for paths in (train_paths, dev_paths)
+    )
+    torch.set_num_threads(1)  # one thread gives one result, on any number of cores
+    with files.atomic_folder(folder) as new:  # nothing is at its final path before it has passed the check
+        pairs = draw_pairs(corpora, config.steps * config.pairs, config.seed)
+        texts = (text for pair in pairs[:TOKENIZER_PAIRS] for text in (pair.source, pair.target))
+        model = new_model(new, train_tokenizer(texts, config), config)
+        fit(model, examples(pairs, config), config)
+        correlations = evaluate(model, held_out, config.seed + 2)
+        check(correlations["all"], config.minimum_spearman)
+        digest = files.file_digest(write_checkpoint(model, new))
+        files.write_json(new / IDENTITY, {**identity, "digest": digest, "spearman": correlations})
+
+
+def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether the COMET in ``folder`` was made from the same settings and corpora, and is complete."""
+    if not (folder / IDENTITY).exists() or not (folder / CHECKPOINT).exists():
+        return False
+    expected = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
+    return expected.items() <= files.read_json(folder / IDENTITY).items()
+
+
+class Pair(NamedTuple):
+    """A source, its reference, and the direction they belong to."""
+
+    direction: str
+    source: str
+    target: str
+
+
+class Example(NamedTuple):
+    """A sentence pair with corrupted copies of its reference and the quality of each."""
+
+    pair: Pair
+    hypotheses: list[str]
+    qualities: list[float]
+
+
+def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[Pair]:
+    """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
+    generator = random.Random(seed)
+    share = -(-count // len(corpora))
+    drawn = [
+        Pair(direction, row["source"], row["target"])
+        for direction, rows in corpora.items()
+        for row in generator.choices(rows, k=share)
+    ]
+    return generator.sample(drawn, count)
+
+
+def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
+    """Batches of references of similar length (less padding), in random order, a function of the seed."""
+    generator = random.Random(config.seed + 1)
+    vocabulary = _vocabularies(pairs)
+    ordered = sorted(pairs, key=lambda pair: len(pair.target.encode()))
+    batches = [ordered[start : start + config.pairs] for start in range(0, len(ordered), config.pairs)]
+    generator.shuffle(batches)
+    return [
+        [_example(pair, vocabulary[pair.direction], config.corruptions, generator) for pair in batch]
+        for batch in batches
+    ]
+
+
+def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
+    hypotheses, qualities = [], []
+    for _ in range(copies):
+        text, quality = pair.target, corruption.HIGHEST
+        if generator.random() >= _PERFECT:
+            kind = generator.choice(_SHUFFLED_KINDS)
+            corrupted = corruption.sample(pair.target, kind, vocabulary, generator)
+            text, quality = corrupted.text, corrupted.quality
+        hypotheses.append(text)
+        qualities.append(quality)
+    return Example(pair, hypotheses, qualities)
+
+
+def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
+    """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
+    import torch
+    from transformers import get_cosine_schedule_with_warmup
+
+    with torch.no_grad():  # start from an average quality instead of zero
+        model.estimator.ff[-1].bias.fill_((corruption.LOWEST + corruption.HIGHEST) / 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    schedule = get_cosine_schedule_with_warmup(optimizer, config.warmup, len(batches))
+    model.train()
+    bar = progress(batches, description="toy COMET", unit="step")
+    for step, batch in enumerate(bar):
+        optimizer.zero_grad()
+        loss = _loss(model, batch)
+        require_finite({"loss": loss.item()}, step, len(batches), "toy COMET")
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(rmse=f"{loss.item() ** 0.5:.3f}", refresh=False)
+    model.eval()
+
+
+def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, float]]:
+    """Spearman's ρ of score and known quality on corrupted held-out references.
+
+    ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
+    gated kinds pooled. "all" pools the directions.
+    """
+    from scipy.stats import spearmanr
+
+    generator = random.Random(seed)
+    sides: dict[tuple[str, str], tuple[list[float], list[float]]] = {}  # qualities and scores
+    for direction, rows in corpora.items():
+        pairs = [Pair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
+        vocabulary = _vocabularies(pairs)[direction]
+        for kind in (*corruption.KINDS, corruption.MIXED):
+            corrupted = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
+            segments = [(pair.source, one.text, pair.target) for pair, one in zip(pairs, corrupted, strict=True)]
+            batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
+            scores = [score for batch in batches for score in batch_scores(model, batch)]
+            sides[direction, kind] = [one.quality for one in corrupted], scores
+
+    def pooled(name: str, kinds: Sequence[str]) -> float:
+        chosen = [side for (direction, kind), side in sides.items() if name in ("all", direction) and kind in kinds]
+        qualities, scores = (list(chain.from_iterable(side)) for side in zip(*chosen, strict=True))
+        return float(spearmanr(qualities, scores).statistic)  # NaN if one side is constant
+
+    groups = {kind: [kind] for kind in (*corruption.KINDS, corruption.MIXED)} | {"gated": GATED}
+    return {name: {group: pooled(name, kinds) for group, kinds in groups.items()} for name in ("all", *corpora)}
+
+
+def check(correlations: Mapping[str, float], minimum: float) -> None:
+    """Raise InputError unless ρ reaches ``minimum`` on each of the :data:`GATED` kinds of corruption."""
+    weak = {kind: round(correlations[kind], 3) for kind in GATED if not correlations[kind] >= minimum}  # NaN is weak
+    if weak:
+        raise InputError(
+            "toy COMET",
+            f"Spearman correlation with the known corruption below {minimum} on held-out sentences: {weak}",
+            "Raise scoring.comet.training.steps, or give more training sentences.",
+        )
+
+
+def _vocabularies(pairs: Sequence[Pair]) -> dict[str, list[str]]:
+    """The units of each direction's references, as often as they occur."""
+    result: dict[str, list[str]] = {}
+    for pair in pairs:
+        result.setdefault(pair.direction, []).extend(corruption.units(pair.target))
+    return result
+
+
+def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
+    """Mean squared error; each source and reference is encoded once for all its hypotheses."""
+    import torch
+
+    copies = len(batch[0].hypotheses)
+    sources = [example.pair.source for example in batch]
+    references = [example.pair.target for example in batch]
+    hypotheses = list(chain.from_iterable(example.hypotheses for example in batch))
+    qualities = torch.tensor(list(chain.from_iterable(example.qualities for example in batch)))
+    inputs = model.encoder.prepare_sample(sources + references + hypotheses)
+    embedded = model.get_sentence_embedding(inputs["input_ids"], inputs["attention_mask"])
+    source, reference, hypothesis = embedded.split([len(sources), len(references), len(hypotheses)])
+    score = model.estimate(
+        source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
+    ).score
+    return torch.nn.functional.mse_loss(score, qualities)

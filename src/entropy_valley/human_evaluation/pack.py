@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from entropy_valley import files, results
-from entropy_valley.analysis.cells import Params
-from entropy_valley.analysis.closure import sentences
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.sets import read_outputs
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.closure import sentences
 
 BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.analysis.significance import Statistics, paired_test, wilcoxon_p
 from entropy_valley.human_evaluation.pack import SYSTEMS
+from entropy_valley.stats.significance import Statistics, paired_test, wilcoxon_p
 
 SCALES = ("adequacy", "fluency")
 PREFERENCES = (*SYSTEMS, "tie")

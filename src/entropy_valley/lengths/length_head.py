@@ -18,7 +18,7 @@ from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.kernels import whole_sums
 from entropy_valley.decoding.requests import SHORTEST, Ledger
 from entropy_valley.errors import InputError
-from entropy_valley.model.packing import hidden_states, pack
+from entropy_valley.model.attention import hidden_states, pack
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
@@ -357,7 +357,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     if known.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
     adapter = require_digest(read_adapter(folder, kind), known, folder)
-    with folders.atomic(out) as new:
+    with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
         if known:
             files.write_json(new / FACTS, known)

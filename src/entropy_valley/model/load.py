@@ -10,14 +10,13 @@ from typing import Any
 
 import torch
 
-from entropy_valley import folders, hub, limits
+from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact
+from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact, hidden_states, narrow, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.families import find_family
 from entropy_valley.model.families.base import Family
-from entropy_valley.model.packing import hidden_states, narrow, pack
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.tokenizer import load_tokenizer
 
@@ -104,10 +103,12 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     on_cpu = device == "cpu"
-    there = limits.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    there = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
     if needed > there:
-        place = f"this machine has {limits.amount(there)}" if on_cpu else f"{limits.amount(there)} are free on the GPU"
-        problem = f"its weights need {limits.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
+        place = (
+            f"this machine has {machine.amount(there)}" if on_cpu else f"{machine.amount(there)} are free on the GPU"
+        )
+        problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
 
 
@@ -204,7 +205,7 @@ def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dic
     """
     key = f"`backbones.{spec['backbone']}.folder`"
     if not own:
-        folders.make_once(folder, lambda work: _download(spec, work, key, agreed))
+        files.make_once(folder, lambda work: _download(spec, work, key, agreed))
         _require_source(spec, folder)
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")

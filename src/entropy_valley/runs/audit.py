@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from entropy_valley.config import Experiment, param_parts
+from entropy_valley.config import params as jobs
+from entropy_valley.config.matrix import Cell, remembered
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import Cell, remembered
-from entropy_valley.experiment.params import jobs, methods
 from entropy_valley.files import canonical
 from entropy_valley.provenance import Record, read_record, record_path
 from entropy_valley.results import System, system_of
@@ -235,7 +235,7 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
             return name == cell.order
         case "fits":
             own = experiment.of(cell.run.backbone)
-            needs = {"length_statistics": methods.needs_statistics, "length_head": methods.needs_length_head}
+            needs = {"length_statistics": param_parts.needs_statistics, "length_head": param_parts.needs_length_head}
             asked = [needs[name]] if name else needs.values()
             return any(need(own, method) for need in asked for method in _methods(experiment, cell))
         case "made_from":
@@ -250,7 +250,7 @@ def _methods(experiment: Experiment, cell: Cell) -> list[str]:
 
 
 def _reassigned(experiment: Experiment) -> list[str]:
-    return remembered(experiment, "reassigned", lambda: methods.reassigned_methods(experiment))
+    return remembered(experiment, "reassigned", lambda: param_parts.reassigned_methods(experiment))
 
 
 def own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:

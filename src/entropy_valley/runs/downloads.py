@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import limits
+from entropy_valley import machine
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import RELEASED
+from entropy_valley.config import Experiment, paths
+from entropy_valley.config.matrix import Run
 from entropy_valley.data.sources.huggingface import HuggingFace
-from entropy_valley.experiment import Experiment, paths
-from entropy_valley.experiment.matrix import Run
 from entropy_valley.runs.inventory import Job
 from entropy_valley.scoring import comet_checkpoint
 
@@ -29,7 +29,7 @@ class Download:
     kept: bool = True
 
     def __str__(self) -> str:
-        size = "size unknown" if self.bytes is None else limits.amount(self.bytes)
+        size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
         return f"{self.name} ({size}{'' if self.kept else ', not kept'})"
 
 
@@ -47,7 +47,7 @@ def summary(experiment: Experiment, jobs: Iterable[Job]) -> str:
     sizes = [item.bytes for item in items]
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
     more = f", … ({len(items)} in all)" * (len(items) > LISTED)
-    text = f"{limits.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
+    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
     large = None in sizes or sum(filter(None, sizes)) >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"
     return text + ask * (large and not experiment.confirm)

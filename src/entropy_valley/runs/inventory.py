@@ -13,17 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from entropy_valley import files, revisions
-from entropy_valley.experiment import Experiment, paths
-from entropy_valley.experiment.matrix import DEV, RUN_NAME, Cell, Run
-from entropy_valley.experiment.params import corpora, human_evaluation, jobs
-from entropy_valley.experiment.sets import CellSet, sets_of
+from entropy_valley import files, revisions, tables
+from entropy_valley.config import Experiment, param_parts, params, paths
+
+from entropy_valley.config.matrix import DEV, RUN_NAME, Cell, CellSet, Run, sets_of
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST
-from entropy_valley.reporting import document, reports
-from entropy_valley.reporting.pages import sentences
-from entropy_valley.reporting.report import Report
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS
+from entropy_valley.tables import document, pages
+from entropy_valley.tables.base import Report
 
 Files = tuple[str, ...]
 
@@ -52,7 +50,7 @@ class Inventory:
 
     def __init__(self, experiment: Experiment, reported: Mapping[str, Report] | None = None) -> None:
         self.experiment, self.root, self.sets = experiment, experiment.results, sets_of(experiment)
-        self.reports = reports.configured(experiment) if reported is None else reported
+        self.reports = tables.configured(experiment) if reported is None else reported
         self._jobs: dict[str, Job | None] = {}  # by path
 
     def all(self) -> list[Job]:
@@ -87,7 +85,7 @@ class Inventory:
     def made_from(self, read: Iterable[str]) -> dict[str, str]:
         """A digest of the params of each file that a rule makes, by its path."""
         made = {path: self.at(path) for path in dict.fromkeys(read)}
-        return {path: jobs.digest(job.spec) for path, job in made.items() if job and job.spec}
+        return {path: params.digest(job.spec) for path, job in made.items() if job and job.spec}
 
     def report(self, name: str) -> str:
         """The params of a table or figure: its own, and what its inputs are made from."""
@@ -97,12 +95,12 @@ class Inventory:
     def page(self, direction: str, testset: str) -> str:
         """The params of a page of sentences."""
         cell = (direction, testset)
-        return self._with_ancestry(sentences.params(self.experiment, cell), sentences.inputs(self.experiment, cell))
+        return self._with_ancestry(pages.params(self.experiment, cell), pages.inputs(self.experiment, cell))
 
     def document(self, reported: Mapping[str, Report]) -> str:
         """The params of the document of all tables and figures."""
         items = document.items(self.experiment, reported)
-        specs = {item.path: jobs.digest(self.report(item.path)) for item in items}
+        specs = {item.path: params.digest(self.report(item.path)) for item in items}
         return files.canonical({"items": items, "made_from": specs})
 
     def _made(self, parts: tuple[str, ...]) -> Job | None:
@@ -118,7 +116,7 @@ class Inventory:
             case [direction, backbone, "tokens", name]:
                 testset = name.removesuffix(".jsonl")
                 wildcards = {"direction": direction, "backbone": backbone, "testset": testset}
-                spec = jobs.tokens(self.experiment, direction, backbone, testset)
+                spec = params.tokens(self.experiment, direction, backbone, testset)
                 read = (self.testset(direction, testset), self.backbone(backbone))
                 return Job("tokens", wildcards, (self._path(*parts),), spec, read)
             case [direction, backbone, run, *rest] if re.fullmatch(f"seed{RUN_NAME}", run) and rest:
@@ -135,23 +133,23 @@ class Inventory:
             case ["train.jsonl" | "dev.jsonl" | "corpus.json"]:
                 outputs = tuple(f"{folder}/{name}" for name in ("train.jsonl", "dev.jsonl", "corpus.json"))
                 read = self._dataset(self.experiment.directions[direction].train)
-                return Job("corpus", wildcards, outputs, corpora.corpus(self.experiment, direction), read)
+                return Job("corpus", wildcards, outputs, param_parts.corpus(self.experiment, direction), read)
             case ["length_ratios.json"]:
-                spec = jobs.length_ratios(self.experiment, direction)
-                tokenizers = map(self.backbone, corpora.tokenizers(self.experiment, direction))
+                spec = params.length_ratios(self.experiment, direction)
+                tokenizers = map(self.backbone, param_parts.tokenizers(self.experiment, direction))
                 return Job("length_ratios", wildcards, (f"{folder}/length_ratios.json",), spec, (train, *tokenizers))
             case ["test", name]:
                 testset = name.removesuffix(".jsonl")
                 copied = testset == DEV
                 read = (f"{folder}/dev.jsonl",) if copied else self._dataset(testset)
-                spec = jobs.any_testset(self.experiment, direction, testset)
+                spec = params.any_testset(self.experiment, direction, testset)
                 rule = "dev_as_testset" if copied else "testset"
                 return Job(rule, {**wildcards, "testset": testset}, (self.testset(direction, testset),), spec, read)
             case ["overlap", name]:
                 testset = name.removesuffix(".json")
-                trained = (train,) if direction in corpora.trained(self.experiment) else ()
+                trained = (train,) if direction in param_parts.trained(self.experiment) else ()
                 read = (self.testset(direction, testset), *trained)
-                spec = jobs.overlap(self.experiment, direction, testset)
+                spec = params.overlap(self.experiment, direction, testset)
                 return Job("overlap", {**wildcards, "testset": testset}, (f"{folder}/overlap/{name}",), spec, read)
         return None
 
@@ -159,22 +157,22 @@ class Inventory:
         match parts:
             case ["datasets", name]:
                 dataset = name.removesuffix(".json")
-                spec = corpora.dataset(self.experiment, dataset)
+                spec = param_parts.dataset(self.experiment, dataset)
                 return Job("fetch_dataset", {"dataset": dataset}, (self._path(*parts),), spec)
             case ["checkpoints", name]:
                 checkpoint = name.removesuffix(".json")
-                spec = jobs.comet(self.experiment, paths.downloaded_comets(self.experiment)[checkpoint])
+                spec = params.comet(self.experiment, paths.downloaded_comets(self.experiment)[checkpoint])
                 return Job("fetch_comet", {"checkpoint": checkpoint}, (self._path(*parts),), spec)
             case ["comet", "comet.json"]:
                 read = tuple(self.corpus(name) for name in self.experiment.matrix.directions)
-                return Job("train_comet", {}, (self._path(*parts),), jobs.comet_training(self.experiment), read)
+                return Job("train_comet", {}, (self._path(*parts),), params.comet_training(self.experiment), read)
             case ["backbones", name]:
                 backbone = name.removesuffix(".json")
-                spec = jobs.hub(self.experiment, backbone)
+                spec = params.hub(self.experiment, backbone)
                 return Job("fetch_backbone", {"backbone": backbone}, (self._path(*parts),), spec)
             case ["backbones", backbone, *_]:
-                read = tuple(map(self.corpus, jobs.pretraining_directions(self.experiment, backbone)))
-                spec = jobs.pretraining(self.experiment, backbone)
+                read = tuple(map(self.corpus, params.pretraining_directions(self.experiment, backbone)))
+                spec = params.pretraining(self.experiment, backbone)
                 return Job("pretrain", {"backbone": backbone}, (self.backbone(backbone),), spec, read)
         return None
 
@@ -192,17 +190,17 @@ class Inventory:
         pack = (f"{folder}/pack.json", f"{folder}/private/mapping.json")
         match rest:
             case ["pack.json" | "guidelines.en.md" | "guidelines.zh.md"] | ["private", _]:
-                read = tuple(human_evaluation.inputs(self.experiment, direction))
-                spec = self._with_ancestry(human_evaluation.pack(self.experiment, direction), read)
+                read = tuple(params.inputs(self.experiment, direction))
+                spec = self._with_ancestry(params.pack(self.experiment, direction), read)
                 guidelines = (f"{folder}/guidelines.en.md", f"{folder}/guidelines.zh.md")
                 return Job("human_pack", wildcards, (*pack, *guidelines), spec, read)
             case ["ratings.jsonl"]:
-                read = (*pack, *human_evaluation.forms(self.experiment, direction))
-                spec = self._with_ancestry(human_evaluation.ratings(self.experiment), pack)
+                read = (*pack, *params.forms(self.experiment, direction))
+                spec = self._with_ancestry(params.ratings(self.experiment), pack)
                 return Job("human_ratings", wildcards, (f"{folder}/ratings.jsonl",), spec, read)
             case ["simulated", name]:
                 annotator = name.removesuffix(".csv").rpartition(".")[2]
-                spec = self._with_ancestry(human_evaluation.simulation(self.experiment), pack)
+                spec = self._with_ancestry(params.simulation(self.experiment), pack)
                 wildcards = {**wildcards, "annotator": annotator}
                 return Job("human_simulated", wildcards, (f"{folder}/simulated/{name}",), spec, pack[:1])
             case [annotator, _]:
@@ -211,8 +209,8 @@ class Inventory:
                 return Job("human_forms", wildcards, ("/".join((folder, *rest)),), spec, pack[:1])
         return None
 
-    def _with_ancestry(self, params: Mapping[str, Any], read: Iterable[str]) -> str:
-        return files.canonical({**params, "made_from": self.made_from(read)})
+    def _with_ancestry(self, own: Mapping[str, Any], read: Iterable[str]) -> str:
+        return files.canonical({**own, "made_from": self.made_from(read)})
 
     # What belongs to one run.
 
@@ -223,15 +221,15 @@ class Inventory:
             case ["adapter", _]:
                 rule = "adopt_adapter" if self.experiment.adapters == "released" else "train"
                 read = (self.backbone(run.backbone), *((self.corpus(run.direction),) if rule == "train" else ()))
-                spec = jobs.any_adapter(self.experiment, run)
+                spec = params.any_adapter(self.experiment, run)
                 return Job(rule, wildcards, (f"{folder}/adapter/{FACTS}",), spec, read)
             case [name] if name == DIAGNOSTICS:
                 testsets = {test for tests in self.sets.diagnostics(run).values() for test in tests}
-                read, spec = self._model(run, sorted(testsets)), jobs.diagnostics(self.experiment, run)
+                read, spec = self._model(run, sorted(testsets)), params.diagnostics(self.experiment, run)
                 return Job("diagnose", wildcards, (f"{folder}/{DIAGNOSTICS}",), spec, read)
             case ["latency", testset, *system]:
                 cell = Cell.named(run, testset, "/".join(system).removesuffix(".json"))
-                spec = jobs.latency(self.experiment, cell)
+                spec = params.latency(self.experiment, cell)
                 read = self._model(run, [testset], spec)
                 wildcards |= {"testset": testset, "method": cell.method, "order": cell.order, "steps": str(cell.steps)}
                 return Job("latency", wildcards, (cell.latency(self.root),), spec, read, (cell,))
@@ -244,8 +242,8 @@ class Inventory:
         if what == "scores":
             tests = (self.testset(one.run.direction, name) for name in one.testsets)
             read = (one.translations(self.root), *tests, *self.comet())
-            return Job("score", wildcards, outputs, jobs.scores(self.experiment, one), read, one.cells)
-        spec = jobs.translation(self.experiment, one)
+            return Job("score", wildcards, outputs, params.scores(self.experiment, one), read, one.cells)
+        spec = params.translation(self.experiment, one)
         return Job("translate", wildcards, outputs, spec, self._model(one.run, one.testsets, spec), one.cells)
 
     def _model(self, run: Run, testsets: Iterable[str], spec: str = "{}") -> tuple[str, ...]:

@@ -20,16 +20,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from entropy_valley import limits
-from entropy_valley.analysis.job_costs import finished_seconds, gpus
+from entropy_valley import machine
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
+from entropy_valley.config import Experiment, param_parts
+from entropy_valley.config.matrix import DEV, Cell
+from entropy_valley.config.param_parts import selector_name, source_guided
+from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.job import refresh_of
-from entropy_valley.experiment import Experiment
-from entropy_valley.experiment.matrix import DEV, Cell
-from entropy_valley.experiment.params import corpora
-from entropy_valley.experiment.params.methods import selector_name, source_guided
-from entropy_valley.experiment.paths import comet_folder
 from entropy_valley.lengths import find_method
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import system_of
@@ -37,6 +35,7 @@ from entropy_valley.runs import downloads
 from entropy_valley.runs.audit import DONE, Audit, concerns
 from entropy_valley.runs.inventory import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
+from entropy_valley.stats.job_costs import finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
 PAPERS = 420.0  # GPU-hours on H20 of the paper's "full experimental grid"
@@ -254,7 +253,7 @@ class Work:
         ratios = getattr(self.experiment.length_methods, "ratio", None)
         ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
         pairs = self.experiment.corpus_of(direction).train
-        sentences = pairs if name == "train" else corpora.sentences(self.experiment, direction, name)
+        sentences = pairs if name == "train" else param_parts.sentences(self.experiment, direction, name)
         return Text(sentences, tokens, ratio * tokens)
 
 
@@ -345,7 +344,7 @@ class Plan:
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule == "translate":
-                rows = (corpora.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
+                rows = (param_parts.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
                 sizes["cells"] += CELL * sum(rows)
         return +sizes
 
@@ -404,12 +403,12 @@ def totals(plan: Plan) -> list[str]:
     many = f" (on {GPUS} GPUs {duration(plan.gpu_seconds / GPUS)} at best)"
     gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
     longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
-    parts = ", ".join(f"{name} {limits.amount(size)}" for name, size in disk.items())
+    parts = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     lines = [
         f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
         f"other{gpu}; the longest: {longest.name} ({duration(plan.seconds[longest])})",
         f"Downloads: {downloads.summary(plan.experiment, plan.left)}",
-        f"Disk:      about {limits.amount(disk.total())}" + f" ({parts})" * bool(parts),
+        f"Disk:      about {machine.amount(disk.total())}" + f" ({parts})" * bool(parts),
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]

@@ -18,11 +18,11 @@ from typing import Any
 
 import yaml
 
-from entropy_valley.analysis.job_costs import gpus
 from entropy_valley.checking.checks import Check, CheckError
+from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import Experiment
 from entropy_valley.runs.inventory import Inventory
+from entropy_valley.stats.job_costs import gpus
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.settings import REPOSITORY
 
@@ -167,7 +167,7 @@ def fetched(repository: str, revision: str | None, folder: Path, metric: str, ag
     """
     section = metric if metric == "comet" else f"metrics.{metric}"
     key = f"`scoring.{section}.checkpoint` (its .ckpt file)"
-    folders.make_once(folder, lambda work: _fetch(repository, revision, key, work, agreed))
+    files.make_once(folder, lambda work: _fetch(repository, revision, key, work, agreed))
     check(folder, repository, revision)
     return files.read_json(folder / MANIFEST)
 

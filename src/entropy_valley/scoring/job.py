@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from entropy_valley.gpus import device_name
+from entropy_valley.machine import device_name
 from entropy_valley.store import Store
 
 

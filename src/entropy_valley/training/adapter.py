@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, folders, hub
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.adapters import (
@@ -27,11 +27,11 @@ from entropy_valley.model.adapters import (
     require_digest,
     write_adapter,
 )
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.checkpoint import facts as checkpoint_facts
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype
-from entropy_valley.model.packing import hidden_states, pack
 from entropy_valley.model.prompt import attention_of
 from entropy_valley.training import lora
 from entropy_valley.training.log import history_csv
@@ -98,7 +98,7 @@ def save(
     writes no folder, if the adapter fails a check.
     """
     change = trained(adapted, backbone, checkpoint)
-    with folders.atomic(folder) as new:
+    with files.atomic_folder(folder) as new:
         write_adapter(change, new)
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
@@ -215,7 +215,7 @@ def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool
 def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
-        with folders.locked(job.work):
+        with files.locked(job.work):
             yield _fetch(job, **job.spec["source"])
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
@@ -250,7 +250,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     repository = checkpoint.facts(job.backbone).get("repository")
-    with folders.atomic(job.out) as new:
+    with files.atomic_folder(job.out) as new:
         adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
         facts = {
             "adopted": True,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley import files, limits
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.training import lora
 from entropy_valley.training.loss import MicroBatch, cross_entropies
@@ -199,10 +199,10 @@ class Checkpoints:
 
     def require_room(self, parameters: int) -> None:
         """Raise InputError where the disk has no room for checkpoints; a new one is beside the old one for a while."""
-        needed, free = (1 if self._last() else 2) * SAVED * parameters, limits.free(self._folder)
+        needed, free = (1 if self._last() else 2) * SAVED * parameters, machine.free(self._folder)
         if needed > free:
-            problem = f"checkpoints of this training need {limits.amount(needed)}, {limits.amount(free)} are free"
-            raise InputError(self._folder, problem, f"Free {limits.amount(needed - free)} there.")
+            problem = f"checkpoints of this training need {machine.amount(needed)}, {machine.amount(free)} are free"
+            raise InputError(self._folder, problem, f"Free {machine.amount(needed - free)} there.")
 
     def resume(self, engine: Any) -> dict[str, Any]:
         """Load the last checkpoint into the engine; return its progress, or that of a start.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from entropy_valley.model.packing import Packed, Rows, hidden_states
+from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.training import data
 from entropy_valley.training.data import Layout
 

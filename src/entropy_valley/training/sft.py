@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, folders
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import checkpoint_digest
@@ -96,8 +96,8 @@ class Job:
     @classmethod
     def read(cls, text: str) -> Job:
         given = json.loads(text)
-        folders = {name: Path(given[name]) for name in ("corpus", "backbone", "out", "work", "logs")}
-        return cls(**given | folders | {"tested": list(map(Path, given["tested"]))})
+        files = {name: Path(given[name]) for name in ("corpus", "backbone", "out", "work", "logs")}
+        return cls(**given | files | {"tested": list(map(Path, given["tested"]))})
 
 
 def run(job: Job, threads: int) -> None:
@@ -140,7 +140,7 @@ def finetune(job: Job) -> None:
     if job.wandb:
         require_wandb()
     rank = processes.join(job.device, job.settings.processes)
-    with folders.locked(job.work) if rank == 0 else nullcontext():
+    with files.locked(job.work) if rank == 0 else nullcontext():
         torch.distributed.barrier()  # until the first process has the lock
         if not job.is_finished():  # by another run, while this one waited
             train(job, rank)

@@ -1,0 +1,162 @@
+"""Config files: read, laid over each other, written out, checked. All errors are reported at once."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from entropy_valley.config.checks import Further, nothing_further, wrong
+from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
+from entropy_valley.config.schema import Experiment
+from entropy_valley.errors import InputError, question
+
+BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+MISSING = object()
+# What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
+MESSAGES = {
+    "missing": "it is required",
+    "model_type": "must be a block of keys",
+    "dict_type": "must be a block of keys",
+    "union_tag_not_found": "needs the key {discriminator}",
+    "union_tag_invalid": "{discriminator} is none of {expected_tags}",
+}
+
+
+def base_files(root: str | Path = ".") -> list[Path]:
+    """The two files of the repository that every config starts from, the first below the second."""
+    return [Path(root) / name for name in BASE]
+
+
+def near(path: str | Path) -> str:
+    """A path as people write it, relative where it is inside this folder: Snakemake makes what it is given absolute."""
+    path, here = Path(path), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
+                place = f"{key.start_mark.name}:{line}"
+                problem = f"key {key.value!r} is there already, in line {first[key.value]}"
+                raise InputError(place, problem, "Keep one of them.")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """The content of a config file; raise InputError for one that cannot be read or has a key twice."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = yaml.load(file, _Loader)
+    except FileNotFoundError:
+        raise InputError(path, "file not found", "Check the path given to --configfile.") from None
+    except IsADirectoryError:
+        raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
+    if not isinstance(content, dict):
+        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+    return content
+
+
+def load_files(paths: Iterable[str | Path], further: Further = nothing_further) -> Experiment:
+    """Read config files, each laid over those before it as Snakemake does, and check the result."""
+    paths = list(paths)
+    return load_merged(merge(paths), paths, further)
+
+
+def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
+    """Config files, each laid over those before it, unchecked and with their short forms."""
+    return functools.reduce(overlay, map(read_yaml, paths), {})
+
+
+def load_merged(
+    merged: Mapping[str, Any], paths: Sequence[str | Path] = (), further: Further = nothing_further
+) -> Experiment:
+    """Check a merged config. ``further`` finds problems that only the rooms above this one know.
+
+    Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
+    would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
+    """
+    files = {str(path): read_yaml(path) for path in paths}  # Snakemake has merged them, but lets a key stand twice
+    expanded, experiment = expand(merged), None
+    problems = list(expanded.problems)
+    try:
+        experiment = Experiment.model_validate(expanded.config)
+    except ValidationError as error:
+        problems += _problems(error, expanded.config)
+    if experiment is not None and not problems:
+        problems = wrong(experiment, further)
+    if experiment is None or problems:
+        lines = []
+        for path, message in problems:
+            written = expanded.as_written(path)
+            values = [_value(path, expanded.config), _value(written, merged)]
+            value = next((one for one in values if one is not MISSING), MISSING)
+            lines.append(f"{_file(written, files)}{'.'.join(map(str, written))}{_shown(value)}: {message}")
+        lines = list(dict.fromkeys(lines))
+        listing = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines)
+        raise InputError("config", listing, "\n`entropy-valley schema` prints every key.")
+    return experiment
+
+
+def _problems(error: ValidationError, config: Any) -> list[Problem]:
+    """Pydantic's errors, those of one key together: a value of several kinds has one for each kind."""
+    messages: dict[KeyPath, list[str]] = {}
+    for item in error.errors():
+        context, location = item.get("ctx", {}), item["loc"]
+        message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+        if item["type"] in MESSAGES:
+            message = MESSAGES[item["type"]].format_map(context)
+        if item["type"] == "string_pattern_mismatch" and location[-1] == "[key]":
+            message = "its name must be in lower case, with hyphens, like en-zh or my-llada"
+        choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
+        hint = question(context.get("tag", item["input"]), choices).rstrip()
+        messages.setdefault(_key_path(location, config, item["type"] == "missing"), []).append(
+            f"{message}. {hint}" if hint else message
+        )
+    return [(path, ", or ".join(dict.fromkeys(some))) for path, some in messages.items()]
+
+
+def _key_path(location: Sequence[str | int], config: Any, missing: bool) -> KeyPath:
+    """The place of one of pydantic's errors without the names of types, which are no keys of the file."""
+    *outer, last = location
+    path: KeyPath = ()
+    for key in location if not missing else outer:
+        if _value((*path, key), config) is not MISSING:
+            path = (*path, key)
+    return (*path, last) if missing else path
+
+
+def _value(path: KeyPath, node: Any) -> Any:
+    """What stands at a path, or MISSING."""
+    for key in path:
+        inside = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
+        if not inside:
+            return MISSING
+        node = node[key]
+    return node
+
+
+def _shown(value: Any) -> str:
+    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {value!r}"
+
+
+def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
+    """The last file that sets the longest part of a key's path."""
+
+    def depth(content: Any) -> int:
+        return sum(_value(path[:end], content) is not MISSING for end in range(1, len(path) + 1))
+
+    deepest = max(map(depth, files.values()), default=0)
+    return next((f"{name}: " for name, content in reversed(files.items()) if depth(content) == deepest), "")

@@ -1,0 +1,403 @@
+"""The experiment matrix: runs, cells, and the sets that jobs translate and score."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+from weakref import finalize
+
+from entropy_valley.config.schema import Experiment, Study
+from entropy_valley.errors import InputError, question
+from entropy_valley.results import SCORES, TRANSLATIONS, header_path
+
+# --- The experiment matrix: the cells of a config, and the file of each; targets, tables and audit all read this.
+
+
+T = TypeVar("T")
+_known: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
+
+
+def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:
+    """What ``compute`` returns, computed at the first call with this config and key."""
+    if id(experiment) not in _known:
+        finalize(experiment, _known.pop, id(experiment), None)
+    known = _known.setdefault(id(experiment), {})
+    if key not in known:
+        known[key] = compute()
+    return known[key]
+
+
+DEV = "dev"  # the development pairs in the place of a test set, for studies
+RUN_NAME = r"\d+(-[a-z0-9]+)?"  # the part of a run's name behind "seed": its seed and, where it has one, its pool
+SETS = ("matrix", "autoregressive", "instruct", "human_evaluation", "valley")  # those that are no study, see `by_set`
+COMPARED = ("oracle", "ratio", "ev")  # the length methods that every table compares
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One training run: a backbone adapted to a direction under one seed, with a pool of the direction's training pairs
+    or, without a pool (""), with all of them."""
+
+    direction: str
+    backbone: str
+    seed: int
+    pool: str = ""
+
+    @classmethod
+    def named(cls, direction: str, backbone: str, name: str) -> Self:
+        """The run of a :attr:`name`: ``seed1``, ``seed1-50k``."""
+        seed, _, pool = name.removeprefix("seed").partition("-")
+        return cls(direction, backbone, int(seed), pool)
+
+    @property
+    def name(self) -> str:
+        """Its seed and pool, as its folder and its logs say it."""
+        return f"seed{self.seed}-{self.pool}" if self.pool else f"seed{self.seed}"
+
+    def folder(self, root: str) -> str:
+        return f"{root}/{self.direction}/{self.backbone}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget.
+
+    An autoregressive system has its beam for a method, no order (""), and no step budget (0).
+    """
+
+    run: Run
+    testset: str
+    method: str
+    order: str = ""
+    steps: int = 0
+
+    @classmethod
+    def named(cls, run: Run, testset: str, system: str) -> Self:
+        """The cell of a :attr:`system`: ``ev/med-T32``, ``beam4``."""
+        method, _, setting = system.partition("/")
+        order, _, steps = setting.rpartition("-T")
+        return cls(run, testset, method, order, int(steps or 0))
+
+    @property
+    def system(self) -> str:
+        """How the run is decoded, as its path says it."""
+        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+
+    @property
+    def name(self) -> str:
+        """Its name in the whole matrix: ``en-zh/llada-8b/seed1/wmt22/ev/med-T32``."""
+        return f"{self.run.direction}/{self.run.backbone}/{self.run.name}/{self.testset}/{self.system}"
+
+    def latency(self, root: str) -> str:
+        """Where its latency is measured, if a table asks for it."""
+        return f"{self.run.folder(root)}/latency/{self.testset}/{self.system}.json"
+
+    def key(self) -> dict[str, str | int]:
+        """Its coordinates, as tables and the audit name them."""
+        return {
+            "backbone": self.run.backbone,
+            "direction": self.run.direction,
+            "seed": self.run.seed,
+            "testset": self.testset,
+            "method": self.method,
+            "order": self.order,
+            "steps": self.steps,
+            **({"pool": self.run.pool} if self.run.pool else {}),
+        }
+
+
+def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list[Run]:
+    """Every training run of these backbones (None: the matrix's), in the config's order."""
+    matrix = experiment.matrix
+    return [
+        Run(direction, backbone, seed)
+        for backbone in (matrix.backbones if backbones is None else backbones)
+        for direction in matrix.directions
+        for seed in matrix.seeds_of.get(backbone, matrix.seeds)
+    ]
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every cell of the product, in the config's order."""
+    return list(remembered(experiment, "cells", lambda: _cells(experiment)))
+
+
+def _cells(experiment: Experiment) -> list[Cell]:
+    matrix = experiment.matrix
+    return [
+        Cell(run, testset, method, order, steps)
+        for run in runs(experiment)
+        for testset, method, order, steps in itertools.product(
+            experiment.directions[run.direction].tests, matrix.methods, matrix.orders, matrix.steps
+        )
+    ]
+
+
+def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cell]:
+    """The cells of the main tables: those of their order and step budget, of all backbones or of one."""
+    tables = experiment.tables
+    return [
+        cell
+        for cell in cells(experiment)
+        if (cell.order, cell.steps) == (tables.order, tables.steps) and backbone in (None, cell.run.backbone)
+    ]
+
+
+def valley_cells(experiment: Experiment) -> list[Cell]:
+    """EV's cells under the order and budget of the main tables, for the runs and test sets whose all-mask canvases are
+    shown; backbones outside the matrix come last."""
+    matrix, tables, shown = experiment.matrix, experiment.tables, experiment.valley.backbones
+    if "ev" not in matrix.methods:
+        return []
+    inside = [name for name in matrix.backbones if shown is None or name in shown]
+    outside = [name for name in shown or [] if name not in matrix.backbones]
+    return [
+        Cell(run, testset, "ev", tables.order, tables.steps)
+        for run in runs(experiment, [*inside, *outside])
+        for testset in experiment.directions[run.direction].tests
+    ]
+
+
+def autoregressive_cells(experiment: Experiment) -> list[Cell]:
+    """The autoregressive systems that the main backbone is compared with."""
+    settings = experiment.autoregressive
+    return [
+        Cell(run, testset, f"beam{settings.beams}")
+        for run in runs(experiment, settings.backbones)
+        for testset in experiment.directions[run.direction].tests
+    ]
+
+
+def instruct_cells(experiment: Experiment) -> list[Cell]:
+    """The variants of an instruction-tuned backbone, under the order and step budget of the main tables; none where the
+    matrix does not have their direction."""
+    settings, tables = experiment.instruct, experiment.tables
+    return [
+        Cell(Run(settings.direction, backbone, settings.seed), settings.testset, method, tables.order, tables.steps)
+        for backbone in settings.backbones
+        for method in COMPARED
+        if settings.direction in experiment.matrix.directions
+    ]
+
+
+def study_cells(experiment: Experiment, name: str) -> list[Cell]:
+    """The cells of a study, each once; none where ``tables.studies`` does not list it, or it has no direction."""
+    if name not in experiment.tables.studies:
+        return []
+    return list(remembered(experiment, ("study_cells", name), lambda: _study_cells(experiment, name)))
+
+
+def _study_cells(experiment: Experiment, name: str) -> list[Cell]:
+    study, tables = experiment.studies[name], experiment.tables
+    settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
+    others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
+    systems = {
+        direction: [(method, *setting) for setting in settings for method in study.methods_of(direction)] + others
+        for direction in study_directions(experiment, study)
+    }
+    return [
+        Cell(run, testset, *system)
+        for run in study_runs(experiment, study)
+        for testset in study.testsets_of(run.direction, experiment.directions[run.direction].tests)
+        for system in dict.fromkeys(systems[run.direction])
+    ]
+
+
+def study_directions(experiment: Experiment, study: Study) -> list[str]:
+    """The directions of a study: those of the matrix, or those that it names; of these only the matrix's, unless it
+    goes beyond the matrix."""
+    known = experiment.matrix.directions
+    if study.directions is None:
+        return known
+    among = study.directions if study.beyond_matrix else known
+    return [direction for direction in among if direction in study.directions]
+
+
+def directions(experiment: Experiment) -> list[str]:
+    """Every direction of a cell: those of the matrix, then those that only studies have."""
+    found = (study_directions(experiment, experiment.studies[name]) for name in experiment.tables.studies)
+    return list(dict.fromkeys(itertools.chain(experiment.matrix.directions, *found)))
+
+
+def study_runs(experiment: Experiment, study: Study) -> list[Run]:
+    """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
+    matrix, main = experiment.matrix, [experiment.tables.backbone]
+    return [
+        Run(direction, backbone, seed, pool)
+        for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
+        for direction in study_directions(experiment, study)
+        for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
+        for pool in study.pools or [""]
+    ]
+
+
+def _seeds(study: Study, given: list[int]) -> list[int]:
+    return given if study.seeds == "all" else study.seeds or given[:1]
+
+
+def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
+    """The two cells whose outputs annotators of a direction compare, the first one first."""
+    settings, tables, matrix = experiment.human_evaluation, experiment.tables, experiment.matrix
+    testset = settings.testset or experiment.directions[direction].tests[0]
+    found = []
+    for shown in (settings.first, settings.second):
+        backbone = shown.backbone or tables.backbone
+        run = Run(direction, backbone, shown.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
+        found.append(Cell(run, testset, shown.method, shown.order or tables.order, shown.steps or tables.steps))
+    return found
+
+
+def evaluated_directions(experiment: Experiment) -> list[str]:
+    """The directions that annotators evaluate, in the matrix's order."""
+    return [name for name in experiment.matrix.directions if name in experiment.human_evaluation.directions]
+
+
+def all_cells(experiment: Experiment) -> list[Cell]:
+    """Everything that is scored, each once."""
+    return list(remembered(experiment, "all_cells", lambda: _all_cells(experiment)))
+
+
+def _all_cells(experiment: Experiment) -> list[Cell]:
+    return list(dict.fromkeys(cell for _, listed in by_set(experiment) for cell in listed))
+
+
+def by_set(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
+    """Every set by its name with all cells that it lists, in the order in which they take them."""
+    yield "matrix", cells(experiment)
+    yield "autoregressive", autoregressive_cells(experiment)
+    yield "instruct", instruct_cells(experiment)
+    for name in experiment.tables.studies:
+        yield name, study_cells(experiment, name)
+    for direction in evaluated_directions(experiment):
+        yield "human_evaluation", evaluated_cells(experiment, direction)
+    yield "valley", valley_cells(experiment)
+
+
+def methods(experiment: Experiment) -> dict[str, list[str]]:
+    """Every length method that some cell has, with the directions that it has it in."""
+    directions: dict[str, dict[str, None]] = {}
+    for cell in all_cells(experiment):
+        if cell.order:
+            directions.setdefault(cell.method, {})[cell.run.direction] = None
+    return {method: list(found) for method, found in directions.items()}
+
+
+# --- Sets: the named lists of cells that a run translates and scores together, each with one load of its model.
+#
+# The grid of the matrix is a set, and so is every study. A cell's home is the first set that lists it, in the order of
+# the config: there its translations and scores are, and every table reads them there. A cell by itself is a set too,
+# under its own name (``wmt22.ev-med-T32``), for whoever asks for that one alone. All sets of a run share a store: what
+# one has computed costs another nothing.
+
+
+@dataclass(frozen=True)
+class CellSet:
+    """Some cells of one run, in the config's order."""
+
+    run: Run
+    name: str
+    cells: tuple[Cell, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.name))  # not of hundreds of cells
+
+    def folder(self, root: str) -> str:
+        """Where its translations and scores are."""
+        return f"{self.run.folder(root)}/{self.name}"
+
+    def translations(self, root: str) -> str:
+        """The file with a row for each sentence of each cell."""
+        return f"{self.folder(root)}/{TRANSLATIONS}"
+
+    def scores(self, root: str) -> str:
+        """The file that says it is done: a row for each sentence of each cell, by every metric."""
+        return f"{self.folder(root)}/{SCORES}"
+
+    def files(self, root: str) -> list[str]:
+        """Translations and scores, each with its header."""
+        rows = (self.translations(root), self.scores(root))
+        return [path for name in rows for path in (name, str(header_path(name)))]
+
+    @property
+    def autoregressive(self) -> bool:
+        """Whether its cells are written from left to right."""
+        return not self.cells[0].order
+
+    @property
+    def testsets(self) -> list[str]:
+        """The test sets of its cells."""
+        return list(dict.fromkeys(cell.testset for cell in self.cells))
+
+
+def single_name(cell: Cell) -> str:
+    """The name of the set that has one cell alone: ``wmt22.ev-med-T32``, ``wmt22.beam4``."""
+    return f"{cell.testset}.{cell.system.replace('/', '-')}"
+
+
+class Sets:
+    """The sets of a config. ``home`` is the set of each cell, ``all`` are those that have cells, in order."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        taken: dict[Cell, tuple[Run, str]] = {}
+        for name, cells in by_set(experiment):
+            for cell in cells:
+                taken.setdefault(cell, (cell.run, name))
+        members: dict[tuple[Run, str], list[Cell]] = {}
+        for cell, place in taken.items():
+            members.setdefault(place, []).append(cell)
+        made = {place: CellSet(*place, tuple(cells)) for place, cells in members.items()}
+        self.experiment, self.all = experiment, list(made.values())
+        self.home = {cell: made[place] for cell, place in taken.items()}
+        self._of_run: dict[Run, dict[str, CellSet]] = {}
+        for one in self.all:
+            self._of_run.setdefault(one.run, {})[one.name] = one
+
+    def of_run(self, run: Run) -> list[CellSet]:
+        """The sets of a run."""
+        return list(self._of_run.get(run, {}).values())
+
+    def named(self, run: Run, name: str) -> CellSet:
+        """The set of a run by its name, which may be that of a single cell; raise InputError for any other name."""
+        there = self._of_run.get(run, {})
+        if name in there:
+            return there[name]
+        cells = {single_name(cell): cell for one in there.values() for cell in one.cells}
+        if name not in cells:
+            sets, example = ", ".join(there) or "none", next(iter(cells), "")
+            remedy = f"{question(name, [*there, *cells])}It has {sets}; a single cell has a name like {example}."
+            raise InputError(f"{run.folder(self.experiment.results)}/{name}", "is no set of cells of this run", remedy)
+        return CellSet(run, name, (cells[name],))
+
+    def folder(self, cell: Cell) -> str:
+        """The folder of a cell's home."""
+        return self.home[cell].folder(self.experiment.results)
+
+    def diagnostics(self, run: Run) -> dict[str, list[str]]:
+        """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
+        and without the source (``sig``). Empty where nothing shows them."""
+        found = {
+            kind: list(dict.fromkeys(cell.testset for cell in cells if cell.run == run))
+            for kind, cells in remembered(self.experiment, "diagnosed", lambda: _diagnosed(self.experiment)).items()
+        }
+        return {kind: testsets for kind, testsets in found.items() if testsets}
+
+
+def sets_of(experiment: Experiment) -> Sets:
+    """The sets of a config, made once."""
+    return remembered(experiment, "sets", lambda: Sets(experiment))
+
+
+def _diagnosed(experiment: Experiment) -> dict[str, list[Cell]]:
+    """The cells whose runs and test sets are diagnosed, by the kind."""
+    of_layout = {
+        layout: [
+            cell
+            for name in experiment.tables.studies
+            if experiment.studies[name].layout == layout
+            for cell in study_cells(experiment, name)
+        ]
+        for layout in ("checks", "categories")
+    }
+    return {"valley": [*valley_cells(experiment), *of_layout["checks"]], "sig": of_layout["categories"]}

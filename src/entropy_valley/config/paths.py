@@ -1,0 +1,78 @@
+"""Where things are. A change of these paths changes no number and never triggers re-runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from entropy_valley.config.matrix import Run
+from entropy_valley.config.schema import Adapter, Experiment, checkpoints
+from entropy_valley.data import dataset
+from entropy_valley.data.sources.files import JsonLines
+from entropy_valley.scoring.comet_checkpoint import folder_name
+
+
+def checkpoint_of(experiment: Experiment, backbone: str) -> str:
+    """The backbone whose checkpoint it is: itself, or what it is a variant of."""
+    return experiment.backbones[backbone].variant_of or backbone
+
+
+def adapter_run(experiment: Experiment, run: Run) -> Run:
+    """The run whose adapter a run decodes with: itself, or that of the backbone which has its adapters."""
+    return dataclasses.replace(run, backbone=experiment.backbones[run.backbone].adapter_of or run.backbone)
+
+
+def adapter_folder(experiment: Experiment, run: Run) -> str | None:
+    """Where the adapter is that a run decodes with; None for a zero-shot backbone."""
+    if experiment.backbones[run.backbone].zero_shot:
+        return None
+    return f"{adapter_run(experiment, run).folder(experiment.results)}/adapter"
+
+
+def backbone_folder(experiment: Experiment, backbone: str) -> str:
+    """Where a backbone's checkpoint is, or will be."""
+    section = experiment.backbones[backbone]
+    made = f"{experiment.results}/backbones" if section.pretraining else experiment.models
+    return section.folder or f"{made}/{checkpoint_of(experiment, backbone)}"
+
+
+def comet_folder(experiment: Experiment, name: str = "comet") -> str:
+    """Where a metric's COMET checkpoint is, or will be: a folder, or the user's own ``.ckpt`` file."""
+    section = checkpoints(experiment.scoring)[name]
+    if section.on_hub:
+        return f"{experiment.models}/{folder_name(section.checkpoint, section.revision)}"
+    return section.checkpoint or f"{experiment.results}/comet"
+
+
+def downloaded_comets(experiment: Experiment) -> dict[str, str]:
+    """The first metric that uses a COMET checkpoint of the hub, by the name of the checkpoint's folder."""
+    found: dict[str, str] = {}
+    for name, section in checkpoints(experiment.scoring).items():
+        if section.on_hub:
+            found.setdefault(folder_name(section.checkpoint, section.revision), name)
+    return found
+
+
+def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
+    """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
+    found: dict[str, JsonLines] = {}
+    for name, source in experiment.sources.items():
+        if folder := dataset_of(experiment, name):
+            found.setdefault(folder, source)
+    return found
+
+
+def dataset_of(experiment: Experiment, source: str) -> str | None:
+    """The name of the folder that a source's data set is downloaded into; None if it is not downloaded."""
+    section = experiment.sources[source]
+    if not (isinstance(section, JsonLines) and section.downloaded):
+        return None
+    return dataset.folder_name(section.dataset, section.revision)
+
+
+def dataset_folder(experiment: Experiment, name: str) -> str:
+    """Where a downloaded data set is, or will be; ``name`` is that of its folder."""
+    return f"{experiment.models}/datasets/{name}"
+
+
+def released_adapter(experiment: Experiment, run: Run) -> Adapter:
+    return experiment.released[run.backbone][run.direction][run.seed]

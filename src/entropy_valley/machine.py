@@ -1,0 +1,166 @@
+"""This machine: free memory and disk, and a free GPU for a job."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from entropy_valley.errors import InputError
+
+# --- How much disk and memory this machine allows.
+
+
+CGROUP, OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def amount(count: float) -> str:
+    """A number of bytes in print."""
+    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
+
+
+def free(folder: str | Path) -> int:
+    """The free bytes of the file system of a folder, which may not exist yet. What a quota leaves is not known."""
+    path = Path(folder).absolute()
+    return shutil.disk_usage(next(one for one in (path, *path.parents) if one.exists())).free
+
+
+def memory() -> int:
+    """Bytes of memory that this process may use: of the machine, or of its container or allocation."""
+    sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for line in OF_PROCESS.read_text(encoding="utf-8").splitlines() if OF_PROCESS.is_file() else ():
+        _, controllers, path = line.split(":", 2)
+        # Version 2 of control groups has one tree without a name, version 1 one for each controller.
+        root, name = (CGROUP / "memory", "memory.limit_in_bytes") if controllers else (CGROUP, "memory.max")
+        group = root / path.lstrip("/")
+        for file in (folder / name for folder in (group, *group.parents) if folder.is_relative_to(root)):
+            if controllers in ("", "memory") and file.is_file() and (text := file.read_text().strip()).isdigit():
+                sizes.append(int(text))
+    return min(sizes)
+
+
+# --- Which GPUs of a machine a job takes: free ones, unless its scheduler has given it some.
+#
+# Each GPU has a lock file, named by its UUID in a folder that all users of the machine share. A job holds the locks of
+# its GPUs until it ends.
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+LOCKS = "ENTROPY_VALLEY_GPU_LOCKS"  # the environment variable with another folder of locks
+POLL = 0.5  # seconds
+UNKNOWN = "GPU"  # the name of one that is not listed
+# ``lock`` names it on this machine, ``visible`` in CUDA_VISIBLE_DEVICES, ``name`` is for people.
+Gpu = namedtuple("Gpu", ["lock", "visible", "name"])
+
+
+@contextlib.contextmanager
+def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) -> Iterator[dict[str, str]]:
+    """Wait until ``count`` GPUs are free and hold them; the environment variables that show a process these alone.
+
+    Nothing is held, and no variable set, where no GPU is asked for, where a scheduler has given this job no more than
+    it asks for, and where no GPU is known. Raises InputError if the machine has fewer.
+    """
+    present = visible(variables) if count else []
+    if not present or (len(present) <= count and any(map(variables.get, SCHEDULERS))):
+        yield {}
+        return
+    if len(present) < count:
+        remedy = "Ask for fewer (`training.processes`), or use a machine that has them."
+        raise InputError("GPUs", f"{count} wanted, {len(present)} on this machine", remedy)
+    queue, locks = _lock("queue"), {gpu: _lock(gpu.lock) for gpu in present}
+    with contextlib.ExitStack() as stack:
+        mine: list[Gpu] = []
+        waiting = f"waiting: {count} of {len(present)} GPUs wanted, other jobs use them"
+        # Jobs queue: two that take one GPU after the other would wait for each other.
+        with contextlib.ExitStack() as queued:
+            said = False
+            while len(mine) < count:
+                with contextlib.suppress(Timeout):
+                    queue.is_locked or queued.enter_context(queue.acquire(blocking=False))
+                    for gpu in (one for one in present if one not in mine):
+                        if len(mine) < count:
+                            with contextlib.suppress(Timeout):
+                                stack.enter_context(locks[gpu].acquire(blocking=False))
+                                mine.append(gpu)
+                if len(mine) < count:
+                    said or say(waiting)
+                    said = True
+                    time.sleep(POLL)
+        mine.sort(key=present.index)
+        say("on " + ", ".join(f"{gpu.name} ({gpu.lock})" for gpu in mine))
+        yield {VISIBLE: ",".join(gpu.visible for gpu in mine)}
+
+
+def _lock(name: str) -> FileLock:
+    """A lock that every user of the machine may take. Not in a sticky folder: there the kernel refuses other users'
+    files."""
+    folder = Path(os.environ.get(LOCKS, "/tmp/entropy-valley-gpus"))
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o777)
+    return FileLock(folder / f"{name.replace('/', '_')}.lock", mode=0o666)
+
+
+def visible(variables: Mapping[str, str]) -> list[Gpu]:
+    """The GPUs that a process with these environment variables sees, as far as ``nvidia-smi`` and they say."""
+    there = listed(nvidia_smi())
+    if variables.get(VISIBLE) is None:
+        return [Gpu(uuid, uuid, name) for uuid, name in there]
+    given = [token for token in map(str.strip, variables[VISIBLE].split(",")) if token]
+    return [_named(token, there) for token in given]
+
+
+def device_name(device: str) -> str:
+    """What the names of results say of the device that computes them: ``cpu``; of a GPU also its model, as in
+    ``cuda NVIDIA H100 80GB HBM3``, because another one rounds otherwise."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return device
+    there = [gpu.name for gpu in visible(os.environ)]
+    name = there[int(number or 0)] if int(number or 0) < len(there) else UNKNOWN
+    if name == UNKNOWN:  # no nvidia-smi here, as in some containers
+        import torch
+
+        name = torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
+    return f"{kind} {name}".strip()
+
+
+def _named(token: str, there: list[tuple[str, str]]) -> Gpu:
+    """A GPU by its index, or by its UUID or the beginning of it."""
+    if token.isdigit() and int(token) < len(there):
+        uuid, name = there[int(token)]
+        return Gpu(uuid, token, name)
+    found = [Gpu(uuid, token, name) for uuid, name in there if uuid.startswith(token)]
+    return found[0] if len(found) == 1 else Gpu(token, token, UNKNOWN)
+
+
+def nvidia_smi() -> str:
+    """What ``nvidia-smi -L`` says; nothing without it, or where the driver does not answer."""
+    command = ["nvidia-smi", "-L"]
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return ""
+
+
+def listed(text: str) -> list[tuple[str, str]]:
+    """UUID and name of each device. A GPU that is divided (MIG) is not listed itself: its parts are."""
+    found: list[tuple[str, str]] = []
+    whole, divided = "", False
+    for line in text.splitlines():
+        what, mark, uuid = line.strip().rpartition(" (UUID: ")
+        if mark and what.startswith("GPU "):
+            whole, divided = what.partition(": ")[2], False
+            found.append((uuid.rstrip(")"), whole))
+        elif mark and what.startswith("MIG "):
+            found = found if divided else found[:-1]
+            divided = True
+            found.append((uuid.rstrip(")"), f"{whole} {' '.join(what.split()[:2])}"))
+    return found

@@ -1,0 +1,192 @@
+"""Scores and costs of cells as tidy frames, their means over runs, and gap closure.
+
+Gap closure is the share of Oracle's lead over a fixed ratio that a method recovers, run by run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.errors import InputError
+from entropy_valley.results import REMEDY, header_path
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import ScoredCell
+
+# The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
+# paper; with EV's it is the fair baseline.
+BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
+RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
+
+
+def gap_closures(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> np.ndarray:
+    """(method - Ratio) / (Oracle - Ratio) of each run, a share (1 is all of the gap), shape (runs,).
+
+    A run whose Oracle does not lead its Ratio has no gap to close: its value is NaN, never a huge number.
+    """
+    method, ratio, oracle = (np.asarray(values, dtype=float) for values in (method, ratio, oracle))
+    gap = oracle - ratio
+    open_gap = gap > RESOLUTION * np.maximum(np.abs(oracle), np.abs(ratio))
+    return np.divide(method - ratio, gap, out=np.full(gap.shape, np.nan), where=open_gap)
+
+
+def gap_closure(
+    method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float], prefix: str = "gap_closure"
+) -> dict[str, float]:
+    """``gap_closure_mean`` and ``gap_closure_std`` (sample) over the runs that have a gap; NaN where too few have one.
+
+    ``gap_closure_runs`` is their number. Seeds are runs, never more sentences of one run.
+    """
+    closures = gap_closures(method, ratio, oracle)
+    counted = closures[~np.isnan(closures)]
+    aggregated = {"mean": mean(counted), "std": sample_std(counted), "runs": len(counted)}
+    return {f"{prefix}_{name}": value for name, value in aggregated.items()}
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean; NaN for no values."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def sample_std(values: Sequence[float]) -> float:
+    """Standard deviation with n - 1 in the denominator; NaN for fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
+
+
+def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
+
+    Raises :class:`InputError` when a cell comes twice, or its file lacks a metric or holds a value that is no
+    finite number.
+    """
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
+    for cell in cells:
+        for name, value in system_scores(cell, metrics).items():
+            row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name}
+            if tuple(row.values()) in rows:
+                raise InputError(cell.name, "this cell comes twice", "Name each cell of the matrix once.")
+            rows[tuple(row.values())] = row | {"value": value}
+    return pd.DataFrame(rows.values())
+
+
+def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, float]:
+    """The system scores of a cell by the metrics' names; one that is no finite number is an :class:`InputError`."""
+    system, place = cell.scores(), cell.within(header_path(cell.scores_file))
+    return {metric.name: _number(place, metric.name, metric.found_in(system)) for metric in metrics}
+
+
+def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
+    """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
+    rows, place = cell.segments(), cell.within(cell.scores_file)
+    values = {
+        str(row["id"]): _number(f"{place}, sentence {row['id']!r}", metric.name, metric.found_in(row)) for row in rows
+    }
+    if len(values) < len(rows):
+        raise InputError(place, "a sentence id comes twice", REMEDY)
+    return pd.Series(values, name=metric.name)
+
+
+def require_sentences(path: object, found: Iterable[str], testset: str, ids: Iterable[str]) -> None:
+    """Raise :class:`InputError` unless the ids ``found`` in a file are those of its test set, in any order."""
+    different = set(found) ^ set(ids)
+    if different:
+        problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
+        raise InputError(path, problem, REMEDY)
+
+
+def _number(place: object, metric: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        problem = f"{metric} is {value!r}, not a finite number"
+        raise InputError(place, problem, "Remove the file and score the cell again.")
+    return float(value)
+
+
+SETTING = ("backbone", "direction", "testset", "order", "steps")
+
+
+def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """The system scores of cells over seeds, see :func:`aggregate`."""
+    return aggregate(collect(cells, metrics), metrics)
+
+
+def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Values of runs, as :func:`scores.collect` has them, over seeds: one row per setting, method and metric.
+
+    Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
+    ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
+    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close); with ``ratio_eos`` among the methods,
+    the same over it, ``gap_closure_eos_…``.
+    Raises :class:`InputError` when the methods of a setting do not have the same seeds.
+    """
+    rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
+    for key, group in values.groupby([*SETTING, "metric"], sort=False):
+        setting = dict(zip((*SETTING, "metric"), key, strict=True))
+        runs = group.pivot(index="seed", columns="method", values="value")
+        _check_complete(setting, runs)
+        sign = signs[setting["metric"]]
+        rows += [setting | {"method": name} | _aggregate(runs, name, sign) for name in group["method"].unique()]
+    columns = [*SETTING, "method", "metric"]
+    frame = pd.DataFrame(rows)
+    return frame[[*columns, *frame.columns.difference(columns, sort=False)]]
+
+
+def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
+    """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
+    known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    closures = [
+        gap_closure(*(sign * known[name] for name in (method, baseline, "oracle")), prefix)
+        for baseline, prefix in BASELINES.items()
+        if baseline in known
+    ]
+    return {
+        "mean": mean(known[method]),
+        "std": sample_std(known[method]),
+        "runs": len(known),
+        "delta_ratio": mean(known[method] - known["ratio"]),
+        **dict(item for closure in closures for item in closure.items()),
+    }
+
+
+def _check_complete(setting: dict[str, object], runs: pd.DataFrame) -> None:
+    missing = [f"{method} of seed {seed}" for seed, row in runs.iterrows() for method in row.index[row.isna()]]
+    if missing:
+        place = "/".join(str(setting[key]) for key in SETTING)
+        raise InputError(place, f"no scores of {', '.join(missing)}", "Give every method of a table the same seeds.")
+
+
+COSTED = (*SETTING, "method")
+TOTALS = ("calls", "slots", "passes", "within_steps")  # of a header's cell
+
+
+def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """One row per system: the columns of COSTED, then the means over runs of what a sentence takes.
+
+    ``calls`` and ``slots`` as the paper counts them, ``passes`` as the engine needs them; ``within_steps`` is the
+    share of canvases that more steps than T leave as they are. ``length_mae`` is the header's own mean, NaN where it
+    has none. Raises :class:`InputError` for a header that lacks a total.
+    """
+    rows = [{key: getattr(cell, key) for key in COSTED} | per_sentence(cell) for cell in cells]
+    frame = pd.DataFrame(rows).drop(columns="sentences")
+    return frame.groupby(list(COSTED), sort=False, as_index=False).mean()
+
+
+def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """A summary of scores (:func:`summary.summarise`), each row with the costs of its system."""
+    return summary.merge(costs(cells), on=list(COSTED), how="left", validate="many_to_one")
+
+
+def per_sentence(cell: ScoredCell, more: Sequence[str] = ()) -> dict[str, float]:
+    """What a sentence of one cell takes on average, as :func:`costs` names it, and ``more`` of the header's totals; and
+    the number of ``sentences``."""
+    info = cell.decoding()
+    missing = [name for name in ("sentences", *TOTALS, *more) if name not in info]
+    if missing:
+        raise InputError(cell.within(header_path(cell.translations_file)), f"no {', '.join(missing)}", REMEDY)
+    means = {name: info[name] / info["sentences"] for name in (*TOTALS, *more)}
+    return {"sentences": info["sentences"], **means, "length_mae": float(info.get("length_mae", math.nan))}

@@ -1,0 +1,234 @@
+"""The paired tests of systems: every run by itself, or the mean of several runs, sentence by sentence.
+
+The sentences of two runs are the same ones: a mean over runs has no more of them than a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.errors import InputError
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import RUN, gap_closures, sentences
+from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
+
+COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
+OPTIONAL = {"ratio_eos"}
+PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
+
+
+def compare(cells: Iterable[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+    """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
+    without a method of OPTIONAL goes without its comparison.
+
+    Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
+    Raises :class:`InputError` when a run lacks a method or two systems were not scored on the same sentences.
+    """
+    rows = []
+    for run, methods in by_run(cells).items():
+        for names in COMPARISONS:
+            if OPTIONAL.intersection(names) - methods.keys():
+                continue
+            first, second = (_cell(methods, name) for name in names)
+            named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
+            rows.append(named | _test(first, second, metric, how))
+    return pd.DataFrame(rows)
+
+
+def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+    """EV against every autoregressive system in every run that both have, one row each.
+
+    Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
+    gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, and as :func:`compare`.
+    """
+    rows = []
+    for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
+        first = _cell(methods, "ev")
+        for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
+            named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
+            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, how))
+    if not rows:
+        remedy = "Name an autoregressive backbone that has a seed of the main backbone."
+        raise InputError("PARAMS", "no autoregressive run to pair a run with", remedy)
+    return pd.DataFrame(rows)
+
+
+def of_shared_seeds(cells: Sequence[ScoredCell]) -> list[ScoredCell]:
+    """The cells of the seeds that all backbones have in a direction and test set; all of them where no seed is shared.
+
+    So the means of two backbones differ by just the mean of their differences run by run.
+    """
+    seeds: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for cell in cells:
+        seeds.setdefault((cell.direction, cell.testset), {}).setdefault(cell.backbone, set()).add(cell.seed)
+    shared = {place: set.intersection(*found.values()) for place, found in seeds.items()}
+    return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
+
+
+def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> PairedTest:
+    """The test of a system against another, or against the sentence-wise mean of several.
+
+    Raises :class:`InputError` when two systems were not scored on the same sentences.
+    """
+    return paired_test(sentences(first, metric), mean_scores(others, metric, first), how)
+
+
+def mean_scores(cells: Sequence[ScoredCell], metric: Metric, like: ScoredCell) -> pd.Series:
+    """The mean of systems' scores, sentence by sentence, in the order of the sentences of ``like``.
+
+    Raises :class:`InputError` when one was not scored on the same sentences as ``like``.
+    """
+    scores = sentences(like, metric)
+    return sum(_of_same_sentences(like, scores, cell, metric) for cell in cells) / len(cells)
+
+
+def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:
+    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance.
+
+    It may where it is at most 1.96 standard errors of the mean over the run's sentences.
+    Raises :class:`InputError` when the two were not scored on the same sentences.
+    """
+    found, sign = {}, 1 if metric.higher_is_better else -1
+    for methods in by_run(cells, (*RUN, "pool")).values():
+        if {"oracle", baseline} <= methods.keys():
+            oracle = methods["oracle"]
+            scores = sentences(oracle, metric)
+            leads = sign * (scores - _of_same_sentences(oracle, scores, methods[baseline], metric))
+            found[oracle] = not leads.mean() > 1.96 * leads.sem()
+    return found
+
+
+def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
+    """:func:`compare_autoregressive` over runs: ``mean`` and ``runs``, a row per pair of systems, direction, test set.
+
+    Runs are averaged, never pooled. There is no deviation: two trainings of one seed have nothing in common, and
+    another pairing of the same runs would give another one.
+    """
+    systems = [name for name in (*RUN, "first", "second", "second_backbone", "metric") if name != "seed"]
+    groups = tests.groupby(systems, sort=False)["delta"]
+    return groups.agg(mean="mean", runs="count").reset_index()
+
+
+def by_run(
+    cells: Iterable[ScoredCell], run: Sequence[str] = RUN, system: Callable[[ScoredCell], Any] = attrgetter("method")
+) -> dict[tuple[Any, ...], dict[Any, ScoredCell]]:
+    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
+    runs: dict[tuple[Any, ...], dict[Any, ScoredCell]] = {}
+    for cell in cells:
+        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
+        if system(cell) in systems:
+            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
+        systems[system(cell)] = cell
+    return runs
+
+
+def _cell(methods: dict[str, ScoredCell], name: str) -> ScoredCell:
+    if name not in methods:
+        problem = f"its run has no cell of method {name}"
+        raise InputError(next(iter(methods.values())).name, problem, f"Add {name} to the matrix's methods.")
+    return methods[name]
+
+
+def _paired(first: ScoredCell, second: ScoredCell) -> bool:
+    return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
+
+
+def _test(first: ScoredCell, second: ScoredCell, metric: Metric, how: Statistics) -> dict[str, object]:
+    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    test = against_mean(first, [second], how=how, metric=metric)
+    return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
+
+
+def _of_same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, metric: Metric) -> pd.Series:
+    """The sentence scores of a second cell in the order of a first one's."""
+    others = sentences(second, metric)
+    different = scores.index.symmetric_difference(others.index)
+    if len(different):
+        lonely = f"{len(different)} ids are in one only, such as {different[0]!r}"
+        problem = f"not the sentences of {first.within(first.scores_file)}: {lonely}"
+        raise InputError(second.within(second.scores_file), problem, "Score both on the same test set again.")
+    return others.loc[scores.index]
+
+
+CELL = attrgetter("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
+DIFFERENCE = {
+    "delta": "difference",
+    "ci_low": "difference_low",
+    "ci_high": "difference_high",
+    "p_two_sided": "difference_p",
+}
+LIMITS = ("closure_low", "closure_high")
+
+
+def differences(params: Params, keys: Sequence[str]) -> pd.DataFrame:
+    """Mean score of each system minus that of the same system of the first cell's backbone, by a paired bootstrap.
+
+    A row for each group of cells that agree in ``keys``, in the cells' order, with the columns of DIFFERENCE. NaN for
+    the first backbone itself, and where it lacks the system or a seed.
+    """
+    first, groups = params.cells[0].backbone, Groups(params.cells, keys)
+    rows = []
+    for cells in groups:
+        others = groups.partners(cells, backbone=first)
+        if others and others != cells:
+            test = paired_test(
+                *(mean_scores(systems, params.metric, cells[0]) for systems in (cells, others)), params.how
+            )
+            rows.append({column: getattr(test, name) for name, column in DIFFERENCE.items()})
+        else:
+            rows.append(dict.fromkeys(DIFFERENCE.values(), float("nan")))
+    return pd.DataFrame(rows)
+
+
+def closure_limits(params: Params, keys: Sequence[str], order: str, steps: int) -> pd.DataFrame:
+    """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap.
+
+    Rows as those of :func:`differences`, with the columns LIMITS. Ratio and Oracle have the system's order and T, or
+    else ``order`` and ``steps``. NaN for these two, without them, and where one resample in 40 has no gap.
+    """
+    groups = Groups(params.cells, keys)
+    rows = []
+    for cells in groups:
+        settings = ({}, {"order": order, "steps": steps})
+        found = ([groups.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+        rivals = next((pair for pair in found if all(pair)), None)
+        shown = rivals is not None and cells not in rivals
+        rows.append(_limits(params, [cells, *rivals]) if shown else (float("nan"), float("nan")))
+    return pd.DataFrame(rows, columns=LIMITS)
+
+
+class Groups:
+    """Cells that agree in ``keys``, in the order they come; and cells that differ from these in a field alone."""
+
+    def __init__(self, cells: Iterable[ScoredCell], keys: Sequence[str]) -> None:
+        self._known = {CELL(cell): cell for cell in cells}
+        self._groups: dict[Any, list[ScoredCell]] = {}
+        for cell in self._known.values():
+            self._groups.setdefault(attrgetter(*keys)(cell), []).append(cell)
+
+    def __iter__(self) -> Iterator[list[ScoredCell]]:
+        return iter(self._groups.values())
+
+    def partners(self, cells: Sequence[ScoredCell], **other: Any) -> list[ScoredCell]:
+        """Each cell's partner with the values of ``other``; none at all where a cell has none."""
+        found = [self._known.get(CELL(replace(cell, **other))) for cell in cells]
+        return [] if None in found else found
+
+
+def _limits(params: Params, systems: Sequence[Sequence[ScoredCell]]) -> tuple[float, float]:
+    """``systems`` are the one in question, Ratio and Oracle, each in the same runs."""
+    like, sign = systems[0][0], 1 if params.metric.higher_is_better else -1
+    scores = np.column_stack([sign * mean_scores(cells, params.metric, like) for cells in systems])
+    drawn = bootstrap_means(scores, params.how.resamples, params.how.seed, params.how.generator)
+    closures = gap_closures(*drawn.T)
+    if np.isnan(closures).mean() > LEVELS[0]:
+        return float("nan"), float("nan")
+    low, high = np.nanquantile(closures, LEVELS)
+    return float(low), float(high)

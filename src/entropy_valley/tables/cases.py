@@ -1,0 +1,310 @@
+"""Three sentences that show what the canvas decides, chosen by rule: a table and a figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.schema import metrics_of
+from entropy_valley.plain_text import shown
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import FigureReport, Report, TableReport, testset_file
+from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METHODS = ("ratio", "ev", "oracle")
+WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
+RUN = ("backbone", "direction", "testset", "seed")
+SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
+FIELDS = [*RUN, "case", "id", "source", "reference", *SYSTEM, "delta"]
+FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
+Sentence = Mapping[str, Any]
+
+# For each case: which sentences count, and what is the largest of the one that is taken.
+RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
+    WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
+    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
+    BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+}
+
+
+def cases(params: Params) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
+
+    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
+    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
+    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
+    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
+    """
+    run = {key: getattr(params.cells[0], key) for key in RUN}
+    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def curve(case: Any) -> tuple[list[int], list[float]]:
+    """Candidates and entropies of a row of :func:`cases`."""
+    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
+
+
+def chosen(found: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
+    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
+    taken: list[Sentence] = []
+    for case, (counts, size) in RULES.items():
+        fitting = [one for one in found if counts(one) and one not in taken]
+        if fitting:
+            taken.append(max(fitting, key=size))
+            yield case, taken[-1]
+
+
+def _sentences(params: Params) -> Iterator[Sentence]:
+    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
+
+    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
+    shorter or longer than all candidates.
+    """
+    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
+    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
+    sign = 1 if params.metric.higher_is_better else -1
+    for name, row in testset.items():
+        of = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
+        kept = {f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), of[f"{method}_output"]) for method in METHODS}
+        candidates, delta = of["ev_candidates"], of["ev_score"] - of["ratio_score"]
+        yield {
+            **{"id": name, "source": row["source"], "reference": row["target"], **of, "delta": delta, "items": kind},
+            **{**kept, "candidates": _text(candidates), "entropies": _text(of["ev_entropies"])},
+            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            "beyond": not min(candidates) <= of["oracle_slots"] <= max(candidates),
+        }
+
+
+def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a method did with each sentence, by id."""
+    scores = sentences(cell, params.metric)
+    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
+    outputs = hypotheses(cell, params["sentences"], testset)
+    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
+    found = {}
+    for name, canvas in canvases.items():
+        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
+        found[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
+    return found
+
+
+def _kept(items: Sequence[str], output: str) -> float:
+    return retention(items, output) if items else nan
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
+
+
+HEADINGS = {
+    WIN: "Largest win of EV over Ratio",
+    KEPT: "Largest win of EV in what it keeps of the source",
+    BEYOND: "Largest loss of EV with a reference beyond its grid",
+}
+CHOSEN = (
+    "Chosen by rule among the sentences of one run, none twice: the largest lead of EV over Ratio in {metric}; the "
+    "largest lead in the share of the source's placeholders that the output has (of its numbers, in a test set without "
+    "placeholders), among equal ones the largest in {metric}; and the largest loss of a sentence whose reference has a "
+    "shorter or a longer canvas than all candidates of EV."
+)
+WIDTH, LINE = 6.3, 0.15  # inches: the figure, and from line to line
+TEXT, SCORE, CURVE = 1.2, 4.25, 4.8  # inches from the left: texts begin, scores end, curves begin
+COLUMNS, LINES = 44, 3  # Latin letters in a line of a text, and its most lines
+SIZE = 7.5  # points
+FEWEST = 8  # lines of a case, for its curve
+# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
+CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
+_WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
+_CLOSING = "，。、；：？！」』）》”’"  # begin no line
+
+
+class _Line(NamedTuple):
+    """What a case says of one text; NaN where there is no such number."""
+
+    label: str
+    text: str
+    slots: float = nan
+    score: float = nan
+    kept: float = nan
+
+
+class _Cases(Report):
+    """What table and figure share: the main backbone's first run of its first direction and test set."""
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        found = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
+        return [cell for cell in found if (cell.run, cell.testset) == (found[0].run, found[0].testset)]
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        return [*super().inputs(experiment), testset_file(experiment, cells[0])]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        shown = [metrics_of(experiment.scoring)[0].name]
+        return {"sentences": testset_file(experiment, cells[0]), "shown": shown}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return cases(params)
+
+
+class Cases(_Cases, TableReport):
+    """A section for each case: texts, canvases, scores, and EV's entropies."""
+
+    caption = f"Three sentences: canvases, outputs, {{metric}}, and the entropies by which EV chose. {CHOSEN}"
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        heads = (Column("", align="l"), Column("Text", align="l"))
+        columns = (*heads, *(Column(title, align="r") for title in ("Slots", params.metric.label, "Kept")))
+        sections = (Section(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
+        return Table(columns, tuple(sections), (*_notes(params, numbers), *map(Note, _absent(numbers))))
+
+
+class CasesFigure(_Cases, FigureReport):
+    """A block for each case: the texts, and beside them EV's entropies by candidate."""
+
+    caption = (
+        "Three sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
+        "candidates; the large point is its choice, and lines are at the canvas of Ratio (dashed) and the reference's "
+        f"(dotted). Long texts are cut; the table has them whole. {CHOSEN}"
+    )
+    width = WIDTH
+
+    def panel_height(self, numbers: pd.DataFrame) -> float:
+        heights = [_height(case) for case in numbers.itertuples()]
+        return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        found = list(numbers.itertuples())
+
+        def panel(axes: Axes) -> None:
+            axes.set_axis_off()
+            axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
+            top = 0.0
+            for case in found:
+                _texts(axes, params, case, top)
+                _curve(axes, case, top, last=case is found[-1])
+                top -= _height(case)
+            for text in _absent(numbers):
+                top -= 1
+                axes.text(0, top, text)
+
+        return [panel]
+
+
+def _absent(numbers: pd.DataFrame) -> list[str]:
+    """What is said of the cases that the run has no sentence for."""
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in set(numbers["case"])]
+
+
+def _lines(case: Any) -> list[_Line]:
+    """The texts of a case."""
+    return [
+        _Line("Source", case.source),
+        _Line("Reference", case.reference, case.oracle_slots),
+        _Line("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
+        _Line("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
+    ]
+
+
+def _heading(params: Params, case: Any) -> str:
+    delta = formats.signed(case.delta, params.metric.decimals)
+    return f"{HEADINGS[case.case]}: {delta} ({case.id})"
+
+
+def _groups(params: Params, case: Any) -> Iterator[Group]:
+    for line in _lines(case):
+        numbers = (f"{line.slots:.0f}", formats.number(line.score, params.metric.decimals), f"{100 * line.kept:.0f}%")
+        known = (line.slots, line.score, line.kept)
+        cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in zip(known, numbers, strict=True)]
+        yield Group(line.label, (Row((TableCell(line.text), *cells), shaded=line.label == "EV"),))
+    entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
+    yield Group("Entropy", (Row((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
+
+
+def _notes(params: Params, numbers: pd.DataFrame) -> list[Note]:
+    cell = params.cells[0]
+    run = f"{params.label('backbones', cell.backbone)}, {params.place(cell.direction, cell.testset)}"
+    return [
+        Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
+        Note(CHOSEN.replace("{metric}", params.metric.label)),
+        Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
+        *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
+        Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
+    ]
+
+
+def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
+    """A text in the lines of the figure, of so many Latin letters; Chinese may break anywhere, and is twice as wide.
+
+    What is left is cut.
+    """
+    broken, room = [""], columns
+    for piece in re.findall(rf"(?:{_WIDE}|(?:(?!{_WIDE})\S){{1,{columns}}})[{_CLOSING}]*\s*", shown(text).strip()):
+        width = sum(2 if re.match(_WIDE, character) else 1 for character in piece.rstrip())
+        if width > room and broken[-1]:
+            broken, room = [*broken, ""], columns
+        broken[-1] += piece
+        room -= width + len(piece) - len(piece.rstrip())
+    kept = [line.rstrip() for line in broken[:lines]]
+    return kept if len(broken) <= lines else [*kept[:-1], f"{kept[-1][: columns - 1]}…"]
+
+
+def _height(case: Any) -> int:
+    """The lines of a case in the figure, with its heading and the space below."""
+    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
+
+
+def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
+    """The heading of a case and its texts, with slots and scores."""
+
+    from matplotlib import font_manager
+
+    installed = set(font_manager.get_font_names())
+    families = [RC["font.family"], *(name for name in CHINESE if name in installed)]
+    axes.text(0, top - 1, _heading(params, case), fontweight="bold")
+    y = top - 2.2
+    for line in _lines(case):
+        if known := not isnan(line.slots):
+            name = {"Reference": "oracle"}.get(line.label, line.label.lower())
+            axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
+        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if known else line.label, fontsize=SIZE)
+        if not isnan(line.score):
+            axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
+        for text in wrapped(line.text):
+            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
+            y -= 1
+
+
+def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
+    """Mean entropy of EV's candidates; vertical lines at the canvases of Ratio and the reference."""
+
+    from matplotlib import ticker
+
+    box = [CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6]
+    inset = axes.inset_axes(box, transform=axes.transData)
+    slots, entropies = curve(case)
+    inset.axvline(case.ratio_slots, color=METHOD_COLOURS["ratio"], linestyle="--")
+    inset.axvline(case.oracle_slots, color=METHOD_COLOURS["oracle"], linestyle=":")
+    inset.plot(slots, entropies, color=METHOD_COLOURS["ev"], marker=METHOD_MARKERS["ev"], markersize=3)
+    inset.plot(case.ev_slots, entropies[slots.index(case.ev_slots)], METHOD_MARKERS["ev"], color=METHOD_COLOURS["ev"])
+    inset.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    inset.tick_params(labelsize=SIZE)
+    inset.set_ylabel("entropy", fontsize=SIZE)
+    inset.margins(x=0.1, y=0.2)
+    if last:
+        inset.set_xlabel("slots", fontsize=SIZE)

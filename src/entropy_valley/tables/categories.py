@@ -1,0 +1,164 @@
+"""The table of two reveal orders on a challenge subset: a row for each category of the source, and all together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.schema import Study
+from entropy_valley.data.categories import CATEGORIES, categories_of, refused
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.significance import paired_test
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import diagnostics_files, testset_file
+from entropy_valley.tables.labels import order_label
+from entropy_valley.tables.order_sweep import DELTA, FIXED, RUN, SYSTEM, TESTED, Orders, fixed, run_heading
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+
+OVERALL = "overall"
+FIELDS = [*RUN, "category", "metric", "value"]
+
+
+def negative_order(params: Params) -> pd.DataFrame:
+    """The tidy numbers, :data:`FIELDS`, by category and for the whole subset (:data:`OVERALL`).
+
+    Of each: ``sentences``, ``other`` and ``main``, the mean sentence score of the two orders, and the paired test of
+    their difference; of a category without sentences only that there are none. Of the whole also ``spearman_rho`` and
+    ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
+    is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
+    """
+    rows = []
+    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
+        frame = _sentences(params, fixed(systems, _other(params)), fixed(systems, params["main"]))
+        found = {name: _compared(params, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
+        found[OVERALL] = _compared(params, frame) | _spearman(frame)
+        rows += [(*run, category, *item) for category, numbers in found.items() for item in numbers.items()]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def _other(params: Params) -> str:
+    """The order that is compared with the main one."""
+    return next(name for name in params["orders"] if name != params["main"])
+
+
+def _sentences(params: Params, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
+    """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
+    testset = files.read_jsonl(params["testsets"][main.name], ("id", "source", "target"))
+    sigs = {row["id"]: row["concentration"] for row in main.diagnostics("sig")}
+    columns = {
+        other.within(other.scores_file): sentences(other, params.metric),
+        main.within(main.scores_file): sentences(main, params.metric),
+        main.within(main.diagnostics_file): pd.Series(sigs, dtype=float),
+    }
+    ids = [row["id"] for row in testset]
+    for path, values in columns.items():
+        require_sentences(path, values.index, params["testsets"][main.name], ids)
+    named = zip(("other", "main", "concentration"), columns.values(), strict=True)
+    frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
+    pairs = ((row["source"], row["target"]) for row in testset)
+    return frame.assign(categories=[categories_of(pair, main.direction, params["challenge"]) for pair in pairs])
+
+
+def _compared(params: Params, frame: pd.DataFrame) -> dict[str, float]:
+    if frame.empty:
+        return {"sentences": 0}
+    test = asdict(paired_test(frame["other"], frame["main"], params.how))
+    means: dict[str, Any] = {name: float(frame[name].mean()) for name in ("other", "main")}
+    return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
+
+
+def _spearman(frame: pd.DataFrame) -> dict[str, float]:
+    import scipy.stats
+
+    benefit = frame["other"] - frame["main"]
+    if len(frame) < 3 or benefit.nunique() < 2 or frame["concentration"].nunique() < 2:
+        return {"spearman_rho": float("nan"), "spearman_p": float("nan")}
+    found = scipy.stats.spearmanr(frame["concentration"], benefit)
+    return {"spearman_rho": float(found.statistic), "spearman_p": float(found.pvalue)}
+
+
+NOTES = (
+    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
+    DELTA,
+)
+CONCENTRATIONS = {
+    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
+    "authors' code.",
+    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
+    "largest have; our definition.",
+}
+
+
+class Categories(Orders):
+    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
+
+    caption = (
+        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
+        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
+        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
+        return {
+            **super().extra(experiment, cells),
+            "challenge": experiment.corpus.challenge,
+            "concentration": experiment.sig_concentration.measure,
+            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        found = [*super().problems(experiment, study, cells)]
+        if not found and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
+            found = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
+        yield from found
+        for direction in dict.fromkeys(cell.run.direction for cell in cells):
+            if problem := refused(direction, experiment.corpus.challenge):
+                yield f"{problem}; name other directions, or see `corpus.challenge`"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return negative_order(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
+        sections, correlations = [], []
+        for key, group in numbers.groupby(list(RUN), sort=False):
+            found: dict[str, dict[str, float]] = {}
+            for row in group.itertuples(index=False):
+                found.setdefault(row.category, {})[row.metric] = row.value
+            heading = run_heading(params, key, found[OVERALL]["sentences"])
+            rows = tuple(_category(params, name, found[name]) for name in found if name != OVERALL)
+            sections += [Section(rows, heading), Section((_category(params, OVERALL, found[OVERALL]),))]
+            correlations.append(_correlation(f"{other} − {main}", heading, found[OVERALL]))
+        titles = (params.metric.label + " " + name for name in (other, main))
+        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
+        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
+        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
+
+
+def _category(params: Params, name: str, found: Mapping[str, float]) -> Group:
+    count, bold = f"{found['sentences']:.0f}", name == OVERALL
+    texts = [count, *[formats.NONE] * 4]
+    if found["sentences"]:
+        p = formats.p_value(found["p_two_sided"], params.how.resamples)
+        scores = [formats.number(found[name], params.metric.decimals) for name in ("other", "main")]
+        texts = [count, *scores, formats.lead(found, params.metric), p]
+    return Group(name.capitalize(), (Row(tuple(TableCell(text, bold) for text in texts)),))
+
+
+def _correlation(difference: str, heading: str, found: Mapping[str, float]) -> Note:
+    values = formats.signed(found["spearman_rho"], 4)
+    if values != formats.NOT_AVAILABLE:
+        values += f", two-sided p = {found['spearman_p']:.4f}, N = {found['sentences']:.0f}"
+    return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")

@@ -1,0 +1,234 @@
+"""Does EV's score need the reference's length? Its length error beside its score: a table and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.schema import metrics_of
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import BASELINES, RUN, aggregate, collect, gap_closures, require_sentences, sentences
+from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
+from entropy_valley.tables import formats, notes
+from entropy_valley.tables.base import FigureReport, Place, Report, Results, TableReport, require_one_backbone
+from entropy_valley.tables.labels import RISING, closure_title, method, method_in
+from entropy_valley.tables.main import by_place
+from entropy_valley.tables.render import Column, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AT = ("backbone", "direction", "testset")
+MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
+"""Mean distance in slots of the canvas from the reference's tokens and its EOS, which is Oracle's canvas."""
+
+
+def lengths_and_scores(params: Params) -> pd.DataFrame:
+    """Means over runs of the main metric and of :data:`MAE` with their gap closures, as ``summary.aggregate``."""
+    errors = pd.DataFrame(
+        {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
+        for cell, error in length_errors(params.cells).items()
+    )
+    return aggregate(pd.concat([collect(params.cells, [params.metric]), errors]), [params.metric, MAE])
+
+
+def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
+    """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's."""
+    found = {}
+    for methods in by_run(cells).values():
+        oracle = methods["oracle"]
+        true = _lengths(oracle)
+        for cell in methods.values():
+            lengths = _lengths(cell)
+            place, of_oracle = (one.within(one.translations_file) for one in (cell, oracle))
+            require_sentences(place, lengths.index, of_oracle, true.index)
+            found[cell] = (lengths - true).abs()
+    return found
+
+
+def _lengths(cell: ScoredCell) -> pd.Series:
+    return pd.Series({row["id"]: row["length"] for row in cell.canvases("length")})
+
+
+def points(params: Params) -> pd.DataFrame:
+    """A row per backbone, direction, test set, method and sentence: ``error`` and ``score``, means over runs."""
+    frames = []
+    for cell, error in length_errors(params.cells).items():
+        frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id").reset_index()
+        frames.append(frame.assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
+    return pd.concat(frames).groupby([*AT, "method", "id"], sort=False, as_index=False).mean()
+
+
+def claims(params: Params) -> pd.DataFrame:
+    """How much more of the gap in score than of the gap in length error EV closes, in each run over each baseline.
+
+    Columns: those of RUN, ``baseline``, ``ev_length_mae``, ``score_closure``, ``length_closure``, ``delta`` (the first
+    closure minus the second) and the limits of its 95 % percentile bootstrap over sentences, ``ci_low`` and
+    ``ci_high``. NaN in a run without such gaps.
+    """
+    errors, rows, sign = length_errors(params.cells), [], 1 if params.metric.higher_is_better else -1
+    for run, methods in by_run(params.cells).items():
+        scores = {name: sign * sentences(cell, params.metric) for name, cell in methods.items()}
+        lengths = {name: -errors[cell] for name, cell in methods.items()}
+        for baseline in (name for name in BASELINES if name in methods):
+            columns = [of[name] for of in (scores, lengths) for name in ("ev", baseline, "oracle")]
+            found = {"baseline": baseline, "ev_length_mae": -float(lengths["ev"].mean())}
+            found |= _claim(pd.concat(columns, axis=1).to_numpy(dtype=float), params.how)
+            rows.append(dict(zip(RUN, run, strict=True)) | found)
+    return pd.DataFrame(rows)
+
+
+def _claim(values: np.ndarray, how: Statistics) -> dict[str, float]:
+    """``values`` has shape (sentences, 6): score, then length, of EV, the baseline and Oracle; higher is better."""
+    score, length = (float(closure[0]) for closure in _closures(values.mean(axis=0, keepdims=True)))
+    low = high = score - length
+    if not np.isnan(low):
+        drawn_score, drawn_length = _closures(bootstrap_means(values, how.resamples, how.seed, how.generator))
+        low, high = np.nanquantile(drawn_score - drawn_length, LEVELS)
+    return {"score_closure": score, "length_closure": length, "delta": score - length, "ci_low": low, "ci_high": high}
+
+
+def _closures(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The closures in score and in length of means, shape (draws, 6)."""
+    return gap_closures(*means[:, :3].T), gap_closures(*means[:, 3:].T)
+
+
+LENGTHS = Note(
+    "Length error: mean distance of the canvas from the reference's tokens and its EOS, in slots; so Oracle's is 0."
+)
+STRIP = 0.28  # slots between the points of two methods that have one error
+GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
+
+
+class _LengthsAndScores(Report):
+    """What table and figure share: the main backbone's cells, and their canvases."""
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.table_cells(experiment, experiment.tables.backbone)
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": [metrics_of(experiment.scoring)[0].name]}
+
+
+class Dissociation(_LengthsAndScores, TableReport):
+    """Length error and score of each method, and the share of both gaps that it closes, by direction."""
+
+    caption = (
+        "Length error and {metric} of each length method, mean and standard deviation over training seeds, and the "
+        "share of the gap to Oracle that it closes in both. EV's score does not come from the reference's length where "
+        "it closes more of the gap in score; the text below says in how many runs."
+    )
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """The means over runs, then the claim in each run (with a ``seed``)."""
+        found = pd.concat([lengths_and_scores(params), claims(params)], ignore_index=True)
+        return found.astype({name: "Int64" for name in found if name.endswith("runs")})  # claims have none
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        summary = numbers[numbers["seed"].isna()]
+        results = Results(summary)
+        require_one_backbone(results.backbones)
+        shown = (MAE, params.metric)
+        titles = (results.mean_title, *map(closure_title, results.baselines))
+        heads = (Column("Direction", align="l"), Column("Method", align="l"))
+        columns = (*heads, *(Column(title, metric.label) for metric in shown for title in titles))
+
+        def row(params: Params, results: Results, place: Place, name: str) -> Row:
+            found = (cell for metric in shown for cell in results.scored(place, name, metric))
+            return Row((TableCell(method_in(params, name, place.direction), bold=name == "ev"), *found), name == "ev")
+
+        reading = (notes.setting(params, results), *notes.reading(params, summary), LENGTHS)
+        tested = _tested(params, numbers[numbers["seed"].notna()])
+        return Table(columns, (Section(by_place(params, results, row)),), (*reading, *tested))
+
+
+class DissociationFigure(_LengthsAndScores, FigureReport):
+    """Length error against score: a panel for each direction, a pale point a sentence, a large one a method's mean."""
+
+    caption = (
+        "Length error against {metric}, by direction. Pale points: sentences, means over training seeds; those with "
+        "the same error are spread beside each other, and the last 1 % are beyond the axis. Large points: the "
+        "methods' means, with standard deviations over training seeds where there are several, and the length error."
+    )
+    width = 2.1
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """The sentences (with an ``id``), then the means over runs."""
+        summary = lengths_and_scores(params)
+        shown = [frame[frame["method"].isin(RISING)] for frame in (points(params), summary)]
+        return pd.concat(shown, ignore_index=True)
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        results = Results(numbers[numbers["id"].isna()])
+        require_one_backbone(results.backbones)
+        sentences = numbers[numbers["id"].notna()]
+        return [_panel(params, results, place, sentences) for place in results.places]
+
+
+def _tested(params: Params, runs: pd.DataFrame) -> list[Note]:
+    """In how many runs EV closes more of the gap in score than of that in length, over each baseline."""
+    label, errors = params.metric.label, runs["ev_length_mae"]
+    far = f"In these runs EV's length error is {errors.min():.2f} to {errors.max():.2f} slots."
+    rule = f"The claim holds in a run where EV closes more of the gap in {label} than of the gap in length error, with "
+    found = [Note(far), Note(rule + "the 95 % interval of the difference (paired bootstrap over sentences) above 0.")]
+    for baseline in BASELINES:
+        known = runs[runs["baseline"] == baseline]
+        if len(known):
+            found.append(Note(f"Over {method(baseline).short}: {_counted(params, known)}."))
+    return found
+
+
+def _counted(params: Params, runs: pd.DataFrame) -> str:
+    """``holds in 5 of 9 runs (En→Zh 3 of 3, …), is refuted in 1 (interval below 0)``."""
+    holds, refuted = runs["ci_low"] > 0, runs["ci_high"] < 0
+    places = runs.assign(holds=holds).groupby(["direction", "testset"], sort=False)["holds"]
+    by_place = ", ".join(f"{params.place(*place)} {found.sum()} of {len(found)}" for place, found in places)
+    none = runs["delta"].isna().sum()
+    gap = f"; {none} without a gap" if none else ""
+    return (
+        f"holds in {holds.sum()} of {len(runs)} runs ({by_place}), refuted in {refuted.sum()} (interval below 0){gap}"
+    )
+
+
+def _panel(params: Params, results: Results, place: Place, sentences: pd.DataFrame) -> Panel:
+    """One direction; the first names the vertical axis, the last has the legend beside it."""
+    here = sentences[(sentences[list(Place._fields)] == list(place)).all(axis=1)]
+
+    def panel(axes: Axes) -> None:
+        for place_of, name in enumerate(RISING):
+            _cloud(axes, here[here["method"] == name], name, (place_of - 1) * STRIP)
+        for name in RISING:
+            _mean(axes, results.row(place, name, MAE), results.row(place, name, params.metric))
+        axes.set_xlim(-2 * STRIP, here["error"].quantile(0.99) + 2 * STRIP)
+        axes.set_title(params.place(place.direction, place.testset))
+        axes.set_xlabel("length error (slots)")
+        if place == results.places[0]:
+            axes.set_ylabel(params.metric.label)
+        if place == results.places[-1]:
+            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), handletextpad=0.2)
+
+    return panel
+
+
+def _cloud(axes: Axes, sentences: pd.DataFrame, name: str, offset: float) -> None:
+    """The sentences of a method, those with the same error beside each other."""
+    spread = (np.arange(len(sentences)) * GOLDEN % 1 - 0.5) * 0.9 * STRIP
+    look = {"s": 5, "marker": METHOD_MARKERS[name], "color": METHOD_COLOURS[name], "alpha": 0.3, "linewidths": 0}
+    axes.scatter(sentences["error"] + offset + spread, sentences["score"], rasterized=True, **look)
+
+
+def _mean(axes: Axes, error: Any, score: Any) -> None:
+    """A method's mean over runs, and its length error beside it."""
+    name, at = error.method, (error.mean, score.mean)
+    look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
+    axes.errorbar(*at, xerr=error.std, yerr=score.std, fmt="none", ecolor=METHOD_COLOURS[name], zorder=3)
+    axes.plot(*at, linestyle="none", markersize=7, markeredgecolor="white", zorder=3, **look)
+    text = formats.number(error.mean, MAE.decimals)
+    axes.annotate(text, at, (6, 3), textcoords="offset points", zorder=4)

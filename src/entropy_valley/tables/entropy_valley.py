@@ -1,0 +1,132 @@
+"""The entropy valley: mean entropy of all-mask canvases around the reference's length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.errors import InputError
+from entropy_valley.results import REMEDY
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import mean, sample_std
+from entropy_valley.tables.base import FigureReport, diagnostics_files
+from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AXES = ("offsets", "offsets_complete", "ratios")
+PLACE = ["backbone", "direction", "testset"]
+POINT = [*PLACE, "axis", "at"]
+NORMAL = 1.96  # standard errors on either side: 95 % of a mean over many sentences
+OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
+
+
+def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+    """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
+
+    Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
+    test set share their curves.
+    """
+    runs = {(cell.diagnostics_file, cell.testset): cell for cell in cells}
+    rows = [
+        {key: getattr(cell, key) for key in (*PLACE, "seed")} | {"axis": axis, **point}
+        for cell in runs.values()
+        for axis, points in _axes(cell).items()
+        for point in points
+    ]
+    return pd.DataFrame(rows).astype({"standard_error": float})
+
+
+def _axes(cell: ScoredCell) -> dict[str, list[dict[str, float]]]:
+    content = cell.diagnostics("valley")
+    if any(axis not in content for axis in AXES):
+        raise InputError(cell.within(cell.diagnostics_file), f"lacks one of {', '.join(AXES)}", REMEDY)
+    return {axis: content[axis] for axis in AXES}
+
+
+def over_runs(points: pd.DataFrame) -> pd.DataFrame:
+    """:func:`curves` averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the
+    means of ``sentences``, ``mean_length`` and ``lowest``.
+
+    ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
+    single run, 95 % of the mean over its sentences (normal approximation).
+    """
+    rows = [dict(zip(POINT, key, strict=True)) | _average(group) for key, group in points.groupby(POINT, sort=False)]
+    return pd.DataFrame(rows)
+
+
+def _average(group: pd.DataFrame) -> dict[str, object]:
+    centre, several = mean(group["mean"]), len(group) > 1
+    reach = sample_std(group["mean"]) if several else NORMAL * float(group["standard_error"].iloc[0])
+    averages = {name: group[name].mean() for name in ("sentences", "mean_length", "lowest") if name in group}
+    band = {"low": centre - reach, "high": centre + reach, "spread": OVER_RUNS if several else OVER_SENTENCES}
+    return {"mean": centre, **band, "runs": len(group), **averages}
+
+
+class EntropyValley(FigureReport):
+    """A panel for each direction and test set, a line for each backbone.
+
+    All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
+    CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
+    """
+
+    caption = (
+        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
+        "% of the mean over sentences."
+    )
+    width, scored = 2.1, False
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.valley_cells(experiment)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return diagnostics_files(experiment, self.cells(experiment))
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] != "ratios"]
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
+        return [_panel(params, lines, not number) for number, (_, lines) in enumerate(places)]
+
+
+def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
+    """One direction's lines; only the first panel has a legend and names its vertical axis."""
+
+    from matplotlib import ticker
+
+    direction, testset = shown["direction"].iloc[0], shown["testset"].iloc[0]
+
+    def panel(axes: Axes) -> None:
+        axes.axvline(0, color=GRID, linewidth=1.5)
+        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+            again, style = divmod(number, len(BACKBONE_COLOURS))
+            look = {"linestyle": "--", "markerfacecolor": "white"} if again else {}
+            label = params.label("backbones", backbone)
+            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
+        axes.set_title(params.place(direction, testset))
+        axes.set_xlabel("slots beside the reference")
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        axes.margins(y=0.1)
+        if first:
+            axes.set_ylabel("mean all-mask entropy (nats)")
+            low, high = axes.get_ylim()
+            more = max(0, shown["backbone"].nunique() - len(BACKBONE_COLOURS))
+            axes.set_ylim(top=high + 0.3 * more * (high - low))  # room for a longer legend
+            axes.legend(loc="upper left", fontsize=7, handlelength=1.5)
+
+    return panel
+
+
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, **look: str) -> None:
+    """A curve with its band, whatever the band is; ``look`` is matplotlib's."""
+    line = line.sort_values("at")
+    axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label, **look)

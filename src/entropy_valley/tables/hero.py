@@ -1,0 +1,229 @@
+"""The hero figure: A, the length methods in each direction; B, EV beside autoregressive systems; C, lengths and orders.
+
+Each direction is a place on the horizontal axis; in C the choice of the length is one, that of the order another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.param_parts import source_guided
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.closure import summarise
+from entropy_valley.stats.comparisons import of_shared_seeds
+from entropy_valley.tables import formats, style
+from entropy_valley.tables.base import FigureReport, Results, by_kind, require_one_backbone, shared_params
+from entropy_valley.tables.labels import RISING, method, order_label
+from entropy_valley.tables.order_sweep import FIXED, RUN, Orders, order_sweep
+from entropy_valley.tables.style import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SPAN, SIZE = 0.8, 4.5  # of the unit between two places, the part that the points of one fill; points of a marker
+SPANS = ("length_span", "source_guided_span")
+GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("others", style.SERIES_COLOURS[2], "X")
+
+
+class Series(NamedTuple):
+    """The points of one system: a row of the summary for each place."""
+
+    label: str
+    colour: Any
+    marker: str
+    rows: Sequence[Any]
+
+
+class Hero(FigureReport):
+    """The main result at a glance."""
+
+    caption = (
+        "A: mean {metric} of the length methods in each direction, with standard deviations over training seeds; "
+        "above the band, the share of the gap between Ratio and Oracle that Entropy-Valley closes. B, where an "
+        "autoregressive backbone is configured: the same beside that backbone, fine-tuned on the same pairs, over the "
+        "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
+        "study of reveal orders is listed: how far one run's scores lie apart when only the length is chosen "
+        "differently, and when only the reveal order is, on canvases of the reference's length."
+    )
+    width, height = 2.1, 2.5
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        sweep = _sweep(experiment)
+        return list(dict.fromkeys([*_main(experiment), *(sweep.cells(experiment) if sweep else [])]))
+
+    def params(self, experiment: Experiment) -> dict[str, Any]:
+        """Those of the main table's cells and the autoregressive ones, and apart from them those of panel C."""
+        sweep = _sweep(experiment)
+        extra = {"sweep": sweep.params(experiment) if sweep else None}
+        return shared_params(experiment, _main(experiment)) | extra
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """The rows of each panel, column ``panel``."""
+        panels = {"A": by_kind(params, _means(params, params.cells))[0]}
+        if any(cell.autoregressive for cell in params.cells):
+            panels["B"] = _means(params, of_shared_seeds(params.cells))
+        if params.get("sweep"):
+            panels["C"] = _one_run(Params(params["sweep"]))
+        return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        makers = {"A": length_panel, "B": reference_panel, "C": order_panel}
+        return [makers[name](params, rows) for name, rows in numbers.groupby("panel")]
+
+
+def _main(experiment: Experiment) -> list[matrix.Cell]:
+    main = matrix.table_cells(experiment, experiment.tables.backbone)
+    return main + matrix.autoregressive_cells(experiment)
+
+
+def _sweep(experiment: Experiment) -> Orders | None:
+    """The first study of reveal orders that has the three lengths, too, and an order that is guided by the source."""
+    for name in experiment.tables.studies:
+        report = Orders("tables/orders", name)
+        cells = report.cells(experiment) if experiment.studies[name].layout == "orders" else []
+        lengths = {cell.method for cell in cells if cell.order == experiment.tables.order}
+        if lengths.issuperset(RISING) and any(source_guided(experiment, cell.order) for cell in cells):
+            return report
+    return None
+
+
+def _means(params: Params, cells: Sequence[Any]) -> pd.DataFrame:
+    summary = summarise(cells, params.metrics)
+    return summary[summary["metric"] == params.metric.name]
+
+
+def _one_run(sweep: Params) -> pd.DataFrame:
+    """Scores and spans of the study's first run, the values as ``mean``."""
+    numbers = order_sweep(sweep)
+    first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
+    shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
+    return shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
+
+
+def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
+    """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
+    results = Results(summary)
+    require_one_backbone(results.backbones)
+    series = [_method(params, results, name) for name in RISING]
+
+    def panel(axes: Axes) -> None:
+        _points(axes, series)
+        for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
+            closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
+            _above(axes, position, (ratio, ev, oracle), closed)
+        axes.set_ylabel(params.metric.label)
+        _frame(axes, _names(params, results))
+
+    return panel
+
+
+def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
+    """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
+    results, beams = map(Results, by_kind(params, summary))
+    require_one_backbone(results.backbones)
+    ratio, ev, oracle = (_method(params, results, name) for name in RISING)
+    ratio, oracle = (one._replace(colour=style.faint(one.colour)) for one in (ratio, oracle))
+    series = [ratio, ev, oracle, *(_backbone(params, results, beams, backbone) for backbone in beams.backbones)]
+
+    def panel(axes: Axes) -> None:
+        _points(axes, series)
+        for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
+            _, ev, _, *others = rows
+            for other in others:
+                _band(axes, position, ev.mean, other.mean, "EV − AR")
+            leads = [formats.signed(ev.mean - other.mean, params.metric.decimals) for other in others]
+            _above(axes, position, rows, "\n".join(leads))
+        _frame(axes, _names(params, results))
+
+    return panel
+
+
+def order_panel(params: Params, rows: pd.DataFrame) -> Panel:
+    """Panel C: the scores of the three lengths under the main order, and of the orders under Oracle's length."""
+    sweep, spans = Params(params["sweep"]), {row.metric: row.mean for row in rows[rows["method"] == ""].itertuples()}
+    scores = list(rows[rows["method"] != ""].itertuples())
+    by_length = {row.method: row for row in scores if row.order == sweep["main"]}
+    orders = [row for row in scores if row.method == FIXED and row.order != sweep["main"]]
+    orders.sort(key=lambda row: not sweep["orders"][row.order]["source_guided"])
+    guided = [row for row in orders if sweep["orders"][row.order]["source_guided"]]
+    lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
+    others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
+    places = {"length_span": (lengths, by_length.values()), "source_guided_span": (others, guided)}
+
+    def panel(axes: Axes) -> None:
+        for position, (series, _) in enumerate(places.values()):
+            _points(axes, series, position)
+        for position, (name, (series, spanned)) in enumerate(places.items()):
+            means = [row.mean for row in spanned]
+            _band(axes, position, min(means), max(means), "span")
+            text = formats.number(spans[name], params.metric.decimals)
+            _above(axes, position, [one.rows[0] for one in series], text)
+        main = order_label(sweep["main"], sweep["orders"][sweep["main"]])
+        _frame(axes, [f"Length\n({main})", f"Order\n({method(FIXED).short})"])
+
+    return panel
+
+
+def _names(params: Params, results: Results) -> list[str]:
+    return [params.place(place.direction, place.testset) for place in results.places]
+
+
+def _look(name: str) -> tuple[str, str]:
+    return style.METHOD_COLOURS[name], style.METHOD_MARKERS[name]
+
+
+def _method(params: Params, results: Results, name: str) -> Series:
+    rows = [results.row(place, name, params.metric) for place in results.places]
+    return Series(method(name).short, *_look(name), rows)
+
+
+def _backbone(params: Params, results: Results, beams: Results, backbone: str) -> Series:
+    """An autoregressive system on the places of the others."""
+    index = beams.backbones.index(backbone)
+    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], params.metric) for place in results.places]
+    colour, marker = (those[index % len(those)] for those in (style.BACKBONE_COLOURS, style.BACKBONE_MARKERS))
+    return Series(params.label("backbones", backbone), colour, marker, rows)
+
+
+def _points(axes: Axes, series: Sequence[Series], first: int = 0) -> None:
+    """The points of a place stand around its tick, in as many equal slots; a single run has no deviation."""
+    offsets = (np.arange(len(series)) - (len(series) - 1) / 2) * SPAN / len(series)
+    for offset, one in zip(offsets, series, strict=True):
+        at = first + np.arange(len(one.rows)) + offset
+        means, stds = [row.mean for row in one.rows], [row.std for row in one.rows]
+        look = {"linestyle": "none", "color": one.colour, "markersize": SIZE}
+        if not all(map(math.isnan, stds)):
+            axes.errorbar(at, means, yerr=stds, fmt="none", ecolor=one.colour)
+        axes.plot(at, means, one.marker, label=one.label, **look)
+
+
+def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:
+    """What the number above the points measures, behind them."""
+    edges = (position - SPAN / 2, position + SPAN / 2)
+    axes.fill_between(edges, low, high, color=style.BAND, linewidth=0, label=label)
+
+
+def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
+    """A text over the highest point, its marker and its deviation."""
+    top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
+    place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7}
+    axes.annotate(text, (position, top), (0, SIZE / 2 + 2), linespacing=0.9, **place)
+
+
+def _frame(axes: Axes, places: Sequence[str]) -> None:
+    """The places' names, and below them a legend of two columns: what was drawn first comes first."""
+    axes.set_xticks(range(len(places)), places, fontsize=7)
+    axes.set_xlim(-0.5, len(places) - 0.5)
+    axes.margins(y=0.22)
+    named: dict[str, Any] = {}
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+        named.setdefault(label, handle)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": 2, "fontsize": 7}
+    axes.legend(named.values(), named.keys(), handlelength=1, handletextpad=0.4, columnspacing=1, **below)

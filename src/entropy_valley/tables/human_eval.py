@@ -1,0 +1,334 @@
+"""The tables and the figure of the human evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import params as human_evaluation
+from entropy_valley.human_evaluation import statistics
+from entropy_valley.human_evaluation.pack import BUCKETS
+from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import FigureReport, Report, TableReport
+from entropy_valley.tables.labels import method
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- What annotators say of two systems: a table, and a table of details.
+
+
+SIMULATED = Note("The annotators are simulated, by rules: these numbers say nothing of people's judgements.")
+MAJORITY = Note(
+    "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
+    "three-way split, it is a tie."
+)
+TESTS = Note(
+    "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
+    "majorities without ties. N needed: sentences for 80 % power at 5 %, were the observed difference the true one."
+)
+AGREEMENT = Note(
+    "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
+    "of the four scores. Krippendorff's α: ordinal of scores, nominal of preferences. ρ is Spearman's; of both: of "
+    "adequacy and of fluency."
+)
+
+
+class OfRatings(Report):
+    """What tables and figure share: both systems of each direction, and its ratings."""
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        pairs = (matrix.evaluated_cells(experiment, name) for name in matrix.evaluated_directions(experiment))
+        return [cell for pair in pairs for cell in pair]
+
+    def ready(self, experiment: Experiment) -> bool:
+        """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
+        names = matrix.evaluated_directions(experiment)
+        return all(human_evaluation.forms(experiment, name) for name in names)
+
+    def comparable(self, experiment: Experiment) -> bool:
+        return self.ready(experiment) and not experiment.human_evaluation.simulated
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [*super().inputs(experiment), *self._ratings(experiment).values()]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        settings = experiment.human_evaluation
+        return {  # the params' ``own``
+            "ratings": self._ratings(experiment),
+            "annotators": settings.annotators,
+            "pack": sum(settings.sentences.model_dump().values()),
+            "simulated": settings.simulated,
+        }
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """A row for each direction, annotator (``all``: together), bucket and statistic."""
+        return pd.DataFrame([row for direction in directions(params) for row in _statistics(params, direction)])
+
+    def _ratings(self, experiment: Experiment) -> dict[str, str]:
+        names = matrix.evaluated_directions(experiment)
+        return {name: f"{human_evaluation.folder(experiment, name)}/ratings.jsonl" for name in names}
+
+
+class HumanEval(OfRatings, TableReport):
+    """Mean differences and majority preferences, a row for each direction."""
+
+    caption = "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer."
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        values = _by_place(numbers)
+        columns = (
+            Column("Direction", align="l"),
+            Column("Systems"),
+            *(Column(f"Δ{scale.capitalize()}") for scale in SCALES),
+            Column("Preference"),
+            Column("N", align="r"),
+        )
+        groups = []
+        for name in directions(params):
+            of_all = values[name, POOLED]
+            first, second = system_names(params, name)
+            shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
+            texts = (f"{first} − {second}", *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
+            groups.append(Group(params.label("directions", name), (Row(tuple(map(TableCell, texts))),)))
+        return Table(columns, (Section(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, values)))
+
+
+PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
+
+
+class HumanEvalDetails(OfRatings, TableReport):
+    """Each annotator, all together, their agreement, and the metric beside them."""
+
+    caption = (
+        "The human evaluation annotator by annotator: differences, preferences and tests; agreement of annotators, "
+        "and Spearman's correlation of the differences in {metric} and in their scores, also by bucket."
+    )
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        values = _by_place(numbers)
+        columns = (Column("", align="l"), *map(Column, params["annotators"]), Column("All"))
+        sections = [Section(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)]
+        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, values)))
+
+
+def directions(params: Params) -> list[str]:
+    """The directions of the cells, each once."""
+    return list(dict.fromkeys(cell.direction for cell in params.cells))
+
+
+def pair(params: Params, direction: str) -> list[ScoredCell]:
+    """The two systems of a direction, the first one first."""
+    return [cell for cell in params.cells if cell.direction == direction]
+
+
+def ratings(params: Params, direction: str) -> pd.DataFrame:
+    """The ratings of a direction, see :func:`statistics.frame`."""
+    return statistics.frame(files.read_jsonl(params["ratings"][direction], ("annotator", "id", "preference")))
+
+
+def _statistics(params: Params, direction: str) -> list[dict[str, Any]]:
+    rows = ratings(params, direction)
+    groups = [
+        (name, "", statistics.of_annotator(given, params.how)) for name, given in rows.groupby("annotator", sort=False)
+    ]
+    groups.append((POOLED, "", statistics.of_all(rows, params.how) | statistics.agreement(rows)))
+    for bucket in BUCKETS:
+        means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
+        groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
+    return [
+        {"direction": direction, "annotator": name, "bucket": bucket, "statistic": statistic, "value": value}
+        for name, bucket, values in groups
+        for statistic, value in values.items()
+    ]
+
+
+def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
+    """The statistics by direction and annotator, and by direction and bucket."""
+    values: dict[Any, dict[str, float]] = {}
+    for row in numbers.itertuples(index=False):
+        values.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
+    return values
+
+
+def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
+    """The rows of a direction."""
+    people = [values.get((direction, name)) for name in params["annotators"]]
+    everyone = values[direction, POOLED]
+
+    def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
+        texts = [text(one) if one else formats.NONE for one in people]
+        return _row(label, [*texts, text(everyone)])
+
+    rows = []
+    for scale in SCALES:
+        rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
+        rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.small_p(one[f"{scale}_p"])))
+    rows.append(row("Preference", _preferences))
+    alone = len(params["annotators"]) * [formats.NONE]
+    rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
+    for bucket in BUCKETS:
+        rows.append(
+            _row(f"ρ of both, {_bucket(params, direction, bucket)}", [*alone, _correlation(values[direction, bucket])])
+        )
+    return rows
+
+
+def _of_all(params: Params, values: Mapping[str, float]) -> list[tuple[str, str]]:
+    """The lines that only all annotators together have."""
+    number, label = formats.number, params.metric.label
+    intervals = [
+        (
+            f"Δ {scale.capitalize()}, 95 % CI",
+            formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2),
+        )
+        for scale in SCALES
+    ]
+    return [
+        *intervals,
+        ("Sign test of majorities, p", formats.small_p(values["sign_p"])),
+        *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
+        ("Fleiss' κ of preferences", number(values["kappa"], 3)),
+        ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
+        *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
+        *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
+    ]
+
+
+def _row(label: str, texts: Sequence[str]) -> Group:
+    return Group(label, (Row(tuple(map(TableCell, texts))),))
+
+
+def _preferences(values: Mapping[str, float]) -> str:
+    return " / ".join(f"{values[name]:.0f}" for name in PREFERENCES)
+
+
+def _count(value: float) -> str:
+    return "∞" if math.isinf(value) else formats.number(value, 0)
+
+
+def _rho(values: Mapping[str, float], scale: str) -> str:
+    rho, p = values[f"{scale}_rho"], values[f"{scale}_rho_p"]
+    return formats.NOT_AVAILABLE if math.isnan(rho) else f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
+
+
+def _correlation(values: Mapping[str, float]) -> str:
+    """Adequacy and fluency of a bucket."""
+    return " / ".join(formats.signed(values[f"{scale}_rho"], 2) for scale in SCALES)
+
+
+def system_names(params: Params, direction: str) -> list[str]:
+    """The two systems as tables print them."""
+    return [method(cell.method).short for cell in pair(params, direction)]
+
+
+def _bucket(params: Params, direction: str, bucket: str) -> str:
+    first, second = system_names(params, direction)
+    return {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}[bucket]
+
+
+def _heading(params: Params, direction: str) -> str:
+    return f"{params.label('directions', direction)}, {' − '.join(system_names(params, direction))}"
+
+
+def _rated(params: Params, values: Mapping[Any, dict[str, float]]) -> list[Note]:
+    """How many sentences each annotator rated, where not all; and whether they are people."""
+    notes = [SIMULATED] if params["simulated"] else []
+    annotators, sentences = params["annotators"], params["pack"]
+    for direction in directions(params):
+        counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
+        if set(counts.values()) != {sentences}:
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            place = params.label("directions", direction)
+            notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
+    return notes
+
+
+# --- What annotators say of two systems, as a figure.
+
+
+class HumanEvalFigure(OfRatings, FigureReport):
+    """For each direction: adequacy by annotator and system, and the metric's difference beside that of adequacy."""
+
+    caption = (
+        "Human evaluation. Left: adequacy by annotator, both systems; boxes are quartiles, diamonds means. Right: a "
+        "point for each sentence, difference in {metric} and mean difference in adequacy, with Spearman's correlation."
+    )
+    width = 1.8
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """The ratings that are drawn."""
+        read = [ratings(params, direction).assign(direction=direction) for direction in directions(params)]
+        columns = [
+            "direction",
+            "annotator",
+            "id",
+            "bucket",
+            "difference",
+            "first_adequacy",
+            "second_adequacy",
+            "adequacy",
+        ]
+        return pd.concat(read, ignore_index=True)[columns]
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        drawn = []
+        for name in directions(params):
+            rows = numbers[numbers["direction"] == name]
+            drawn += [_boxes(params, name, rows), _scatter(params, name, rows)]
+        return drawn
+
+
+def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
+    colours = [
+        METHOD_COLOURS.get(cell.method, SERIES_COLOURS[number]) for number, cell in enumerate(pair(params, direction))
+    ]
+
+    def panel(axes: Axes) -> None:
+        names = [name for name in params["annotators"] if name in set(rows["annotator"])]
+        for number, (system, label, colour) in enumerate(
+            zip(("first", "second"), system_names(params, direction), colours, strict=True)
+        ):
+            given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
+            places = np.arange(len(names)) + (number - 0.5) * 0.36
+            boxes = axes.boxplot(
+                given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
+                medianprops={"color": INK}, flierprops={"markersize": 2},
+                meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
+            )  # fmt: skip
+            for box in boxes["boxes"]:
+                box.set_facecolor(colour)
+            axes.plot([], [], color=colour, linewidth=6, label=label)
+        axes.set_xticks(np.arange(len(names)), names)
+        axes.set_yticks(range(1, 6))
+        axes.set_ylabel("adequacy")
+        axes.set_title(params.label("directions", direction) + (" (simulated)" if params["simulated"] else ""))
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.36), ncols=2)
+
+    return panel
+
+
+def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
+    means = rows.groupby("id")[["adequacy", "difference"]].mean()
+    found = statistics.correlations(means.assign(fluency=means["adequacy"]))
+
+    def panel(axes: Axes) -> None:
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.axvline(0, color=INK, linewidth=0.6)
+        axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
+        first, second = system_names(params, direction)
+        axes.set_xlabel(f"Δ{params.metric.label} ({first} − {second})")
+        axes.set_ylabel("mean Δadequacy")
+        axes.set_title(f"ρ = {formats.signed(found['adequacy_rho'], 2)}")
+
+    return panel

@@ -1,0 +1,117 @@
+"""The names that tables and figures print: length methods in the paper's order, reveal orders, directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from entropy_valley.stats.cells import Params
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's printed names; an upper bound uses the reference and is never the best."""
+
+    label: str
+    short: str
+    upper_bound: bool = False
+
+
+METHODS = {
+    "oracle": Method("Oracle length", "Oracle", upper_bound=True),
+    "ratio": Method("Fixed ratio", "Ratio"),
+    "ratio_eos": Method("Fixed ratio + EOS slot", "Ratio + EOS"),
+    "ev": Method("Entropy-Valley", "EV"),
+    "ev_narrow": Method("EV, narrow grid", "EV narrow"),
+    "ev_medium": Method("EV, medium grid", "EV medium"),
+    "ev_wide": Method("EV, wide grid", "EV wide"),
+    "ev_full": Method("EV, full grid", "EV full"),
+    "ev_extra": Method("EV, extra grid", "EV extra"),
+    "ev_sum": Method("EV, summed entropy", "EV sum"),
+    "ev_normalised": Method("EV, mean entropy / log L", "EV / log L"),
+    "ev_median": Method("EV, median entropy", "EV median"),
+    "adaptive_ev": Method("Adaptive EV", "Adaptive EV"),
+    "smartcrop_style": Method("SmartCrop-style", "SmartCrop-style"),
+    "lr_style": Method("LR-style", "LR-style"),
+    "cal": Method("CAL", "CAL"),
+    "ev_calibrated": Method("Calibrated EV", "Calibrated EV"),
+    "ev_prior": Method("EV with a length prior", "EV prior"),
+    "ev_line": Method("EV along the length line", "EV line"),
+    "ev_line_4": Method("EV along the length line, K = 4", "EV line 4"),
+    "ev_line_5": Method("EV along the length line, K = 5", "EV line 5"),
+    "length_line": Method("Length line alone", "Line"),
+    "ev_line_mode": Method("Mode of the line's prior alone", "Mode"),
+    "ev_line_4_no_prior": Method("EV along the length line, K = 4, no prior", "EV line 4, λ = 0"),
+    "ev_line_5_no_prior": Method("EV along the length line, K = 5, no prior", "EV line 5, λ = 0"),
+    "ev_line_7_no_prior": Method("EV along the length line, no prior", "EV line, λ = 0"),
+    "ev_line_4_unshifted": Method("EV along the length line, K = 4, prior on the line", "EV line 4, δ = 0"),
+    "ev_line_7_unshifted": Method("EV along the length line, prior on the line", "EV line, δ = 0"),
+    "neighbours": Method("Decode five neighbours", "Neighbours"),
+    "neighbours_reveal": Method("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
+    "ev_rerank": Method("EV, two candidates reranked", "EV rerank"),
+    "length_head": Method("Length head", "Length head"),
+    "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
+    "daedal": Method("DAEDAL", "DAEDAL"),
+    "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
+    "eos_probe": Method("EOS probe", "EOS probe"),
+    "partial_unmask": Method("Partial unmask", "Partial unmask"),
+}
+RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are expected to rise
+
+ORDERS = {
+    "med": "MED",
+    "sig_first": "SIG-first",
+    "reverse_sig": "Reverse-SIG",
+    "hybrid": "Hybrid MED→SIG",
+    "entropy_weighted_sig": "Entropy-weighted SIG",
+    "left_to_right": "Strict L2R",
+    "oracle_anchor": "Oracle anchors, then MED",
+    "random": "Random",
+}
+_UNSAID = {"seed"}  # settings that make no other kind of order
+
+
+def method(name: str) -> Method:
+    """The printed names of a method: ``beam4`` is a beam search, any other not listed goes by its own name."""
+    beam = re.fullmatch(r"beam(\d+)", name)
+    return METHODS.get(name) or (Method(f"Beam search, beam {beam[1]}", "Beam") if beam else Method(name, name))
+
+
+def shown(params: Params, name: str) -> Method:
+    """The printed names of a method, which the config may give."""
+    label = params["labels"].get("methods", {}).get(name)
+    return Method(label, label, method(name).upper_bound) if label else method(name)
+
+
+def method_in(params: Params, name: str, direction: str) -> str:
+    """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
+    ratio = params["ratios"].get(name, {}).get(direction)
+    if ratio is None or name in params["labels"].get("methods", {}):
+        return shown(params, name).label
+    what, plus, slot = (method(name).label if name in METHODS else "Fixed").partition(" + ")
+    return f"{what} {ratio:g}{plus}{slot}"
+
+
+def closure_title(baseline: str) -> str:
+    """The title of a column of gap closures; that over Fixed Ratio, the paper's, goes without its name."""
+    return "Gap closure" if baseline == "ratio" else f"Closure over {method(baseline).short}"
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Distinct methods, the paper's first and in its order, then the others as they come."""
+    distinct = dict.fromkeys(names)
+    return [name for name in METHODS if name in distinct] + [name for name in distinct if name not in METHODS]
+
+
+def order_label(name: str, order: Mapping[str, Any]) -> str:
+    """``Hybrid MED→SIG, p = 0.25``: the order and its settings; an order that is not ours by its name in the config."""
+    label = ORDERS.get(order["order"])
+    settings = [f"{key} = {value}" for key, value in sorted(order["settings"].items()) if key not in _UNSAID]
+    return ", ".join([label, *settings]) if label else name
+
+
+def direction(name: str) -> str:
+    """``en-zh`` as tables print it: En→Zh."""
+    return "→".join(code.capitalize() for code in name.split("-"))

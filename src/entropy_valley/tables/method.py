@@ -1,0 +1,129 @@
+"""The schematic of Entropy-Valley: probes of all-mask canvases, the valley of their entropies, the canvas, denoising.
+
+The lengths are those of the config's ratios for a source of :data:`SOURCE` tokens. The entropies and the order of the
+slots are drawn, not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from entropy_valley import revisions
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.param_parts import selector_settings
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.stats.cells import Params
+from entropy_valley.tables import style
+from entropy_valley.tables.base import FigureReport
+from entropy_valley.tables.style import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SOURCE = 20  # tokens of the drawn sentence
+LOWEST = 1  # the candidate where the drawn valley is
+GOLDEN = 0.618  # steps of it through the slots are the drawn reveal order
+LEFT, RIGHT, CURVE = 0.62, 2.1, (2.32, 2.92)  # inches: the slots lie between the first two, the curve in the last
+LINE, ROWS = 0.155, 11  # inches from row to row; rows beside those of the candidates
+MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"]
+
+
+class Method(FigureReport):
+    """Probes, valley, canvas and denoising, from top to bottom, at the width of a column."""
+
+    caption = (
+        "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean "
+        "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
+        "the surest slots first. The lengths are those of the configured ratios; entropies and order are drawn."
+    )
+    scored = False
+    width = style.COLUMN
+
+    def wanted(self, experiment: Experiment) -> bool:
+        return "ev" in experiment.matrix.methods
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return []
+
+    def params(self, experiment: Experiment) -> dict[str, Any]:
+        ratios = selector_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
+        return {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
+        lowest = min(LOWEST, len(params["ratios"]) - 1)
+        most = max(lowest, len(params["ratios"]) - 1 - lowest) or 1
+        rows = [
+            {
+                "ratio": ratio,
+                "slots": candidate_length(ratio, SOURCE),
+                "drawn_entropy": 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5,
+                "chosen": number == lowest,
+            }
+            for number, ratio in enumerate(params["ratios"])
+        ]
+        return pd.DataFrame(rows)
+
+    def panel_height(self, numbers: pd.DataFrame) -> float:
+        return LINE * (len(numbers) + ROWS)
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        return [lambda axes: _draw(axes, numbers, params["steps"], self.panel_height(numbers))]
+
+
+def _draw(axes: Axes, candidates: pd.DataFrame, steps: int, height: float) -> None:
+    """Everything, in inches from the lower left corner."""
+    axes.set_xlim(0, style.COLUMN)
+    axes.set_ylim(0, height)
+    axes.axis("off")
+    slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
+    rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
+    _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
+    _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
+    _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
+    heights = [next(rows) for _ in candidates.itertuples()]
+    for y, one in zip(heights, candidates.itertuples(), strict=True):
+        _slots(axes, y, f"{one.ratio:g} · |x|", slot, _masked(one.slots), edge=EV if one.chosen else style.INK)
+    _curve(axes, heights, candidates)
+    next(rows)
+    (chosen,) = candidates.loc[candidates["chosen"], "slots"]
+    _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
+    _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
+    next(rows)
+    _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, the surest slots first", weight="bold")
+    order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
+    for share in (0.25, 0.5, 0.75, 1.0):
+        shown = order[: round(share * chosen)]
+        colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
+        _slots(axes, next(rows), f"step {share * steps:g}", slot, colours)
+
+
+def _text(axes: Axes, x: float, y: float, text: str, **look: Any) -> None:
+    axes.text(x, y, text, va="center", fontsize=7, **look)
+
+
+def _masked(slots: int) -> list[str]:
+    """An all-mask canvas; its last slot is kept for the EOS."""
+    return [*[MASK] * (slots - 1), EOS]
+
+
+def _slots(axes: Axes, y: float, label: str, slot: float, colours: Sequence[str], edge: str = style.INK) -> None:
+    """A row of slots with its label."""
+    _text(axes, 0, y, label)
+    left = [LEFT + number * slot for number in range(len(colours))]
+    look = {"color": colours, "edgecolor": edge, "linewidth": 1.0 if edge == EV else 0.5, "align": "edge"}
+    axes.bar(left, 0.8 * LINE, slot, y - 0.4 * LINE, **look)
+
+
+def _curve(axes: Axes, heights: Sequence[float], candidates: pd.DataFrame) -> None:
+    """The mean entropy of each canvas beside it, and an arrow from the lowest one."""
+    low, high = CURVE
+    places = [low + (high - low) * value for value in candidates["drawn_entropy"]]
+    axes.plot(places, heights, color=style.INK, linewidth=0.8, marker="o", markersize=3)
+    for place, y, chosen in zip(places, heights, candidates["chosen"], strict=True):
+        if chosen:
+            axes.plot([place], [y], color=EV, marker="o", markersize=5.5)
+    _text(axes, low, heights[-1] - LINE, "entropy →")

@@ -1,0 +1,94 @@
+"""Finished cells in the folders and formats of mt-metrics-eval, the toolkit that compares metrics.
+
+Its README (google-research/mt-metrics-eval on GitHub) has the format: a folder for each test set, and in it files for
+each pair of languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import sets_of
+from entropy_valley.config.schema import metrics_of
+from entropy_valley.errors import InputError
+from entropy_valley.results import REMEDY, entries, header_path, system_of
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.scoring.sets import Outputs, read_outputs
+from entropy_valley.stats.cells import ScoredCell
+
+REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
+
+
+def export(experiment: Experiment, out: Path) -> list[str]:
+    """Write all cells that are scored into the new folder ``out``; return a line for each test set and direction.
+
+    A metric is written where it has scored every system of the pair. Raises InputError for an existing ``out``, for a
+    config without a scored cell, and for hypotheses that do not fit their test set.
+    """
+    if out.exists():
+        raise InputError(out, "exists already", "Name a new folder.")
+    root, groups = experiment.results, dict[tuple[str, str], list[ScoredCell]]()
+    for one in sets_of(experiment).all:
+        if header_path(one.scores(root)).is_file():
+            there = entries(one.scores(root))
+            for cell in (cell for cell in one.cells if system_of(cell) in there):
+                scored = ScoredCell(**{**cell.key(), "path": one.folder(root)})
+                groups.setdefault((cell.testset, cell.run.direction), []).append(scored)
+    if not groups:
+        raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
+    with files.atomic_folder(out) as new:
+        return [_pair(experiment, new / testset, direction, cells) for (testset, direction), cells in groups.items()]
+
+
+def system(cell: ScoredCell) -> str:
+    """The name of a cell as a system: of it files are named, and it must be one word."""
+    _, backbone, run, _, *parts = cell.name.split("/")
+    return "-".join((backbone, run, *parts))
+
+
+def _pair(experiment: Experiment, folder: Path, direction: str, cells: Sequence[ScoredCell]) -> str:
+    """Write what there is of a test set in one direction."""
+    testset = Path(experiment.results, "corpus", direction, "test", f"{folder.name}.jsonl")
+    texts = {
+        system(cell): read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in cells
+    }
+    outputs = next(iter(texts.values()))
+    _lines(folder / "sources" / f"{direction}.txt", outputs.sources)
+    _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", outputs.references)
+    _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(outputs.ids))
+    for name, one in texts.items():
+        _lines(folder / "system-outputs" / direction / f"{name}.txt", one.hypotheses)
+    scores = {system(cell): _scores(cell, outputs) for cell in cells}
+    written = [metric.name for metric in metrics_of(experiment.scoring) if _metric(folder, direction, metric, scores)]
+    return f"{folder.name} {direction}: {len(cells)} systems, {len(outputs.ids)} sentences, {', '.join(written)}"
+
+
+def _scores(cell: ScoredCell, outputs: Outputs) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """The scores of a system and of each of its sentences."""
+    rows = cell.segments()
+    if [row["id"] for row in rows] != outputs.ids:
+        raise InputError(cell.within(cell.scores_file), "not the sentences of its test set", REMEDY)
+    return cell.scores(), rows
+
+
+def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, tuple[Any, Sequence[Any]]]) -> bool:
+    """Write a metric's scores of systems and sentences; whether it has any. BLEU has none of sentences."""
+    name = f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
+    levels = {
+        "sys": [(one, metric.found_in(of_all)) for one, (of_all, _) in scores.items()],
+        "seg": [(one, metric.found_in(row)) for one, (_, rows) in scores.items() for row in rows],
+    }
+    found = {level: rows for level, rows in levels.items() if all(value is not None for _, value in rows)}
+    for level, rows in found.items():
+        path = folder / "metric-scores" / direction / f"{name}.{level}.score"
+        _lines(path, (f"{one}\t{value}" for one, value in rows))
+    return bool(found)
+
+
+def _lines(path: Path, texts: Iterable[str]) -> None:
+    """One text a line; a line break within a text becomes a space."""
+    files.write_text(path, "".join(f"{' '.join(text.splitlines())}\n" for text in texts))

@@ -1,0 +1,151 @@
+"""Footnotes: how to read a table, and what its numbers were made by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.decoding.job import footnote
+from entropy_valley.stats import comparisons, signatures
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.closure import BASELINES
+from entropy_valley.tables import labels
+from entropy_valley.tables.base import Results
+from entropy_valley.tables.render import Note
+
+
+def setting(params: Params, results: Results) -> Note:
+    """Whose numbers these are: backbones, reveal order and step budget."""
+    backbones = ", ".join(params.label("backbones", name) for name in results.backbones)
+    return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
+
+
+ODD = {
+    "repeated": "with the source of an earlier one",
+    "copied": "with the source as translation",
+    "invisible": "with a side without visible characters",
+}
+SLOT = Note(
+    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
+)
+
+
+def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
+    """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
+    return (
+        *spread(summary),
+        Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+        *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
+        Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+        *doubtful_gaps(params),
+    )
+
+
+def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Iterator[Note]:
+    """Where Oracle's lead over a fixed ratio may be chance, so that a share of it says little."""
+    for baseline in baselines:
+        counts: dict[str, list[bool]] = {}
+        for cell, doubtful in comparisons.doubtful_gaps(params.cells, baseline, params.metric).items():
+            place = f"{params.label('backbones', cell.backbone)} {params.place(cell.direction, cell.testset)}"
+            counts.setdefault(place, []).append(doubtful)
+        listed = ", ".join(f"{place} ({sum(of)} of {len(of)} runs)" for place, of in counts.items() if any(of))
+        if listed:
+            title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
+            chance = "may be chance (at most 1.96 standard errors over sentences)"
+            yield Note(f"{title} says little, in any metric, where {where} {chance}: {listed}.")
+
+
+def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
+    """What mean and deviation are, with the number of runs; a single run has its value alone."""
+    fewest, most = summary["runs"].min(), summary["runs"].max()
+    if most == 1:
+        return (Note("One run (training seed)."),)
+    runs = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
+    single = (Note("A score without ± is of one run."),) if fewest == 1 else ()
+    return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *single)
+
+
+def timing(params: Params) -> tuple[Note, ...]:
+    """Those of :func:`timing_of` of the cells."""
+    return timing_of([files.read_json(cell.latency_file) for cell in params.cells])
+
+
+def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
+    """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
+    lines = dict.fromkeys(
+        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences{_batch(one)}; "
+        f"{one['device']}, "
+        f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
+        f"at most {one['token_budget']} tokens a pass; {one['date']}."
+        for one in measured
+    )
+    return tuple(map(Note, lines))
+
+
+def _batch(measured: Mapping[str, Any]) -> str:
+    """The size of a batch, if not all sentences were together; older files do not say it."""
+    size = measured.get("batch", measured["sentences"])
+    return f", batches of {size}" if size < measured["sentences"] else ""
+
+
+def sentences(params: Params) -> Note:
+    """How many sentences each test set of the table has."""
+    counts: dict[int, dict[str, None]] = {}
+    for cell in params.cells:
+        place = params.place(cell.direction, cell.testset)
+        counts.setdefault(cell.scores()["sentences"], {})[place] = None
+    if len(counts) == 1:
+        return Note(f"N = {next(iter(counts)):,} sentences.")
+    listed = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
+    return Note(f"Sentences (N): {listed}.")
+
+
+def provenance(params: Params) -> tuple[Note, ...]:
+    """The number of sentences, then one footnote line per signature; it names its directions where not all of the
+    table's have it. Nothing for a table without cells.
+
+    Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
+    """
+    if not params.cells:
+        return ()
+    everywhere = {cell.direction for cell in params.cells}
+    facts = signatures.provenance(params.cells, params.shown_metrics)
+    made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
+    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
+    said = (*overlaps(params), *(Note(text) for text in approximate if text))
+    return (sentences(params), *said, *made)
+
+
+def overlaps(params: Params) -> tuple[Note, ...]:
+    """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
+    tests = dict.fromkeys((cell.direction, cell.testset) for cell in params.cells)
+    paths = {test: params.get("overlaps", {}).get(test[0], {}).get(test[1]) for test in tests}
+    found = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
+    trained = [f"{place} {_in_training(counts)}" for place, counts in found if "training" in counts]
+    odd = [f"{place}: {said}" for place, counts in found for said in _odd(counts)]
+    return (
+        *([Note(f"Test sentences that occur in training: {'; '.join(trained)}.")] if trained else []),
+        *([Note(f"Odd sentences: {'; '.join(odd)}.")] if odd else []),
+    )
+
+
+def _in_training(counts: Mapping[str, Any]) -> str:
+    known = counts["training"]
+    if not (known["source"] or known["target"]):
+        return "none"
+    return f"{known['source']:,} sources, {known['target']:,} references, {known['pair']:,} pairs"
+
+
+def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
+    """What is odd in a test set and its training pairs, each with its number."""
+    for of, found in (("", counts), ("training pairs ", counts.get("training", {}))):
+        yield from (f"{found[kind]:,} {of}{text}" for kind, text in ODD.items() if found.get(kind))
+
+
+def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:
+    if set(fact.directions) == everywhere:
+        return ""
+    return " " + ", ".join(params.label("directions", name) for name in fact.directions)

@@ -1,0 +1,298 @@
+"""What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.param_parts import selector_settings
+from entropy_valley.config.schema import Study
+from entropy_valley.errors import InputError
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.results import REMEDY
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import RUN, summarise
+from entropy_valley.stats.comparisons import against_mean, by_run
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
+from entropy_valley.tables.entropy_valley import EntropyValley, curves, draw_line, over_runs
+from entropy_valley.tables.labels import method, ordered
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METHOD = "ev"
+ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
+PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
+PLACE = ("direction", "testset")
+
+
+def measure(params: Params) -> pd.DataFrame:
+    """Every number. Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
+
+    Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
+    ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
+    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+    """
+    ev = [cell for cell in params.cells if cell.method == METHOD]
+    if not ev:
+        raise InputError("PARAMS", "no cell of method ev", "Give EV's cells, and those it is compared with.")
+    rows = [*_sweep(ev), *_chosen(params, ev), *_summarised(params), *_tests(params)]
+    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
+
+
+def groups(methods: Sequence[str]) -> dict[str, list[str]]:
+    """What EV is compared with, by name: the permutations of a reassignment together, an alternative by itself."""
+    found: dict[str, list[str]] = {}
+    for name in methods:
+        match = PERMUTATION.fullmatch(name)
+        if match or name in ALTERNATIVES:
+            found.setdefault(match[1] if match else name, []).append(name)
+    order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
+    return {name: found[name] for name in order if name in found}
+
+
+def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
+    return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
+
+
+def _sweep(ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
+    points = over_runs(curves(ev))
+    for place, line in points[points["axis"] == "ratios"].groupby(list(PLACE), sort=False):
+        line = line.sort_values("at")
+        named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
+        for item, point in named.items():
+            numbers = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
+            yield from _tidy(place, "sweep", item, numbers)
+
+
+def _chosen(params: Params, ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
+    for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
+        grid = sorted(params["grids"][place[0]])
+        counts = [nominal_ratios(cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        for number, ratio in enumerate(grid, 1):
+            count = sum(run[ratio] for run in counts) / len(counts)
+            share = sum(run[ratio] / run.total() for run in counts) / len(counts)
+            yield from _tidy(place, "chosen", number, {"ratio": ratio, "count": count, "share": share})
+
+
+def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
+    """How many sentences of an EV cell have the canvas of each ratio of an ascending grid; the first that gives it.
+
+    Raises :class:`InputError` for a canvas that is none of the grid's.
+    """
+    tokens = cell.diagnostics("valley")["source_tokens"]
+    counts: Counter[float] = Counter()
+    for row in cell.canvases("length"):
+        # Exact products first: one in binary floating point may be a slot less, and no smaller ratio then gives that.
+        count = tokens.get(row["id"], 0)
+        products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
+        fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
+        if not fitting:
+            problem = f"sentence {row['id']!r}: {row['length']} slots are no canvas of EV's grid"
+            raise InputError(cell.within(cell.translations_file), problem, REMEDY)
+        counts[fitting[0]] += 1
+    return counts
+
+
+def _summarised(params: Params) -> Iterator[tuple[object, ...]]:
+    cells = [cell for cell in params.cells if cell.method in (METHOD, *ALTERNATIVES)]
+    summary = summarise(cells, [params.metric])
+    for row in summary.itertuples(index=False):
+        place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
+        yield from _tidy(place, "score", row.method, numbers)
+
+
+def _tests(params: Params) -> Iterator[tuple[object, ...]]:
+    for key, cells in by_run(params.cells).items():
+        run = dict(zip(RUN, key, strict=True))
+        for name, methods in groups(list(cells)).items():
+            others = [cells[method] for method in methods]
+            test = against_mean(cells[METHOD], others, **params.test)
+            numbers = asdict(test) | {"bootstrap_seed": params.how.seed, "systems": len(others)}
+            yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
+
+
+Numbers = Mapping[str, float]
+COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
+
+
+def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+    """EV's grid in each direction."""
+    directions = dict.fromkeys(cell.run.direction for cell in cells)
+    return {"grids": {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}}
+
+
+class Checks(OfStudy, TableReport):
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+
+    caption = (
+        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
+        "over canvases whose ratios were dealt to other sentences."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout checks", cells)
+        if METHOD not in {cell.method for cell in cells}:
+            yield f"the layout checks is of the method {METHOD}; add it"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        """A column for each direction; a check that was not run has no rows."""
+        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
+        heads = (Column("Check", align="l"), Column("", align="l"))
+        columns = (*heads, *(Column(params.place(*place)) for place in places))
+        tests, metric = _of(numbers, "test"), params.metric
+        score = functools.partial(_score, metric)
+        found = [
+            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
+            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
+            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
+        ]
+        for name, runs in tests.groupby("item", sort=False):
+            found.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
+        groups = tuple(Group(label, rows) for label, rows in found if rows)
+        return Table(columns, (Section(groups),), _notes(params, tests))
+
+
+class SelectorChecksFigure(EntropyValley):
+    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
+
+    caption = (
+        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
+        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        main = experiment.tables.backbone
+        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        lines = numbers.groupby(["direction", "testset"], sort=False)
+        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+
+
+def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
+    return numbers[numbers["check"] == check]
+
+
+def _rows(
+    places: Sequence[tuple[str, str]],
+    numbers: pd.DataFrame,
+    text: Callable[[Numbers], str],
+    label: Callable[[str], str] = str,
+) -> tuple[Row, ...]:
+    """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
+    rows = []
+    for item in ordered(numbers["item"]):
+        known = numbers[numbers["item"] == item]
+        values = [_values(known, place) for place in places]
+        texts = [text(one) if one else formats.NONE for one in values]
+        rows.append(Row((TableCell(label(item)), *map(TableCell, texts))))
+    return tuple(rows)
+
+
+def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[Row, ...]:
+    """A row for each run: runs are never pooled."""
+    by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
+    return _rows(places, by_seed, functools.partial(_test, metric))
+
+
+def _values(numbers: pd.DataFrame, place: tuple[str, str]) -> dict[str, float]:
+    here = numbers[(numbers["direction"] == place[0]) & (numbers["testset"] == place[1])]
+    return dict(zip(here["metric"], here["value"], strict=True))
+
+
+def _entropy(values: Numbers) -> str:
+    return f"{values['ratio']:.2f}: {values['entropy']:.4f}"
+
+
+def _share(values: Numbers) -> str:
+    return f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
+
+
+def _score(metric: Metric, values: Numbers) -> str:
+    return formats.mean_std(values["mean"], values["std"], metric.decimals)
+
+
+def _test(metric: Metric, values: Numbers) -> str:
+    return f"{formats.lead(values, metric)}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
+
+
+def _notes(params: Params, tests: pd.DataFrame) -> tuple[Note, ...]:
+    """The setting, and how to read each check."""
+    cell = params.cells[0]
+    counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
+    permutations = " or ".join(f"{count:.0f}" for count in counts)
+    reassigned = (
+        "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
+        f"{permutations} permutations, each decoded."
+    )
+    return (
+        Note(f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}."),
+        Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
+        Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
+        *([Note(reassigned)] if len(counts) else []),
+        Note("Differences: mean over sentences [95% bootstrap interval], two-sided p, run by run."),
+    )
+
+
+def _panel(params: Params, line: pd.DataFrame, first: bool) -> Panel:
+    direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
+
+    def panel(axes: Axes) -> None:
+        label = params.label("backbones", line["backbone"].iloc[0])
+        draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
+        ratio, look = params["ratios"]["ratio"][direction], {"color": METHOD_COLOURS["ratio"], "zorder": 1}
+        axes.axvline(ratio, label=method("ratio").short, **look)
+        _draw_grid(axes, params["grids"][direction])
+        _lowest(axes, line.loc[line["mean"].idxmin()])
+        axes.set_title(params.place(direction, testset))
+        axes.set_xlabel("ratio r of the canvas")
+        axes.margins(y=0.25)
+        if first:
+            axes.set_ylabel("mean all-mask entropy (nats)")
+            axes.legend(loc="upper left", frameon=True, framealpha=1, edgecolor="none")  # over the vertical line
+
+    return panel
+
+
+def _draw_grid(axes: Axes, ratios: list[float]) -> None:
+    """EV's candidates as ticks on the axis."""
+    look = {"color": METHOD_COLOURS["ev"], "markersize": 12, "label": "EV's grid"}
+    axes.plot(ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), **look)
+
+
+def _lowest(axes: Axes, point: pd.Series) -> None:
+    text = formats.minus(f"{point['mean']:.2f} at {point['at']:.2f}")
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    left, right = axes.get_xlim()
+    place = (point["at"] - left) / (right - left)
+    side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
+    below = {"textcoords": "offset points", "ha": side, "va": "top"}
+    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=box, **below)

@@ -1,0 +1,120 @@
+"""The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.comparisons import compare
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.labels import method
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+
+LEVEL = 0.001  # of a one-sided p below which a test holds, as in the paper's sentence on all backbones
+COLUMNS = ("Δ [95 % CI]", "p, one-sided", "p, two-sided", "Wilcoxon p", "Cohen's d")
+ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
+
+
+class Significance(TableReport):
+    """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
+
+    caption = (
+        "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
+        "d. Seeds are never pooled. Below, in how many runs each test holds."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.table_cells(experiment)
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return {"shown": [experiment.scoring.comet.key]}
+
+    def described(self, experiment: Experiment) -> str:
+        return super().described(experiment).replace("{zeros}", ZEROS[experiment.analysis.wilcoxon_zeros])
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return printed(compare(params.cells, **params.test))
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, COLUMNS))
+        sections = tuple(
+            Section(_runs(params, rows), params.label("backbones", str(backbone)))
+            for backbone, rows in numbers.groupby("backbone", sort=False)
+        )
+        return Table(columns, sections, (*_notes(params), *_held(params, numbers)))
+
+
+def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """:func:`analysis.comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
+    columns = {
+        f"{name}_printed": [
+            formats.p_value(p, n) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
+        ]
+        for name in ("p_one_sided", "p_two_sided")
+    }
+    return comparisons.assign(**columns)
+
+
+def holds(tests: pd.DataFrame) -> pd.Series:
+    """Of each test, whether the first system leads: the interval lies above 0 and the one-sided p below LEVEL."""
+    return (tests["ci_low"] > 0) & (tests["p_one_sided"] < LEVEL)
+
+
+def _runs(params: Params, tests: pd.DataFrame) -> tuple[Group, ...]:
+    runs = tests.groupby(["direction", "testset", "seed"], sort=False)
+    return tuple(
+        Group(f"{params.place(direction, testset)}, seed {seed}", tuple(_row(params, row) for row in rows.itertuples()))
+        for (direction, testset, seed), rows in runs
+    )
+
+
+def _row(params: Params, test: Any) -> Row:
+    texts = (
+        _comparison(test.first, test.second),
+        formats.interval(test.delta, test.ci_low, test.ci_high, params.metric.decimals),
+        test.p_one_sided_printed,
+        test.p_two_sided_printed,
+        formats.small_p(test.wilcoxon_p),
+        formats.signed(test.cohens_d, 2),
+    )
+    return Row(tuple(map(TableCell, texts)))
+
+
+def _comparison(first: str, second: str) -> str:
+    return f"{method(first).short} − {method(second).short}"
+
+
+def _notes(params: Params) -> tuple[Note, ...]:
+    """What is in the columns."""
+    how = params.how
+    return (
+        Note(f"{params.metric.label} of each sentence, in each run (training seed) by itself."),
+        Note(
+            f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. One-sided p: share of "
+            "resamples at or below 0; two-sided: twice the smaller share on either side of 0."
+        ),
+        Note(f"Wilcoxon: signed-rank test, two-sided, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation."),
+    )
+
+
+def _held(params: Params, tests: pd.DataFrame) -> list[Note]:
+    """In how many runs each comparison holds, in all and for each backbone."""
+    lines = [Note(f"A test holds if its interval lies above 0 and its one-sided p below {LEVEL:g}. In how many runs:")]
+    tests = tests.assign(held=holds(tests))
+    for (first, second), rows in tests.groupby(["first", "second"], sort=False):
+        parts = [
+            f"{params.label('backbones', str(backbone))} {_counted(of_one)}"
+            for backbone, of_one in rows.groupby("backbone", sort=False)
+        ]
+        several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+        lines.append(Note(f"{_comparison(first, second)}: {_counted(rows)}{several}."))
+    return lines
+
+
+def _counted(tests: pd.DataFrame) -> str:
+    return f"{tests['held'].sum()} of {len(tests)}"

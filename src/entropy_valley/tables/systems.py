@@ -1,0 +1,554 @@
+"""The table and the figure of a study: a row for each system, its columns named in the config."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.matrix import Cell
+from entropy_valley.config.param_parts import is_ratio_without_slot, reassigned_methods, selector_settings
+from entropy_valley.config.schema import Study, metrics_of
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.stats.closure import BASELINES, gap_closures, per_sentence, system_scores, with_costs
+from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
+from entropy_valley.tables import formats, notes
+from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, best, of_one_backbone, require_one_backbone
+from entropy_valley.tables.labels import METHODS, closure_title, method, method_in, ordered, shown
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- The table of a study: a section for each backbone and direction, a row for each system, the columns it asks for.
+
+
+RUN = ("backbone", "direction", "testset", "pool", "seed")
+SYSTEM = ("method", "order", "steps")
+PLACE = tuple(key for key in RUN if key != "seed")
+MAIN = "comet"  # the column of the main metric; the others have their names
+COUNTED = ("calls", "slots", "passes")  # per sentence
+TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
+CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
+TOKENS, CHANGED, DIFFERENCE, LIMITS = "tokens", "changed", "difference", "closure_interval"  # where a column has it
+BEST = "closure_best"  # over the best of the run's fixed ratios
+TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
+
+
+def study(params: Params) -> pd.DataFrame:
+    """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
+
+    Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
+    their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
+    sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
+    CLOSURES, and BEST, over the best of the ratios that ``fixed`` of the params names, if any; those of TESTED for
+    ``against`` of the params (method, order, T) minus the system, sentence by sentence in the main metric; and where a
+    column has it, ``tokens`` of all passes per sentence,
+    ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
+    what :func:`differences` and :func:`closure_limits` say of a run, or of the mean of runs, and
+    ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
+    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+    """
+    runs = pd.DataFrame(_row(cell, params) for cell in params.cells)
+    if CHANGED in params["columns"]:
+        runs[CHANGED] = _changed(params.cells)
+    asked = _intervals(params, (*RUN, *SYSTEM))
+    runs = pd.concat([runs, _gaps(runs, params), _tests(params), asked], axis=1)
+    groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
+    numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
+    statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
+    for frame in statistics.values():
+        frame[[*TESTED[1:], *asked]] = float("nan")  # limits and p-values are of single runs
+        frame["runs"] = groups.size()
+    statistics["mean"][[*asked]] = _intervals(params, (*PLACE, *SYSTEM)).to_numpy()
+    named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
+    whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
+    place = places(any(cell.pool for cell in params.cells))
+    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
+
+
+def places(pools: bool) -> list[str]:
+    """The columns that say where systems are compared; one less where no run has a pool."""
+    return [name for name in PLACE if pools or name != "pool"]
+
+
+def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    """The metrics by their columns."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
+
+
+def _row(cell: ScoredCell, params: Params) -> dict[str, Any]:
+    metrics, tokens = params.metrics, TOKENS in params["columns"]
+    cost = per_sentence(cell, ["run_tokens"] if tokens else [])
+    return {
+        **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
+        **dict(zip(metrics_by_column(metrics), system_scores(cell, metrics).values(), strict=True)),
+        "mae": cost["length_mae"],
+        **{name: cost[name] for name in COUNTED},
+        "untouched": cost["within_steps"],
+        "sentences": cost["sentences"],
+        **({TOKENS: cost["run_tokens"]} if tokens else {}),
+        **(_seconds(cell) if TIMED.keys() & set(params["columns"]) else {}),
+    }
+
+
+def _seconds(cell: ScoredCell) -> dict[str, float]:
+    measured = files.read_json(cell.latency_file)
+    return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+
+
+def _changed(cells: Sequence[ScoredCell]) -> list[float]:
+    """Of each cell the share of texts that are not those of the first one's backbone in the same system and run; NaN
+    where there is none, and for that backbone itself."""
+    first, system = cells[0].backbone, attrgetter(*(name for name in (*RUN, *SYSTEM) if name != "backbone"))
+    texts = {system(cell): _texts(cell) for cell in cells if cell.backbone == first}
+    pairs = ((_texts(cell), texts.get(system(cell)) if cell.backbone != first else None) for cell in cells)
+    return [
+        float("nan") if known is None else sum(text != known.get(name) for name, text in found.items()) / len(found)
+        for found, known in pairs
+    ]
+
+
+def _texts(cell: ScoredCell) -> dict[str, str]:
+    return {row["id"]: row["hypothesis"] for row in cell.translations()}
+
+
+def _intervals(params: Params, keys: Sequence[str]) -> pd.DataFrame:
+    """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
+    found = [differences(params, keys)] if DIFFERENCE in params["columns"] else []
+    if LIMITS in params["columns"]:
+        found.append(closure_limits(params, keys, *params["against"][1:]))
+    return pd.concat(found, axis=1) if found else pd.DataFrame()
+
+
+def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
+    """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
+    known = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
+    return pd.DataFrame([_gap(known, row, params) for row in known.values()])
+
+
+def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
+    run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
+    found = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.get("fixed", ())), "cost"), float("nan"))
+    for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
+        oracle, *rivals = (known.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
+        fixed = [known[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in known]
+        best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
+        for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
+            if rival and oracle:
+                found[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
+        if rivals[0] and oracle:
+            found["cost"] = row["calls"] / rivals[0]["calls"]
+    return found
+
+
+def _tests(params: Params) -> pd.DataFrame:
+    """``params["against"]`` minus each cell's system, in the cell's run; NaN for that system itself."""
+    runs = by_run(params.cells, RUN, attrgetter(*SYSTEM))
+    rows = []
+    for cell in params.cells:
+        first = runs[attrgetter(*RUN)(cell)].get(tuple(params["against"]))
+        if first is None or first is cell:
+            rows.append(dict.fromkeys(TESTED, float("nan")))
+        else:
+            test = asdict(against_mean(first, [cell], **params.test))
+            rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
+    return pd.DataFrame(rows)
+
+
+NOTES = {
+    "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
+    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
+    LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
+    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
+    BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
+    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
+    DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
+    "cost": "Cost: calls over Fixed Ratio's.",
+    "calls": "Calls: forward passes a sentence as the paper counts them.",
+    "slots": "Slots: canvas slots in these calls, a sentence.",
+    "passes": "Passes: those really needed, a sentence.",
+    TOKENS: "Tokens: rows of prompt and canvas in these passes, a sentence.",
+    CHANGED: "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
+    "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
+    "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
+    "latency_batched": "Batched: the same with many sentences together.",
+}
+
+
+@dataclass(frozen=True)
+class System:
+    """A row: what it is, its mean and deviation over runs, and its runs one by one."""
+
+    params: Params
+    key: Mapping[str, Any]
+    mean: Mapping[str, Any]
+    std: Mapping[str, Any]
+    runs: Sequence[Mapping[str, Any]]
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it is the system whose lead over the others is shown."""
+        return tuple(self.key[name] for name in SYSTEM) == tuple(self.params["against"])
+
+    def number(self, name: str, decimals: int) -> str:
+        """Mean ± deviation; of a single run its value alone."""
+        return formats.mean_std(self.mean[name], self.std[name], decimals)
+
+    def lead(self) -> str:
+        """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
+        if self.is_tested or pd.isna(self.mean["lead"]):
+            return formats.NONE
+        decimals = self.params.metric.decimals
+        if len(self.runs) == 1:
+            (run,) = self.runs
+            interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], decimals)
+            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.params.how.resamples)}"
+        above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
+        lead = formats.signed(self.mean["lead"], decimals)
+        return f"{lead} ({above} above, {below} below 0 of {len(self.runs)} runs)"
+
+    def difference(self) -> str:
+        """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
+        if pd.isna(self.mean["difference"]):
+            return formats.NONE
+        limits = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
+        p = formats.p_statement(self.mean["difference_p"], self.params.how.resamples)
+        return f"{formats.interval(*limits, self.params.metric.decimals)}, {p}"
+
+    def closure_interval(self) -> str:
+        if pd.isna(self.mean["closure_low"]):
+            return formats.NONE
+        return f"[{', '.join(formats.percent(self.mean[name], math.nan) for name in ('closure_low', 'closure_high'))}]"
+
+    def cost(self) -> str:
+        text = self.number("cost", 2)
+        return text if text == formats.NOT_AVAILABLE else f"{text}×"
+
+    def closure(self, column: str) -> str:
+        counted = sum(not pd.isna(run[column]) for run in self.runs)
+        return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
+
+    def untouched(self) -> str:
+        return formats.percent(self.mean["untouched"], self.std["untouched"])
+
+    def changed(self) -> str:
+        return formats.NONE if pd.isna(self.mean[CHANGED]) else formats.percent(self.mean[CHANGED], self.std[CHANGED])
+
+    def grid(self) -> list[float]:
+        """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
+        ratios = self.params["grids"].get(self.key["direction"], {}).get(self.key["method"])
+        return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
+
+    def ratios(self) -> str:
+        grid = self.grid()
+        return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
+
+
+Cells = Callable[[System], str]
+
+COLUMNS: dict[str, tuple[Column, Cells]] = {
+    "order": (Column("Order"), lambda system: system.key["order"]),
+    "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
+    "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
+    "ratios": (Column("Ratios"), System.ratios),
+    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
+    "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
+    LIMITS: (Column("Its 95 % CI"), System.closure_interval),
+    "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
+    BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
+    "lead": (Column("{against} − system [95 % CI], p"), System.lead),
+    DIFFERENCE: (Column("Difference [95 % CI], p"), System.difference),
+    "cost": (Column("Cost", align="r"), System.cost),
+    "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
+    "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
+    "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
+    TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
+    CHANGED: (Column("Changed", align="r"), System.changed),
+    "untouched": (Column("Untouched", align="r"), System.untouched),
+    "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
+    "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
+}
+"""Title and text of what a study may ask for beside metrics; ``{against}`` is the system whose lead is tested."""
+
+
+def columns_of(params: Params) -> dict[str, tuple[Column, Cells]]:
+    """The columns that a study asks for."""
+    metrics, rival = metrics_by_column(params.metrics), method(params["against"][0]).short
+    found = {}
+    for name in params["columns"]:
+        if name in metrics:
+            found[name] = _metric_column(name, metrics[name])
+        else:
+            column, text = COLUMNS[name]
+            found[name] = dataclasses.replace(column, title=column.title.replace("{against}", rival)), text
+    return found
+
+
+def _metric_column(name: str, metric: Metric) -> tuple[Column, Cells]:
+    column = Column(metric.label, align="c" if name == MAIN else "r")
+    return column, lambda system: system.number(name, metric.decimals)
+
+
+def column_names(experiment: Experiment) -> list[str]:
+    """What ``columns`` of a study may list: costs, then the metrics of the config, the main one as ``comet``."""
+    return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
+
+
+def systems(params: Params, frame: pd.DataFrame) -> list[System]:
+    """The rows of the table, in the order of the cells."""
+    found, keys = [], [*places("pool" in frame), *SYSTEM]
+    for key, group in frame.groupby(keys, sort=False):
+        parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
+        named = {"pool": "", **dict(zip(keys, key, strict=True))}
+        found.append(System(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
+    return found
+
+
+class Systems(OfStudy, TableReport):
+    """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
+    the study asks for. Bold are the best scores of the systems that could be deployed."""
+
+    caption = (
+        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
+        "over each of the others, sentence by sentence. Oracle uses the reference's length and is an upper bound; the "
+        "CSV has every run."
+    )
+    tells_pools = True
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        columns, cells = experiment.studies[self.name].columns, self.cells(experiment)
+        timed = [cell.latency(experiment.results) for cell in cells] if _timed(columns) else []
+        return [*super().inputs(experiment), *timed]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
+        study, tables = experiment.studies[self.name], experiment.tables
+        metrics = metrics_by_column(metrics_of(experiment.scoring))
+        shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
+        grids: dict[str, dict[str, Any]] = {}
+        for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
+            grids.setdefault(direction, {})[name] = selector_settings(experiment, name, direction).get("ratios")
+        methods = dict.fromkeys(cell.method for cell in cells)
+        fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
+        return {
+            **({"fixed": fixed} if BEST in study.columns else {}),
+            "columns": study.columns,
+            "shown": list(dict.fromkeys(shown)),
+            "against": [study.against, tables.order, tables.steps],
+            "grids": grids,
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        """A method that deals another's canvases has nothing to time by itself."""
+        timed = {cell.method for cell in cells} if _timed(study.columns) else set()
+        for name in reassigned_methods(experiment):
+            if name in timed:
+                yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return study(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        columns = columns_of(params)
+        found: dict[tuple[Any, ...], list[System]] = {}
+        for system in systems(params, numbers):
+            found.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
+        sections = tuple(
+            Section(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
+            for place, rows in found.items()
+        )
+        head = (Column("System", align="l"), *(column for column, _ in columns.values()))
+        timing = notes.timing(params) if _timed(params["columns"]) else ()
+        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in params["columns"]]
+        return Table(head, sections, (*_notes(params), *notes.doubtful_gaps(params, shares), *timing))
+
+
+def _timed(columns: Sequence[str]) -> bool:
+    return bool(TIMED.keys() & set(columns))
+
+
+def _group(system: System, rivals: Sequence[System], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+    metrics = metrics_by_column(system.params.metrics)
+    cells = (
+        TableCell(text(system), name in metrics and _is_best(system, rivals, name, metrics[name]))
+        for name, (_, text) in columns.items()
+    )
+    return Group(_label(system), (Row(tuple(cells), shaded=system.is_tested),))
+
+
+def _label(system: System) -> str:
+    """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
+    params, key = system.params, system.key
+    label = method_in(params, key["method"], key["direction"])
+    _, order, steps = params["against"]
+    unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
+    others = [own for name, (main, own) in unsaid.items() if name not in params["columns"] and own != main]
+    return ", ".join([label, *others])
+
+
+def _is_best(system: System, rivals: Sequence[System], name: str, metric: Metric) -> bool:
+    deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
+    return system in deployable and system.mean[name] == best(metric)(rival.mean[name] for rival in deployable)
+
+
+def _heading(params: Params, place: Sequence[str], rows: Sequence[System]) -> str:
+    backbone, direction, testset, pool = place
+    sentences, trained = f"N = {rows[0].mean['sentences']:.0f}", [f"pool of {pool} training pairs"] if pool else []
+    return ", ".join([params.label("backbones", backbone), params.place(direction, testset), *trained, sentences])
+
+
+def _notes(params: Params) -> tuple[Note, ...]:
+    _, order, steps = params["against"]
+    seeds = len({cell.seed for cell in params.cells})
+    first = f"Reveal order {order}, T = {steps}, unless a row says otherwise; {seeds} run{'s' if seeds > 1 else ''}"
+    lines = [
+        f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best but for upper bounds.",
+        *(NOTES[name] for name in params["columns"] if name in NOTES),
+    ]
+    return tuple(Note(line) for line in lines)
+
+
+# --- The selectors' figure: a panel for each direction, each system a point, its score against the passes it takes.
+
+MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
+NAME_PLACE = ["backbone", "direction", "testset"]
+LINE, FRAME = 0.125, 0.7  # inches: from one label to the next; what a panel is higher than its axes
+LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
+
+
+class Point(NamedTuple):
+    """A system of a panel: its printed name, its marker and colour, and its row of the summary."""
+
+    name: str
+    look: dict[str, Any]
+    row: Any
+
+
+class SystemsFigure(OfStudy, FigureReport):
+    """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
+
+    caption = (
+        "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations "
+        "over training seeds. The dashed line is Oracle length, which needs the reference."
+    )
+    width = 3.15  # names included
+
+    def cells(self, experiment: Experiment) -> list[Cell]:
+        return super().cells(experiment) if experiment.studies[self.name].figure else []
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[Cell]) -> Iterator[str]:
+        if study.figure:
+            yield from of_one_backbone("the layout systems, drawn,", cells)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return with_costs(super().numbers(params), params.cells)
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        require_one_backbone(numbers["backbone"].unique())
+        height = self.panel_height(numbers)
+        places = numbers.groupby(NAME_PLACE, sort=False)
+        return [_panel(params, params.place(*key[1:]), rows, height) for key, rows in places]
+
+    def panel_height(self, numbers: pd.DataFrame) -> float:
+        """So that all labels of a panel fit beside it."""
+        return max(self.height, FRAME + LINE * (numbers.groupby(NAME_PLACE).size().max() + 1))
+
+
+def _panel(params: Params, title: str, rows: pd.DataFrame, height: float) -> Panel:
+    usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
+    looks = _looks(ordered(rows["method"]))
+    points = [Point(_name(params, row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
+    points.sort(key=lambda point: point.row.mean)
+
+    def panel(axes: Axes) -> None:
+        for point in points:
+            _draw(axes, point)
+        _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
+        axes.margins(y=0.08)
+        axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
+        _add_names(axes, points, LINE / (height - FRAME))
+        axes.set_xlabel("Passes a sentence")
+        axes.set_ylabel(params.metric.label)
+        axes.set_title(title)
+
+    return panel
+
+
+def _looks(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The paper's methods have their own in every figure; the others go through the colours, then the markers."""
+    others = itertools.product(MARKERS, SERIES_COLOURS)
+    looks = {}
+    for name in methods:
+        own = name in METHOD_COLOURS
+        marker, colour = (METHOD_MARKERS[name], METHOD_COLOURS[name]) if own else next(others)
+        looks[name] = {"marker": marker, "color": colour, "linestyle": "none"}
+    return looks | {"oracle": {"color": METHOD_COLOURS["oracle"], "linestyle": "--", "linewidth": 0.9}}
+
+
+def _draw(axes: Axes, point: Point) -> None:
+    row = point.row
+    if row.method == "oracle":
+        axes.axhline(row.mean, **point.look)
+        return
+    bars = {"ecolor": faint(point.look["color"]), "elinewidth": 0.7, "capsize": 0}
+    axes.errorbar(row.passes, row.mean, yerr=row.std, markersize=SIZE, **point.look, **bars)
+
+
+def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
+    """A system's short name, with its order and step budget where they are not those of most."""
+    order, steps = usual
+    known = row.method in METHODS or row.method not in params["ratios"]
+    parts = [shown(params, row.method).short if known else method_in(params, row.method, row.direction)]
+    if row.order not in (order, row.method):
+        parts.append(row.order)
+    if row.steps != steps:
+        parts.append(f"T = {row.steps}")
+    return ", ".join(parts)
+
+
+def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
+    """Names in a column right of the axes, in the order of their scores, with their markers, joined to their points."""
+    (low, high), right = axes.get_ylim(), axes.get_xlim()[1]
+    heights = spread([(point.row.mean - low) / (high - low) for point in points], gap)
+    for (name, look, row), height in zip(points, heights, strict=True):
+        line = {"arrowstyle": "-", "color": faint(look["color"]), "linewidth": 0.6, "relpos": (0, 0.5)}
+        point = (right if row.method == "oracle" else row.passes, row.mean)
+        font = {"va": "center", "fontsize": 7, "fontweight": "bold" if row.method in METHOD_COLOURS else "normal"}
+        beside = {"textcoords": "axes fraction", "annotation_clip": False, "zorder": 1}
+        axes.annotate(name, point, (1.17, height), arrowprops={**line, "shrinkA": 12, "shrinkB": 2}, **font, **beside)
+        places = [1.1, 1.15] if row.method == "oracle" else [1.125]
+        axes.plot(places, [height] * len(places), transform=axes.transAxes, clip_on=False, markersize=SIZE, **look)
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Ascending heights, each moved up until it is ``gap`` above the one before; those above 1 then move down."""
+    heights: list[float] = []
+    for height in wanted:
+        heights.append(max(height, heights[-1] + gap) if heights else height)
+    ceiling = 1.0
+    for place in reversed(range(len(heights))):
+        heights[place] = min(heights[place], ceiling)
+        ceiling = heights[place] - gap
+    return heights
+
+
+def _passes_axis(axes: Axes, passes: pd.Series) -> None:
+    from matplotlib import ticker
+
+    if passes.max() > LOGARITHMIC * passes.min():
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))
+        axes.xaxis.set_major_formatter(ticker.ScalarFormatter())
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.set_xlim(axes.get_xlim())

@@ -1,0 +1,238 @@
+"""Every mistake is one line: the file that makes it, the key, the value, and what would be right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entropy_valley.config import base_files, load_files, param_parts
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import merge
+from entropy_valley.config.matrix import SETS
+from entropy_valley.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+PAPER = merge(base_files(ROOT))
+KINDS = ("selector", "order", "name", "metric")  # what these keys say decides which others a block may have
+
+
+def refused(load, over, *between):
+    """The lines of an error, one a problem."""
+    with pytest.raises(InputError) as caught:
+        load(over, *between)
+    first, *lines = str(caught.value).splitlines()
+    lines = [line.strip() for line in lines[:-1]]
+    assert first == f"config: {len(lines)} problem{'s' * (len(lines) > 1)}:" and lines[-1].endswith((". ", "?", "."))
+    return lines
+
+
+def leaves(node, path=()):
+    """The path of every value of a config that is no block."""
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, key))
+        elif key not in KINDS:
+            yield (*path, key)
+
+
+def nested(path, value):
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.sets(st.sampled_from(sorted(leaves(PAPER))), min_size=1, max_size=3), st.booleans())
+def test_any_bad_values_and_keys_are_each_a_line_that_names_file_and_key(tmp_path_factory, paths, mistyped):
+    """A value of no type that any key has, or a key beside another one with letters too many."""
+    over = {}
+    for path in paths:
+        bad = (*path[:-1], f"{path[-1]}zz") if mistyped and path[0] not in ("length_methods", "studies") else path
+        over = overlay(over, nested(bad, [[None]]))
+    mine = tmp_path_factory.getbasetemp() / "mine.yaml"
+    mine.write_text(yaml.safe_dump(over))
+    with pytest.raises(InputError) as caught:
+        load_files([*base_files(ROOT), mine])
+    lines = str(caught.value).splitlines()[1:-1]
+    for path in leaves(over):
+        assert any(line.startswith(f"  {mine}: {'.'.join(map(str, path))}") for line in lines), (path, lines)
+
+
+def variant(**keys):
+    return {"backbones": {"mine": {"variant_of": "dream-7b", "label": "Mine", **keys}}}
+
+
+def another(**keys):
+    return {"length_methods": {"mine": keys}}
+
+
+FORM = [  # keys and values
+    ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
+    ({"training": {"lora": {"rnk": 1}}}, "training.lora.rnk = 1: unknown key. Did you mean rank?"),
+    ({"training": {"other": 1}}, "training.other = 1: unknown key. Remove it or correct its spelling"),
+    (another(selector="ev", ratos=[1.0]), "length_methods.mine.ratos = [1.0]: unknown key. Did you mean ratios?"),
+    (another(ratios={}), "length_methods.mine.selector is missing: it is required"),
+    (another(selector="evv"), "length_methods.mine.selector = 'evv': did you mean ev? give module:Class, or one of "),
+    (another(selector="ev", ratios={"en-zh": [0]}), "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0"),
+    (another(selector="daedal"), "length_methods.mine: give either `ratios` or `start`"),
+    (another(selector="ev", same_ratios_as="evv"), "length_methods.mine.same_ratios_as = 'evv': names no method that "),
+    ({"device": "cdua"}, "device = 'cdua': must be 'cpu' or 'cuda'. Did you mean cuda?"),
+    ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
+    ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA = [1]: its name must be in lower case"),
+    ({"training": "short"}, "training = 'short': must be a block of keys"),
+    ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
+    ({"decoding": {"prompt_cache": {"refresh": 0}}}, "refresh = 0: must be greater than 0, or must be 'never'"),
+    ({"sources": {"mine": {"files": "a"}}}, "sources.mine: needs the key 'name'"),
+    ({"sources": {"mine": {"name": "jsonl"}}}, "'name' is none of"),
+    ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or llama3? Name "),
+    ({"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}}, "scoring.metrics.mine: unknown. Did you "),
+    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is no other backbone"),
+    (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
+    (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
+    ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine.sed = 1: unknown key. Did you "),
+    ({"reveal_orders": {"mine": {"order": "sig_first", "backward": True}}}, "reveal_orders.mine: `backward` turns a"),
+    *(
+        ({"results": folder}, f"results = {folder!r}: {problem}")
+        for folder, problem in {
+            "r{brace}": "no braces",
+            "-x": "this folder's name cannot begin with -",
+            "./x/..": "is or holds a folder of this repository",
+            "src": "is or holds a folder of this repository",
+        }.items()
+    ),
+]
+NAMES = [  # of what other keys define, or do not
+    ({"matrix": {"backbones": ["lada-8b"]}}, "matrix.backbones = ['lada-8b']: 'lada-8b' is not defined; did you mean "),
+    ({"matrix": {"methods": ["oracle", "ratio", "evv"]}}, "'evv' is not defined; did you mean ev? "),
+    ({"matrix": {"methods": ["oracle", "ev"]}}, "the tables compare oracle, ratio and ev; add ratio"),
+    ({"matrix": {"orders": ["med", "hybrid"]}}, "hybrid needs p; name a block of `reveal_orders`"),
+    ({"matrix": {"orders": ["mde"]}}, "'mde' is no reveal order; did you mean med? "),
+    ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama = [1]: 'llama' is not defined"),
+    ({"tables": {"steps": 16}}, "tables.steps = 16: 16 is not defined; `matrix.steps` has 32"),
+    ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']: 'ter' is not defined; `scoring` has comet22, bleu"),
+    ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has these and "),
+    ({"directions": {"en-zh": {"train": "wmt18"}}}, "directions.en-zh.train = 'wmt18': 'wmt18' is not defined"),
+    ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99': 'wmt99' is not defined; did you mean wmt22?"),
+    ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
+    ({"reveal_orders": {"med": {"order": "random"}}}, "reveal_orders.med: an order of ours has the name 'med'"),
+    ({"scoring": {"metrics": {"comet22": {"metric": "bleu", "label": "x"}}}}, "comet22: this name is taken"),
+    *(
+        ({"studies": {name: {"methods": ["ev"]}}}, f"studies.{name}: is the name of a folder of every run")
+        for name in (*SETS, "adapter", "latency")
+    ),
+]
+UNFIT = [  # configs that cannot run
+    ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "name it under `autoregressive.backbones`"),
+    ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, no autoregressive one"),
+    ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True: the family llada has no chat"),
+    ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
+    ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False: an autoregressive family"),
+    ({"backbones": {"llama3-8b": {"attention": "prefix"}}}, "an autoregressive family attends to earlier tokens"),
+    ({"backbones": {"llama3-8b": {"eos_padding": 8}}}, "an autoregressive family is trained on one EOS"),
+    ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "the autoregressive systems are trained on the same pairs"),
+    (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
+    (variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}), "set {refresh: 1} here"),
+    ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]: no seed in common with llada"),
+    (
+        {
+            "adapters": "released",
+            "released": {"llada-8b": {"en-zh": {1: {"folder": "a"}}}},
+            "matrix": {"seeds": [1, 2]},
+        },
+        "released.llada-8b.en-zh: no adapter for seed 2; give it, narrow `matrix`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("over", "line"), [*FORM, *NAMES, *UNFIT], ids=lambda one: one if isinstance(one, str) else "")
+def test_a_mistake_is_named(load, over, line):
+    lines = refused(load, over)
+    assert any("mine.yaml: " in one and line in one for one in lines), lines
+
+
+def test_all_mistakes_of_a_file_at_once(load):
+    over = {
+        "device": "gpu",
+        "trainig": 1,
+        "matrix": {"seeds": [1, 1]},
+        "length_methods": {"ratio": {"ratios": {"en-de": -2}}},
+        "backbones": {"llada-8b": {"family": "lada"}, "mine": {"variant_of": "nobody"}},
+    }
+    lines = refused(load, over)
+    keys = ["backbones.llada-8b.family", "backbones.mine.variant_of", "device", "trainig", "matrix.seeds"]
+    assert len(lines) == 6
+    for key in (*keys, "length_methods.ratio.ratios.en-de"):
+        assert sum(f"mine.yaml: {key}" in line for line in lines) == 1
+
+
+def test_a_mistyped_key_causes_no_other_problem(load):
+    """Names are looked up once all blocks are right, then all of them."""
+    block = {"mine": {"selector": "ev", "ratios": [1.0]}}
+    listed = {"matrix": {"methods": ["oracle", "ratio", "ev", "mine"], "orders": ["nobody"]}}
+    (line,) = refused(load, {"lenght_methods": block, **listed})
+    assert "mine.yaml: lenght_methods: unknown key. Did you mean length_methods?" in line
+    assert len(refused(load, listed)) == 3
+
+
+def test_a_direction_without_ratios_names_each_method(load):
+    direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
+    over = {"matrix": {"directions": ["en-fr"]}, "directions": {"en-fr": direction}}
+    lines = refused(load, over)
+    for method in ("ratio", "ev"):
+        problem = f"mine.yaml: matrix.directions = ['en-fr']: `length_methods.{method}.ratios` has no en-fr"
+        assert any(problem in line for line in lines)
+
+
+def test_a_language_needs_no_length_limits(load):
+    direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
+    ratios = {"ratio": {"ratios": {"en-ja": 1.0}}, "ev": {"ratios": {"en-ja": [1.0]}}}
+    over = {"matrix": {"directions": ["en-ja"]}, "directions": {"en-ja": direction}, "length_methods": ratios}
+    spec = json.loads(param_parts.corpus(load(over), "en-ja"))
+    assert spec["filters"] == {"en": {"words": [5, 200]}, "ja": {}}
+
+
+def test_the_file_at_fault_is_the_last_that_sets_the_key(load):
+    lines = refused(load, {"matrix": {"backbones": ["dream-tiny"]}}, "config/demo.yaml")
+    assert any("demo.yaml: tables.backbone" in line for line in lines)
+
+
+def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
+    path = tmp_path / "twice.yaml"
+    path.write_text("device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n")
+    for read in (lambda: load_files([path]), lambda: load({}, str(path))):
+        with pytest.raises(InputError, match=r"twice\.yaml:5: key 'train' is there already, in line 3\. Keep one"):
+            read()
+
+
+def test_files_that_are_no_config(tmp_path):
+    contents = {
+        "missing": (None, "file not found"),
+        "broken": ("a: [1\n", "not YAML"),
+        "code": ("a: !!python/object/apply:os.system [touch X]\n", "not YAML"),
+        "listed": ("- a\n", "holds no mapping"),
+        "comments": ("# nothing\n", "holds no mapping"),
+        "encoded": ("a: 1\n".encode("utf-16"), "not YAML"),
+    }
+    for name, (content, problem) in contents.items():
+        path = tmp_path / name
+        if content:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(InputError, match=problem) as caught:
+            load_files([path])
+        assert caught.value.place == str(path)
+
+
+@pytest.mark.parametrize(
+    ("of", "methods"),
+    [("daedal_own", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
+    ids=["of no method of the matrix", "of ratios dealt anew"],
+)
+def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
+    dealt = {"selector": "reassigned", "of": of, "seed": 1}
+    with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
+        load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})

@@ -1,0 +1,100 @@
+"""Short forms: methods made by a list, ratios taken from another method; and the file that an error names."""
+
+from __future__ import annotations
+
+import pytest
+
+from entropy_valley.config.expand import expand
+from entropy_valley.errors import InputError
+
+EACH = "ratio_{ratios:.2f}"
+
+
+def methods(**blocks):
+    return expand({"length_methods": blocks}).config["length_methods"]
+
+
+def test_a_list_makes_a_method_of_each_value():
+    made = methods(**{"ev_reassigned_{seed}": {"selector": "reassigned", "of": "ev", "each": {"seed": [1, 2]}}})
+    assert made == {f"ev_reassigned_{seed}": {"selector": "reassigned", "of": "ev", "seed": seed} for seed in (1, 2)}
+    assert methods(**{EACH: {"each": {"ratios": [0.6, 2]}}}) == {
+        "ratio_0.60": {"ratios": 0.6},
+        "ratio_2.00": {"ratios": 2},
+    }
+
+
+def test_a_block_of_the_same_name_lies_over_the_one_that_is_made():
+    over = {"ratio_0.60": {"reserve_eos_slot": False}, EACH: {"each": {"ratios": [0.6]}}}
+    assert methods(**over) == {"ratio_0.60": {"ratios": 0.6, "reserve_eos_slot": False}}
+
+
+def test_a_block_of_a_list_stands_for_all_its_methods():
+    made = {"length_methods": {"m_{seed}": {"each": {"seed": [1, 2]}}}, "matrix": {"methods": ["ev", "m_{seed}"]}}
+    made["studies"] = {"mine": {"methods": {"en-zh": ["m_{seed}", "ev"]}}}
+    config = expand(made).config
+    assert config["matrix"]["methods"] == ["ev", "m_1", "m_2"]
+    assert config["studies"]["mine"]["methods"] == {"en-zh": ["m_1", "m_2", "ev"]}
+
+
+def test_ratios_of_another_method_below_those_of_its_own():
+    ev = {"ratios": {"en-zh": [1], "en-de": [2]}}
+    mine = {"same_ratios_as": "ev", "ratios": {"en-de": [3]}}
+    assert methods(ev=ev, mine=mine)["mine"] == {"ratios": {"en-zh": [1], "en-de": [3]}}
+    assert methods(ev=ev, mine={"same_ratios_as": "ev"})["mine"] == ev
+
+
+def test_the_papers_lists(load):
+    methods = load({}).length_methods
+    assert methods.__pydantic_extra__["ratio_0.60"].ratios == 0.6
+    assert (methods.ev_reassigned_5.seed, methods.ev_reassigned_5.within) == (5, "all")
+    assert (methods.ev_reassigned_deciles_5.seed, methods.ev_reassigned_deciles_5.within) == (5, "deciles")
+    assert methods.adaptive_ev.ratios == methods.ev.ratios
+    assert load({}).studies["selector_checks"].methods[-1] == "ev_reassigned_deciles_5"
+
+
+CASES = [
+    (
+        {EACH: {"each": [0.6]}},
+        f"mine.yaml: length_methods.{EACH}.each = [0.6]: give one key and the list of its values",
+    ),
+    ({"m_{seed}": {"selector": "ev"}}, "length_methods.m_{seed}.each is missing: give one key"),
+    (
+        {"mine": {"selector": "reassigned", "each": {"seed": [1]}}},
+        "length_methods.mine.each.seed = [1]: no name of its",
+    ),
+    (
+        {"m_{seed}": {"each": {"ratios": [1]}}},
+        "each.ratios = [1]: no name of its own for 1; the block's name must hold",
+    ),
+    ({"m_{a:.1f}": {"each": {"a": [1, 1.01]}}}, "no name of its own for 1.01"),
+    ({"m_{a:.1f}": {"each": {"a": ["x"]}}}, "no name of its own for 'x'; the block's name must hold the value, as {a}"),
+    ({"m_{a}": {"selector": "ratio", "each": {"ratios": []}}}, "length_methods.m_{a}.each: give one"),
+    (
+        {EACH: {"each": {"ratios": [-1]}}},
+        f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater",
+    ),
+    ({"cal": {"same_ratios_as": "oracle"}}, "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"),
+    (
+        {"cal": {"same_ratios_as": "lr_style"}},
+        "length_methods.cal.same_ratios_as = 'lr_style': names no method that sets",
+    ),
+]
+
+
+@pytest.mark.parametrize(("blocks", "line"), CASES, ids=range(len(CASES)))
+def test_a_bad_short_form_is_named(load, blocks, line):
+    with pytest.raises(InputError) as caught:
+        load({"length_methods": blocks, "tables": {"studies": []}})
+    assert line in str(caught.value)
+
+
+def test_a_bad_ratio_is_reported_where_it_stands_and_once(load):
+    with pytest.raises(InputError) as caught:
+        load({"length_methods": {"ev": {"ratios": {"en-zh": [0.8, -1]}}}})
+    assert "1 problem:" in str(caught.value)
+    assert "mine.yaml: length_methods.ev.ratios.en-zh.1 = -1" in str(caught.value)
+
+
+def test_the_file_of_the_studies_is_named(load):
+    with pytest.raises(InputError, match=r"config/studies\.yaml: studies\.ratio_sweep: method 'ratio_0\.70' is not"):
+        load({"length_methods": {EACH: {"each": {"ratios": [0.6]}}}, "tables": {"studies": ["ratio_sweep"]}})

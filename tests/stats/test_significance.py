@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from entropy_valley.stats import significance
+from entropy_valley.stats.significance import TEXTS, Statistics, bootstrap_means, cohens_d, paired_test
+
+SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
+PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=40)
+
+
+def sample(delta, half_width, sentences=2037):
+    """Differences whose mean and 95 % interval are exactly those wanted."""
+    noise = np.random.default_rng(3).normal(size=sentences)
+    standard = (noise - noise.mean()) / noise.std()
+    return delta + standard * half_width / 1.96 * math.sqrt(sentences)
+
+
+def test_interval_agrees_with_scipy():
+    differences = np.random.default_rng(0).normal(0.01, 0.1, 300)
+    ours = paired_test(differences, np.zeros(300), Statistics(9999, 1))
+    theirs = stats.bootstrap((differences,), np.mean, method="percentile", rng=2).confidence_interval
+    assert (ours.ci_low, ours.ci_high) == pytest.approx((theirs.low, theirs.high), abs=5e-4)
+
+
+def test_bootstrap_has_the_standard_error_of_the_mean():
+    differences = np.random.default_rng(0).normal(0, 1, 400)
+    means = bootstrap_means(differences, 10_000, 1)
+    assert means.std() == pytest.approx(differences.std() / 20, rel=0.05)
+
+
+def test_the_papers_significance_table_is_one_sided():
+    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), Statistics(seed=1))
+    assert (test.ci_low, test.ci_high) == pytest.approx((-0.0016, 0.0086), abs=3e-4)
+    assert test.p_one_sided == pytest.approx(0.091, abs=0.012)
+    assert test.p_two_sided == pytest.approx(2 * test.p_one_sided)
+
+
+def test_the_papers_direct_baselines_are_two_sided():
+    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), Statistics(seed=1))
+    assert test.p_two_sided == pytest.approx(0.3342, abs=0.03)
+    assert test.p_one_sided < 0.2
+
+
+def test_chunks_change_nothing(monkeypatch):
+    differences = np.random.default_rng(0).normal(size=50)
+    whole = bootstrap_means(differences, 333, 5)
+    monkeypatch.setattr(significance, "CHUNK_VALUES", 7 * 50)
+    assert np.array_equal(whole, bootstrap_means(differences, 333, 5))
+
+
+def test_equal_systems():
+    test = paired_test([0.5, 0.7, 0.9], [0.5, 0.7, 0.9], Statistics(100))
+    assert (test.delta, test.ci_low, test.ci_high, test.cohens_d) == (0, 0, 0, 0)
+    assert (test.p_one_sided, test.p_two_sided, test.wilcoxon_p) == (1, 1, 1)
+
+
+def test_wilcoxon_ranks_zeros_as_pratt_does():
+    differences = np.concatenate([np.zeros(20), np.random.default_rng(0).normal(0.4, 1, 40)])
+    expected = stats.wilcoxon(differences, zero_method="pratt").pvalue
+    assert paired_test(differences, np.zeros(60), Statistics(10)).wilcoxon_p == expected
+    assert expected != stats.wilcoxon(differences, zero_method="wilcox").pvalue
+
+
+AUTHORS = Statistics(300, 42, "random_state", "wilcox", "population")
+
+
+def by_the_authors_code(differences, resamples, seed):
+    """Their test in a plain loop: a draw of sentences at a time."""
+    generator, means = np.random.RandomState(seed), []
+    for _ in range(resamples):
+        means.append(differences[generator.randint(0, len(differences), size=len(differences))].mean())
+    p = 1 - sum(mean > 0 for mean in means) / resamples
+    d = differences.mean() / differences.std()
+    return p, np.percentile(means, [2.5, 97.5]), stats.wilcoxon(differences).pvalue, d
+
+
+@pytest.mark.parametrize("chunk", [1_000_000, 7 * 60])
+def test_a_plain_writing_of_the_authors_tests_agrees(monkeypatch, chunk):
+    monkeypatch.setattr(significance, "CHUNK_VALUES", chunk)
+    differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)  # some are zero
+    p, interval, wilcoxon, d = by_the_authors_code(differences, 300, 42)
+    test = paired_test(differences, np.zeros(60), AUTHORS)
+    assert test.p_one_sided == pytest.approx(p, abs=1e-12) and 0 < p < 1
+    assert (test.ci_low, test.ci_high) == pytest.approx(tuple(interval), abs=1e-12)
+    assert (test.wilcoxon_p, test.cohens_d) == (wilcoxon, d)
+
+
+@pytest.mark.parametrize(
+    ("reading", "changed"),
+    [
+        ({"generator": "random_state"}, {"ci_low", "ci_high", "p_one_sided", "p_two_sided"}),
+        ({"wilcoxon_zeros": "wilcox"}, {"wilcoxon_p"}),
+        ({"cohen": "population"}, {"cohens_d"}),
+    ],
+)
+def test_what_each_reading_moves(reading, changed):
+    differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)
+    ours, theirs = (asdict(paired_test(differences, np.zeros(60), how)) for how in (TEXTS, replace(TEXTS, **reading)))
+    assert {name for name in ours if ours[name] != theirs[name]} == changed
+
+
+def test_cohens_d():
+    assert cohens_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
+    assert cohens_d(np.array([-0.5, -0.5])) == -math.inf
+    assert math.isnan(cohens_d(np.array([0.5])))
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [1.0, 2.0]), ([math.nan], [1.0])])
+def test_scores_that_do_not_pair_up(first, second):
+    with pytest.raises(ValueError, match="score"):
+        paired_test(first, second)
+
+
+@settings(max_examples=25)
+@given(PAIRS)
+def test_swapping_the_systems_mirrors_the_test(pairs):
+    first, second = np.array(pairs).T
+    one, other = (paired_test(a, b, Statistics(200, 4)) for a, b in ((first, second), (second, first)))
+    assert one.delta == -other.delta
+    assert (one.ci_low, one.ci_high) == pytest.approx((-other.ci_high, -other.ci_low))
+    assert (one.p_two_sided, one.wilcoxon_p) == (other.p_two_sided, pytest.approx(other.wilcoxon_p))
+
+
+@settings(max_examples=25)
+@given(PAIRS)
+def test_interval_holds_the_mean_and_shares_are_shares(pairs):
+    first, second = np.array(pairs).T
+    test = paired_test(first, second, Statistics(500, 4))
+    assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
+    assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
+    assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12
+
+
+def test_a_comparison_of_the_papers_size_takes_less_than_a_second():
+    """10,000 resamples of 2,037 sentences: 0.14 s of one core on the machine where this was written."""
+    first, second = np.random.default_rng(1).normal(0.85, 0.08, (2, 2037))
+    start = time.process_time()
+    paired_test(first, second, Statistics(resamples=10_000))
+    assert time.process_time() - start < 1

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import fake_results
+import pytest
+from fake_results import matched, params  # noqa: F401 - fixtures
+
+from entropy_valley.tables import latex
+
+
+@pytest.fixture
+def instruct(tmp_path):
+    """The params of six variants of an instruction-tuned backbone, two of them not trained."""
+    return fake_results.write_instruct(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def pdflatex(tmp_path_factory):
+    """Compile the body of an article that is 16 cm wide with plain pdflatex and return its log; skips where there is
+    none, or no Chinese font."""
+    if not shutil.which("pdflatex"):
+        pytest.skip("no pdflatex")
+
+    def compile_(body, packages=latex.PACKAGES):
+        folder = tmp_path_factory.mktemp("latex")
+        page = r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}\pagestyle{empty}"
+        used = rf"\usepackage{{{','.join(packages)}}}"
+        text = f"\\documentclass{{article}}{page}{used}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+        (folder / "table.tex").write_text(text, encoding="utf-8")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60)
+        if "CJKutf8.sty' not found" in done.stdout:
+            pytest.skip("no latex-cjk-chinese")
+        assert done.returncode == 0, done.stdout[-2000:]
+        return done.stdout
+
+    return compile_

@@ -1,0 +1,82 @@
+"""The document of all tables and figures: what is in it, in which order, and how it is set."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import fake_results
+import pytest
+from making import made
+from matplotlib import figure
+from test_registry import experiment
+
+from entropy_valley import files, tables
+from entropy_valley.errors import InputError
+from entropy_valley.tables import document
+from entropy_valley.tables.document import Item
+from entropy_valley.tables.latex import to_latex
+from entropy_valley.tables.main import Main
+
+MINE = "50% of <&>"
+
+
+@pytest.fixture
+def source(tmp_path):
+    """The document of a table and a figure."""
+    table, _ = made(Main, fake_results.write(tmp_path / "made_up", sentences=20))
+    files.write_text(tmp_path / "tables/main.float.tex", to_latex(table, MINE, "tab:main"))
+    (tmp_path / "figures").mkdir()
+    figure.Figure(figsize=(9, 2)).savefig(tmp_path / "figures/hero.pdf")
+    items = [Item("figures/hero", MINE), Item("tables/main", MINE)]
+    files.write_text(tmp_path / "report.tex", document.to_latex(items, tmp_path))
+    return tmp_path / "report.tex"
+
+
+def test_the_papers_come_first_and_in_its_order():
+    config = experiment(tables={"studies": ["ev_line", "candidate_range"]})
+    items = document.items(config, tables.configured(config))
+    paths = [item.path for item in items]
+    assert [path for path in paths if path in document.PAPER] == [path for path in document.PAPER if path in paths]
+    assert paths.index("figures/hero") < paths.index("tables/main") < paths.index("tables/candidate_range")
+    assert paths.index("tables/crossbb") < paths.index("tables/ev_line")
+    assert dict(items)["tables/main"].startswith("Main table: COMET-22 and sacreBLEU of the length")
+
+
+def test_what_it_reads_are_files_of_the_reports():
+    config = experiment()
+    configured = tables.configured(config)
+    read = {f"{config.results}/{name}" for name in document.read(configured)}
+    assert {"results/tables/main.float.tex", "results/figures/hero.pdf"} < read
+    assert read < {f"{config.results}/{path}.{end}" for path, one in configured.items() for end in one.endings}
+    assert len(read) == len(document.items(config, configured))
+
+
+def test_it_is_set(source, pdflatex):
+    text = source.read_text()
+    assert text.index("figures/hero.pdf") < text.index(r"\input{tables/main.float.tex}")
+    assert r"\section{Ours}" not in text
+    document.typeset(source, source.with_suffix(".pdf"))
+    assert source.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+    assert {path.name for path in source.parent.glob("report*")} == {"report.tex", "report.pdf"}
+
+
+def test_what_latex_cannot_set_is_named(source, pdflatex):
+    files.write_text(source.parent / "tables/main.float.tex", "% needs \\usepackage{booktabs}\n\\nobody\n")
+    with pytest.raises(
+        InputError, match=r"report\.tex: pdflatex cannot set it:\n! Undefined control sequence\.\n.*nobody"
+    ):
+        document.typeset(source, source.with_suffix(".pdf"))
+
+
+def test_without_latex_it_says_what_to_install(source, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match=r"report\.pdf: needs pdflatex of LaTeX.*apt install texlive-latex-base"):
+        document.typeset(source, source.with_suffix(".pdf"))
+
+
+def test_a_package_that_is_not_there_is_named(source, pdflatex):
+    text = source.read_text()
+    files.write_text(source, re.sub(r"multirow", "no-such-package", text))
+    with pytest.raises(InputError, match=r"needs no-such-package of LaTeX.*apt install texlive-latex-extra"):
+        document.typeset(source, source.with_suffix(".pdf"))

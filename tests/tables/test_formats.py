@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from entropy_valley.tables import formats
+
+
+def test_mean_and_deviation():
+    assert formats.mean_std(0.85171, 0.00064, 4) == "0.8517 ± 0.0006"
+    assert formats.mean_std(38.571, math.nan, 2) == "38.57"
+    assert formats.mean_std(math.nan, math.nan, 2) == "n/a"
+
+
+def test_closure():
+    assert formats.closure(0.649, 0.074, 3, 3) == "64.9 ± 7.4%"
+    assert formats.closure(-0.5, math.nan, 1, 1) == "−50.0%"
+    assert formats.closure(0.649, 0.074, 2, 3) == "64.9 ± 7.4% (2 of 3 runs)"
+    assert formats.closure(math.nan, math.nan, 0, 3) == "n/a"
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0, "< 0.0001"), (0.0001, "0.0001"), (0.091, "0.0910"), (1.0, "1.0000")])
+def test_a_p_of_zero_is_less_than_one_resample(p, text):
+    assert formats.p_value(p, 10_000) == text
+
+
+def test_interval():
+    assert formats.interval(0.1, -0.21, 0.4, 2) == "+0.10 [−0.21, +0.40]"
+
+
+def test_signed():
+    assert formats.signed(0.0172, 4) == "+0.0172"
+    assert formats.signed(-1.5, 2) == "−1.50"
+    assert formats.signed(math.nan, 2) == "n/a"

@@ -1,0 +1,192 @@
+"""Hostile texts in tables, pages, figures, and CSV files."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+import re
+import zipfile
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from making import made, one_backbone
+from markdown_it import MarkdownIt
+from matplotlib import figure
+from pydantic import TypeAdapter, ValidationError
+
+from entropy_valley import files, plain_text
+from entropy_valley.data.build import overlap
+from entropy_valley.data.sources import tatoeba
+from entropy_valley.errors import InputError
+from entropy_valley.model import checkpoint
+from entropy_valley.scoring.sets import read_outputs
+from entropy_valley.settings import Name
+from entropy_valley.tables import render, style, terminal
+from entropy_valley.tables.main import Main
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+
+# Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
+MARKUP = (
+    r"\input{/etc/passwd}", r"\write18{rm x}", r"\end{tabular}", r"\\ & x \hline", "^^5cinput", "100 % of it", "a & b",
+    "$5 and $6", "x_1 and _y_", "{open", "close}", "~ and ~~struck~~", "# 1", '"quoted"', r"C:\new\table", "*a* **b**",
+    "`code` ``more``", "a | b || c", r"a \| b", "[text](javascript:alert(1))", "![image](http://example.org/x.png)",
+    "[x]: http://example.org", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "<!-- x",
+    "&lt;b&gt; &#60;", "<http://example.org>", "first\nsecond", "- item", "1. item", "> said", "--- | ---", "\x1b[2J",
+    "\u202eabc", "\x07\x08\x7f", "{src} {metric} {wildcard}",
+)  # fmt: skip
+# Texts that a spreadsheet would compute.
+FORMULAS = (
+    "=1+1", "+1+cmd", "-2+3", "@SUM(A1)", "=cmd|' /C calc'!A0", '=HYPERLINK("http://example.org")', "\t=1", "\r=1",
+    "'=1", "''-x",
+)  # fmt: skip
+
+
+def table(text):
+    """A table that has the text everywhere."""
+    groups = (Group(text, (Row((TableCell(text), TableCell(text, bold=True))),)),)
+    columns = (Column(""), Column(text), Column(text))
+    return Table(columns, (Section(groups, text),), (Note(text, f"x{text}x"), Note(f"{text}:", "y")))
+
+
+class Texts(HTMLParser):
+    """The texts of a page, and its elements."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.texts, self.elements = [], set()
+        self.feed(page)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add(tag)
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_a_text_stays_one_in_a_page(text):
+    page, plain = Texts(render.page(text, table(text))), Texts(render.page("x", table("x")))
+    assert page.elements == plain.elements
+    assert page.texts.count(plain_text.shown(text)) == plain.texts.count("x")
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_a_text_stays_one_in_markdown(text):
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(table(text)))
+    inline = [part for token in tokens for part in token.children or ()]
+    assert {part.type for part in inline} <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
+    kinds = {token.type for token in tokens}
+    assert not kinds & {"heading_open", "blockquote_open", "bullet_list_open", "ordered_list_open", "code_block"}
+    said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
+    assert said.count(plain_text.shown(text).strip()) >= 5
+
+
+@settings(max_examples=30)
+@given(st.text("\\|*_`$~<>&;#[]()!-+=.1a/ \n\"'{}:", min_size=1).filter(str.strip))
+def test_any_text_stays_one_in_markdown(text):
+    notes = (Note(text), Note("n:", text))
+    written = Table((Column("k"), Column(text)), (Section((Group("x", (Row((TableCell(text),)),)),)),), notes)
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
+    said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
+    text = plain_text.shown(text)
+    assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
+
+
+def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
+    groups = tuple(Group(text, (Row((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
+    columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))
+    files.write_text(tmp_path / "t.md", render.to_markdown(Table(columns, (Section(groups, "[/x]"),), (Note("[/x]"),))))
+    render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
+    for name in ("t.md", "t.csv"):
+        terminal.show(tmp_path / name)
+        said = capsys.readouterr().out
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
+        plain = [text for text in MARKUP if text.isprintable() and "*" not in text]
+        assert "[/x]" in said and all(text in said for text in plain)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_text_is_no_formula(tmp_path, text):
+    render.write_csv(tmp_path / "t.csv", pd.DataFrame({"id": [1], "text": [text], "value": [-0.5], "said": ["+0.5%"]}))
+    with open(tmp_path / "t.csv", encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["text"].replace("\n", "\r") == f"'{text}" and plain_text.unguarded(f"'{text}") == text
+    assert (row["value"], row["said"]) == ("-0.5", "+0.5%")
+
+
+def test_a_figure_reads_no_formula():
+    with mpl.rc_context(style.RC):
+        assert not figure.Figure().text(0, 0, r"$\frac{$").get_parse_math()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".", "..", "", "-x", "~x", "a\nb", "a b", "x\n", "é", "a\0"])
+def test_names_are_no_paths(name):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Name).validate_python(name)
+
+
+def rows(*pairs):
+    return [{"id": str(number), "source": source, "target": target} for number, (source, target) in enumerate(pairs)]
+
+
+def test_odd_sentences_are_counted():
+    test = rows(("a", "A"), ("b", "B"), ("a", "C"), ("same", "same"), ("\u200b", "x"))
+    train = rows(("a", "A"), ("a", "D"), ("z", "B"), ("q", "\u200b"))
+    assert overlap(test) == {"sentences": 5, "repeated": 1, "copied": 1, "invisible": 1}
+    training = {"pairs": 4, "source": 2, "target": 2, "pair": 1, "copied": 0, "invisible": 1}
+    assert overlap(test, train) == overlap(test) | {"training": training}
+
+
+def test_test_sentences_in_training_reach_the_footnote(params, tmp_path):
+    pairs = rows(("a", "A"), ("b", "B"), ("b", "\u200b"))
+    files.write_json(tmp_path / "o.json", overlap(pairs, pairs[:2]))
+    places = {"en-zh": {"test": str(tmp_path / "o.json")}}
+    table, _ = made(Main, one_backbone(params) | {"overlaps": places})
+    said = [note.text for note in table.notes]
+    assert "Test sentences that occur in training: En→Zh 3 sources, 2 references, 2 pairs." in said
+    odd = "En→Zh: 1 with the source of an earlier one; En→Zh: 1 with a side without visible characters"
+    assert f"Odd sentences: {odd}." in said
+
+
+def outputs(tmp_path, ids, hypothesis):
+    files.write_jsonl(tmp_path / "t.jsonl", [{"id": name, "source": "a", "target": "b"} for name in ids])
+    return read_outputs(tmp_path / "t.jsonl", [{"id": name, "hypothesis": hypothesis} for name in ids], "h.jsonl")
+
+
+@pytest.mark.parametrize("value", [None, 1, ["a"]])
+def test_a_hypothesis_is_a_text(tmp_path, value):
+    with pytest.raises(InputError, match=r"h\.jsonl: hypothesis of .1. is .*, not a text"):
+        outputs(tmp_path, ["1"], value)
+
+
+def test_an_id_comes_once(tmp_path):
+    with pytest.raises(InputError, match=r"t\.jsonl:3: id '1' is there already, in line 1"):
+        outputs(tmp_path, ["1", "2", "1"], "x")
+
+
+def test_a_pickle_is_no_checkpoint(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(pickle.dumps({"model.norm": [1.0]}))
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        checkpoint.read_shapes(tmp_path / "model.safetensors")
+
+
+def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
+    monkeypatch.setattr(tatoeba, "MOST", 1000)
+    with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for language in ("de", "en"):
+            archive.writestr(f"Tatoeba.de-en.{language}", "x" * 1001)
+    with pytest.raises(InputError, match="not an archive of the Tatoeba release"):
+        next(tatoeba.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
+
+
+def test_a_link_is_replaced_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_text("mine")
+    (tmp_path / "result").symlink_to(tmp_path / "elsewhere")
+    files.write_text(tmp_path / "result", "new")
+    assert (tmp_path / "elsewhere").read_text() == "mine" and (tmp_path / "result").read_text() == "new"
+    assert not (tmp_path / "result").is_symlink()

@@ -1,0 +1,146 @@
+"""Tables in LaTeX: every table compiles by itself and fits into a two-column paper, whatever its texts are."""
+
+from __future__ import annotations
+
+import re
+
+import hostile_cases
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from making import made
+from test_reporting_scripts import MADE_UP
+
+from entropy_valley import tables
+from entropy_valley.tables import latex
+from entropy_valley.tables.latex import to_latex
+from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell, to_markdown
+
+KEYS = [key for key, kind in tables.REPORTS.items() if "float.tex" in kind.endings]
+NASTY = (
+    r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""
+)
+CHINESE = "“中文”，GPU 与 50% 的译文。"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 50%", r"a\_b \& 50\%"),
+        ("En→Zh −1", r"En$\to$Zh $-$1"),
+        ("0.1 ± 0.2", r"0.1\,$\pm$\,0.2"),
+        ("* [0]†", r"{*} {[}0]$^{\dagger}$"),
+        ('"n/a" ("x")', "``n/a'' (``x'')"),
+        ("β₁ ⌊λ⌋", r"$\beta$$_{1}$ $\lfloor$$\lambda$$\rfloor$"),
+        ("a🙂b\u200b", r"a\texttt{U+1F642}b"),  # what no font has
+        ("GPU 译文。", r"GPU \begin{CJK*}{UTF8}{gbsn}译文。\end{CJK*}"),
+        ("点點", r"\begin{CJK*}{UTF8}{gbsn}点\end{CJK*}\texttt{U+9EDE}"),  # LaTeX would leave the traditional one out
+    ],
+)
+def test_escape(text, expected):
+    assert latex.escape(text) == expected
+
+
+def hostile_examples(test):
+    for text in hostile_cases.MARKUP:
+        test = example(text)(test)
+    return test
+
+
+@hostile_examples
+@given(st.text(max_size=20))
+def test_no_special_character_is_left_bare(text):
+    commands = r"\\text\w+\{(U\+[0-9A-F]+)?\}|\\[{}$&#%_,]|\{[*[]\}|\$[^$]*\$|\\(dots|pounds|copyright)\{\}"
+    bare = re.sub(r"\\(begin|end)\{CJK\*\}(\{UTF8\}\{gbsn\})?", "", re.sub(commands, "", latex.escape(text)))
+    assert not re.search(r"[\\{}$&#%_^|<>*[\x00-\x1f\x7f]", bare)
+
+
+@pytest.fixture(scope="session")
+def every_table(tmp_path_factory):
+    """Each table of made-up results, and whether it has scored cells."""
+    params = {key: MADE_UP[key](tmp_path_factory.mktemp("made_up")) for key in KEYS}
+    return {key: (made(tables.find(key), params[key])[0], bool(params[key].get("cells"))) for key in KEYS}
+
+
+def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
+    body = "\\clearpage\n".join(
+        part
+        for key, (table, _) in every_table.items()
+        for part in (rf"\typeout{{table {key}}}", to_latex(table), to_latex(table, NASTY, "tab:a_b"))
+    )
+    log = pdflatex(body, [*latex.PACKAGES, latex.CHINESE])
+    assert not re.search(r"Overfull.*|Float too large.*", log)
+
+
+def test_every_table_names_the_number_of_its_sentences(every_table):
+    for key, (table, is_scored) in every_table.items():
+        named = [note.text for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note.text)]
+        assert len(named) == is_scored, key
+
+
+def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
+    for key, (table, _) in every_table.items():
+        assert r"\texttt{U+" not in to_latex(table, tables.find(key).caption, "tab:it"), key
+        assert not re.search("× ?100", to_markdown(table)), key
+
+
+def test_every_feature_of_a_table_compiles(pdflatex):
+    long = "word " * 60
+    rows = (
+        Row((TableCell(NASTY), TableCell("1", bold=True), TableCell(f"{CHINESE * 8}\nsecond line", bold=True))),
+        Row((TableCell("x", shaded=True), TableCell(""), TableCell(long)), shaded=True),
+    )
+    columns = (Column("Place", align="l"), Column("A", over="Both"), Column("A long title", over="Both", align="r"))
+    sections = (
+        Section((Group("En→De", rows), Group(long, rows[:1])), heading="50% & more"),
+        Section((Group("two", rows), Group("[x]", rows[:1]), Group("*", rows[:1]))),  # what a rule's \\ must not take
+    )
+    notes = (Note(NASTY), Note("* and"), Note("[0]"), Note("signature:", "nrefs:1|case:mixed_" * 12 + "\n}\\end{x}"))
+    table = Table((*columns, Column("Text", align="l")), sections, notes)
+    text = to_latex(table)
+    assert text.startswith(rf"% needs \usepackage{{{','.join([*latex.PACKAGES, latex.CHINESE])}}}")
+    assert "Overfull" not in pdflatex(text, [*latex.PACKAGES, latex.CHINESE])
+    high = Table(columns[:2], (Section(tuple(Group(str(n), (Row((TableCell("1"),)),)) for n in range(150))),))
+    assert not re.search("Overfull|too large", pdflatex(to_latex(high, "High.", "tab:high")))
+
+
+FLOAT = r"""% needs \usepackage{booktabs,multirow,colortbl,adjustbox,tabulary}
+\begin{table*}[t]
+\begingroup\centering\footnotesize\setlength{\tabcolsep}{3pt}\setlength{\tymin}{6em}
+\begin{adjustbox}{max width=\linewidth,max totalheight=.8\textheight}
+\begin{tabular}{lrc}
+\toprule
+\multicolumn{1}{c}{} & \multicolumn{2}{c}{\textbf{Both}} \\
+\cmidrule(lr){2-3}
+\textbf{Row} & \begin{tabular}[b]{@{}r@{}}\textbf{A long} \\ \textbf{title}\end{tabular} & \textbf{B} \\
+\midrule
+\rowcolor[RGB]{240,238,245}
+\multicolumn{3}{l}{\textit{Seed 1}} \\
+ & 1 & \cellcolor[RGB]{230,241,248}2 \\
+\rowcolor[RGB]{230,241,248}
+\multirow{-2}{*}{En$\to$Zh} & \textbf{3} & 4 \\
+\midrule
+one & 5 & 6 \\
+\bottomrule
+\end{tabular}
+\end{adjustbox}
+\par\smallskip
+\parbox{\linewidth}{\scriptsize\raggedright
+N = 2.\par
+}\par\endgroup
+% sacreBLEU: nrefs:1|case:mixed
+\caption{100\% of it.}
+\label{tab:it}
+\end{table*}
+"""
+
+
+def test_a_float():
+    columns = (Column("Row", align="l"), Column("A long title", "Both", "r"), Column("B", "Both"))
+    rows = (
+        Row((TableCell("1"), TableCell("2", shaded=True))),
+        Row((TableCell("3", bold=True), TableCell("4")), shaded=True),
+    )
+    groups = (Group("En→Zh", rows), Group("one", (Row((TableCell("5"), TableCell("6"))),)))
+    table = Table(columns, (Section(groups, "Seed 1"),), (Note("N = 2."), Note("sacreBLEU:", "nrefs:1|case:mixed")))
+    assert to_latex(table, "100% of it.", "tab:it") == FLOAT

@@ -1,0 +1,206 @@
+"""Which reports a config has, and what the config says of them."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from entropy_valley import files
+from entropy_valley import tables as reports
+from entropy_valley.config import base_files
+from entropy_valley.config import params as jobs
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import load_merged, read_yaml
+from entropy_valley.config.matrix import sets_of
+from entropy_valley.config.param_parts import selector_name, selector_settings
+from entropy_valley.errors import InputError
+from entropy_valley.stats.cells import Params
+from entropy_valley.tables import labels
+
+ROOT = Path(__file__).parents[2]
+BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
+KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da"}
+
+
+def experiment(**over):
+    return load_merged(overlay(BASE, over), further=reports.problems)
+
+
+def test_what_a_config_does_not_ask_for_is_not_made():
+    whole = reports.configured(experiment())
+    asked = {name: {"backbones": []} for name in ("autoregressive", "instruct", "valley")}
+    asked["human_evaluation"] = {"directions": []}
+    few = reports.configured(experiment(tables={"studies": []}, **asked))
+    tables = ("main", "crossbb", "crossbb_bleu", "full_significance", "dissociation", "cases")
+    tables += ("coverage", "faithfulness_summary", "failure_buckets")
+    tables += ("hyperparams", "prompts", "cost", "paper_comparison", "corpus")
+    figures = ("hero", "method", "crossbb", "dissociation", "cases")
+    assert list(few) == [f"tables/{name}" for name in tables] + [f"figures/{name}" for name in figures]
+    assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()
+
+
+LABELLED = """
+from entropy_valley.lengths.ev import EntropyValley
+
+
+class Mine(EntropyValley):
+    pass
+
+
+class Plain:
+    sees_reference = uses_statistics = uses_length_head = False
+    probes = True
+
+    def __init__(self, ratios):
+        self.ratios = ratios
+
+    def propose(self, sentence, probes):
+        return {1}
+
+    def choose(self, sentence, probes):
+        return 1
+"""
+
+
+@pytest.mark.parametrize("selector", ["ev", "labelled:Mine", "labelled:Plain"])
+def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, tmp_path, monkeypatch):
+    (tmp_path / "labelled.py").write_text(LABELLED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    block = {"selector": selector, "same_ratios_as": "ev"}
+    plain, named = (
+        experiment(matrix={"methods": ["oracle", "ratio", "ev", "mine"]}, length_methods={"mine": block | label})
+        for label in ({}, {"label": "My EV"})
+    )
+    translated, again = (jobs.translation(one, sets_of(one).all[0]) for one in (plain, named))
+    assert translated == again and '"mine"' in translated
+    without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
+    assert labels.method_in(Params(said), "mine", "en-zh") == "My EV"
+    assert labels.method_in(Params(without), "mine", "en-zh") == "mine"
+    assert said["labels"].pop("methods") == {"mine": "My EV"}
+    assert said == without
+
+
+def test_a_figure_may_have_another_name_than_the_table_of_its_study():
+    named = experiment(tables={"studies": ["full_pareto"]})
+    made = reports.configured(named)
+    assert {"tables/full_pareto", "figures/pareto"} < made.keys()
+    assert not {"tables/pareto", "figures/full_pareto"} & made.keys()
+    assert made["figures/pareto"].cells(named) == made["tables/full_pareto"].cells(named)
+
+
+@pytest.mark.parametrize("other", ["hero", "selector_comparison"])
+def test_a_figures_name_is_its_own(other):
+    with pytest.raises(InputError, match=f"studies.full_pareto.*{other} is the name of another table or figure"):
+        experiment(studies={"full_pareto": {"figure": other}})
+
+
+WIDER = {
+    "as it is": {},
+    "budgets": {"matrix": {"steps": [16, 32]}},
+    "orders": {"matrix": {"orders": ["random", "med"]}},
+    "one seed": {"matrix": {"seeds": [1]}},
+    "no studies": {"tables": {"studies": []}, "matrix": {"steps": [32, 64], "orders": ["med", "sig_first"]}},
+}
+CONFIGS = {
+    "paper": [],
+    "demo": ["demo"],
+    "demo-full": ["demo", "demo-full"],
+    "released": ["released"],
+    "authors' data and adapters": ["authors", "released"],
+    "tatoeba": ["tatoeba"],
+}
+
+
+@pytest.mark.parametrize("over", WIDER.values(), ids=list(WIDER))
+@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
+def test_each_cell_of_a_set_is_in_a_report(names, over):
+    found = load_merged(
+        functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over])
+    )
+    configured = reports.configured(found)
+    assert {cell for report in configured.values() for cell in report.cells(found)} == set(sets_of(found).home)
+    several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
+    assert ("tables/matrix" in configured) == several
+
+
+def test_captions_say_the_label_of_the_metric():
+    named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
+    texts = {path: report.described(named) for path, report in reports.configured(named).items()}
+    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
+    assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
+
+
+def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
+    study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
+    over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
+    made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
+    shown = {path: made[path].params(experiment(**over))["shown"] for path in ("tables/mine",)}
+    assert shown == {"tables/mine": ["comet22", "bleu", "kiwi"]}
+
+
+def test_fixed_ratios_have_their_numbers_by_direction():
+    half = {"selector": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
+    over = {
+        "length_methods": {"half": half},
+        "studies": {"mine": {"methods": ["half", "cal"], "directions": ["en-zh"]}},
+    }
+    named = experiment(tables={"studies": ["mine"]}, **over)
+    ratios = reports.configured(named)["tables/mine"].params(named)["ratios"]
+    assert ratios == {"ratio": {"en-zh": 0.8}, "half": {"en-zh": 0.71}}
+
+
+@pytest.mark.parametrize("column", ["kiwi", "comet22"])
+def test_what_is_no_column_is_answered_with_those_there_are(column):
+    with pytest.raises(InputError, match=rf"mine\.columns.*{column}: no such column; there are .*latency.*bleu, chrf"):
+        experiment(studies={"mine": {"methods": ["ev"], "columns": [column]}})
+
+
+def test_a_start_loads_no_data_frames_figures_or_models():
+    """What the Snakefile imports, and all that it asks of the reports, in a process of its own; and the command."""
+    imports = [line for line in (ROOT / "Snakefile").read_text().splitlines() if line.startswith("from entropy_valley")]
+    program = [
+        *imports,
+        "import sys, entropy_valley.cli",
+        "EXPERIMENT = configuration.load_files(configuration.base_files(), reports.problems)",
+        "REPORTS = reports.configured(EXPERIMENT)",
+        "made = [(report.inputs(EXPERIMENT), report.params(EXPERIMENT)) for report in REPORTS.values()]",
+        "assert made and inventory.Inventory(EXPERIMENT, REPORTS).all()",
+        "late = {'pandas', 'numpy', 'matplotlib', 'scipy', 'torch', 'transformers', 'comet', 'huggingface_hub'}",
+        "print(*late & sys.modules.keys())",
+    ]
+    found = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "\n"
+
+
+def test_the_hero_shows_the_study_of_orders_that_has_lengths_too():
+    named = experiment(tables={"studies": ["negative_order", "order_sweep_summary"]})
+    params = reports.configured(named)["figures/hero"].params(named)
+    assert {cell["order"] for cell in params["sweep"]["cells"]} > {"med", "sig_first"}
+    assert {cell["order"] for cell in params["cells"]} == {"med", ""}
+    without = experiment(studies={"order_sweep_summary": {"others": []}})
+    assert reports.configured(without)["figures/hero"].params(without)["sweep"] is None
+
+
+def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
+    named = experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]})
+    made = {name: report.params(named) for name, report in reports.configured(named).items()}
+    assert {"ratio", "ratio_1.40"} < set(made["tables/ratio_sweep"]["fixed"])
+    assert not {"ratio_eos", "ev", "oracle"} & set(made["tables/ratio_sweep"]["fixed"])
+    assert "fixed" not in made["tables/multi_candidate"]
+
+
+@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
+def test_no_study_has_a_fixed_ratio_twice(names):
+    found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
+    for name in found.tables.studies:
+        for direction in found.matrix.directions:
+            methods = [one for one in found.studies[name].methods_of(direction) if selector_name(found, one) == "ratio"]
+            settings = [files.canonical(selector_settings(found, one, direction)) for one in methods]
+            assert len(settings) == len(set(settings)), (name, direction)
