@@ -4,9 +4,8 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import errors, experiment as configuration
-from entropy_valley.config import matrix, sets
-from entropy_valley.tables import reports
+from entropy_valley import config as configuration, errors, tables
+from entropy_valley.config import matrix
 from entropy_valley.runs import inventory, snapshot
 
 # Beside this file, also with --directory or as a module.
@@ -25,13 +24,13 @@ envvars:
 
 try:
     config = snapshot.merged(config, BASE, workflow.configfiles)
-    EXPERIMENT = configuration.load_merged(config, snapshot.files(BASE, workflow.configfiles), reports.problems)
-    REPORTS = reports.configured(EXPERIMENT)
+    EXPERIMENT = configuration.load_merged(config, snapshot.files(BASE, workflow.configfiles), tables.problems)
+    REPORTS = tables.configured(EXPERIMENT)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None
 
 R = EXPERIMENT.results
-SETS = sets.sets_of(EXPERIMENT)
+SETS = matrix.sets_of(EXPERIMENT)
 INVENTORY = inventory.Inventory(EXPERIMENT, REPORTS)
 snapshot.begin(EXPERIMENT)
 

@@ -242,8 +242,7 @@ class Run(Screen):
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     """The jobs of a dry run with their hours and cells, as the config of this process has them."""
-    from entropy_valley.runs import job as snapshot
-    from entropy_valley.runs import plan
+    from entropy_valley.runs import plan, snapshot
     from entropy_valley.runs.audit import Audit
     from entropy_valley.runs.inventory import Inventory, Job
 
@@ -286,7 +285,7 @@ def _why(reason: str, state: Any) -> str:
 def _near(target: str) -> str:
     """What a mistyped target may mean."""
     from entropy_valley.errors import question
-    from entropy_valley.runs import job as snapshot
+    from entropy_valley.runs import snapshot
     from entropy_valley.runs.inventory import Inventory
 
     experiment = snapshot.experiment()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-import hostile_cases
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from making import made
+from test_hostile_reports import MARKUP
 from test_reporting_scripts import MADE_UP
 
 from entropy_valley import tables
@@ -42,7 +42,7 @@ def test_escape(text, expected):
 
 
 def hostile_examples(test):
-    for text in hostile_cases.MARKUP:
+    for text in MARKUP:
         test = example(text)(test)
     return test
 

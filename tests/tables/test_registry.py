@@ -160,17 +160,17 @@ def test_what_is_no_column_is_answered_with_those_there_are(column):
         experiment(studies={"mine": {"methods": ["ev"], "columns": [column]}})
 
 
-def test_a_start_loads_no_data_frames_figures_or_models():
+def test_a_start_loads_no_figures_or_models():
     """What the Snakefile imports, and all that it asks of the reports, in a process of its own; and the command."""
     imports = [line for line in (ROOT / "Snakefile").read_text().splitlines() if line.startswith("from entropy_valley")]
     program = [
         *imports,
         "import sys, entropy_valley.cli",
-        "EXPERIMENT = configuration.load_files(configuration.base_files(), reports.problems)",
-        "REPORTS = reports.configured(EXPERIMENT)",
+        "EXPERIMENT = configuration.load_files(configuration.base_files(), tables.problems)",
+        "REPORTS = tables.configured(EXPERIMENT)",
         "made = [(report.inputs(EXPERIMENT), report.params(EXPERIMENT)) for report in REPORTS.values()]",
         "assert made and inventory.Inventory(EXPERIMENT, REPORTS).all()",
-        "late = {'pandas', 'numpy', 'matplotlib', 'scipy', 'torch', 'transformers', 'comet', 'huggingface_hub'}",
+        "late = {'matplotlib', 'scipy', 'torch', 'transformers', 'comet', 'huggingface_hub'}",
         "print(*late & sys.modules.keys())",
     ]
     found = subprocess.run(

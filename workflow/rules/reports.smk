@@ -72,7 +72,7 @@ PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        lambda w: sentence_pages.inputs(EXPERIMENT, (w.direction, w.testset)),
+        lambda w: pages.inputs(EXPERIMENT, (w.direction, w.testset)),
     output:
         PAGE,
     log:
@@ -89,7 +89,7 @@ rule page:
 rule pages:
     """The pages of sentences of all test sets; `all` does not ask for them."""
     input:
-        [PAGE.format(direction=direction, testset=testset) for direction, testset in sentence_pages.cells(EXPERIMENT)],
+        [PAGE.format(direction=direction, testset=testset) for direction, testset in pages.cells(EXPERIMENT)],
 
 
 DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]

@@ -9,13 +9,12 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import files, provenance
     from entropy_valley.data import build, dataset
-    from entropy_valley.data import build as shared
     from entropy_valley.data.build import overlap
     from entropy_valley.demo.source import SOURCES
 
     def write_corpus(how, out):
         if how["both_ways"]:
-            drawn = shared.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
+            drawn = build.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
         else:
             drawn = nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]

@@ -15,7 +15,6 @@ from typing import Any
 
 from entropy_valley import files, revisions, tables
 from entropy_valley.config import Experiment, param_parts, params, paths
-
 from entropy_valley.config.matrix import DEV, RUN_NAME, Cell, CellSet, Run, sets_of
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST

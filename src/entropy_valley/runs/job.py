@@ -1,4 +1,8 @@
-"""The job of a workflow script: its config, log, GPUs and errors."""
+"""What every script of the workflow does before and after its own work.
+
+A script is ``with job_of(snakemake) as job:`` and the calls of a few library functions. What takes long to load, or
+reads the environment when it is loaded, is imported inside the block.
+"""
 
 from __future__ import annotations
 
@@ -7,77 +11,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors, files, launch, machine
-from entropy_valley.config import Experiment, base_files, near
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge
-from entropy_valley.errors import listed
-from entropy_valley.provenance import code
-
-# --- The config of a run as it was started, for the jobs that it starts later.
-#
-# On a cluster each job is a Snakemake of its own, which reads the config files anew. The first process writes the
-# merged config beside the results and hands its path down in the environment; a job of the run reads that.
-
-
-VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
-os.environ.setdefault(VARIABLE, "")
-_current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
-
-
-def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
-    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
-    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
-    path = os.environ[VARIABLE]
-    if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    return config if base[0] in map(str, read) else overlay(merge(base), config)
-
-
-def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
-    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
-    are in this folder, then those of the command line."""
-    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
-    return list(dict.fromkeys([*named, *(near(path) for path in given if str(path) not in base)]))
-
-
-def begin(experiment: Experiment) -> None:
-    """Remember what this process runs, and by which code."""
-    _current.update(experiment=experiment, code=code())
-
-
-def hand_down(results: str, config: Mapping[str, Any]) -> None:
-    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
-    text = files.canonical(config)
-    path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
-    _current["path"] = os.environ[VARIABLE] = str(path)
-    if not path.is_file():
-        files.write_text(path, text)
-
-
-def experiment() -> Experiment | None:
-    """The config that this process runs, if its Snakefile has been read: for what prints the plan."""
-    return _current.get("experiment")
-
-
-def warn_of_changed_code() -> None:
-    """Say at the end of a run which code was edited meanwhile: its results name the code that each was made by."""
-    before, now = _current["code"], code()
-    changed = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
-    if changed:
-        text = f"warning: this code was edited during the run: {listed(changed, 8)}. Jobs may have used either version."
-        print(text, file=sys.stderr)
-
-
-# --- What every script of the workflow does before and after its own work.
-#
-# A script is ``with job_of(snakemake) as job:`` and the calls of a few library functions. What takes long to load, or
-# reads the environment when it is loaded, is imported inside the block.
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
 _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it ends
@@ -110,9 +49,9 @@ def job_of(snakemake: Any) -> Iterator[Job]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started
-    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`. They are checked before
-    the first use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the
-    network. Bad input ends it with one line and exit status 2.
+    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the first
+    use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad input
+    ends it with one line and exit status 2.
     """
     launch.end_children_first()
     launch.end_with_parent(signal.SIGTERM, os.getppid())

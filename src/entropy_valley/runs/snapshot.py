@@ -1,0 +1,69 @@
+"""The config of a run as it was started, for the jobs that it starts later.
+
+On a cluster each job is a Snakemake of its own, which reads the config files anew. The first process writes the merged
+config beside the results and hands its path down in the environment; a job of the run reads that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files as file_tools
+from entropy_valley.config import Experiment, base_files, near
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import merge
+from entropy_valley.errors import listed
+from entropy_valley.provenance import code
+
+VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
+os.environ.setdefault(VARIABLE, "")
+_current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
+
+
+def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
+    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
+    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
+    path = os.environ[VARIABLE]
+    if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    return config if base[0] in map(str, read) else overlay(merge(base), config)
+
+
+def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
+    are in this folder, then those of the command line."""
+    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return list(dict.fromkeys([*named, *(near(path) for path in given if str(path) not in base)]))
+
+
+def begin(experiment: Experiment) -> None:
+    """Remember what this process runs, and by which code."""
+    _current.update(experiment=experiment, code=code())
+
+
+def hand_down(results: str, config: Mapping[str, Any]) -> None:
+    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
+    text = file_tools.canonical(config)
+    path = Path(results, "work", "configs", f"{file_tools.text_digest(text)}.json").absolute()
+    _current["path"] = os.environ[VARIABLE] = str(path)
+    if not path.is_file():
+        file_tools.write_text(path, text)
+
+
+def experiment() -> Experiment | None:
+    """The config that this process runs, if its Snakefile has been read: for what prints the plan."""
+    return _current.get("experiment")
+
+
+def warn_of_changed_code() -> None:
+    """Say at the end of a run which code was edited meanwhile: its results name the code that each was made by."""
+    before, now = _current["code"], code()
+    changed = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
+    if changed:
+        text = f"warning: this code was edited during the run: {listed(changed, 8)}. Jobs may have used either version."
+        print(text, file=sys.stderr)
