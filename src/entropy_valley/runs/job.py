@@ -49,9 +49,9 @@ def job_of(snakemake: Any) -> Iterator[Job]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started
-    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the first
-    use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad input
-    ends it with one line and exit status 2.
+    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
+    first use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad
+    input ends it with one line and exit status 2.
     """
     launch.end_children_first()
     launch.end_with_parent(signal.SIGTERM, os.getppid())
