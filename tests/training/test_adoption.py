@@ -52,7 +52,7 @@ def shard(folder):
 
 
 def job(root, checkpoints, family, folder=None, **source):
-    return adoption.Job(
+    return adoption.Adoption(
         spec={
             "backbone": "tiny",
             "family": family,

@@ -153,8 +153,8 @@ def test_a_long_pair_that_runs_alone_must_fit():
 
 
 def test_on_a_cpu_auto_is_the_same_everywhere():
-    assert memory.plan(None, "auto", "auto", 9999) == memory.Plan(memory.MOST, False)
-    assert memory.plan(None, 40, True, 9999) == memory.Plan(40, True)
+    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)
+    assert memory.plan(None, 40, True, 9999) == memory.PassPlan(40, True)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def small_gpu(load, monkeypatch):
 def test_passes_that_the_loss_depends_on_are_the_same_on_every_gpu(load, corpus, tmp_path):
     backbone, room = load(), memory.Room(10_000, memory.Demand(fixed=0, kept=2, spared=1))
     for loss, tokens in (({}, 4096), ({"time": "minibatch"}, memory.MOST), ({"eos_padding": "batch"}, memory.MOST)):
-        job = sft.Job(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
+        job = sft.Finetuning(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
         assert sft._plan(job, backbone, sft._pairs(job, backbone), room, {}).micro_tokens == tokens
 
 

@@ -52,7 +52,7 @@ def training(subject: Subject, folder: Path) -> str:
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
     how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
     spec = tiny.training("llada", precision)
-    job = sft.Job(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
+    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from entropy_valley.model.families.base import Family
 from entropy_valley.model.load import new_model
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.model.tokenizer import train_tokenizer
-from entropy_valley.training import data, deepspeed
+from entropy_valley.training import data
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies
 from entropy_valley.training.processes import fast_kernels
@@ -176,14 +175,14 @@ class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
     def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
-        self._path, self._parts = job.work / deepspeed.STATE, parts
+        self._path, self._parts = job.work / "state.pt", parts
         self._key = files.digest([job.spec, job.data["train"]])
 
     def load(self) -> int:
         """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
         if not self._path.exists():
             return 0
-        saved = torch.load(io.BytesIO(deepspeed.without_digest(self._path)), weights_only=True)
+        saved = torch.load(self._path, weights_only=True)
         if saved["key"] != self._key:
             return 0
         for name, part in self._parts.items():
@@ -192,7 +191,5 @@ class _State:
 
     def save(self, step: int) -> None:
         states = {name: part.state_dict() for name, part in self._parts.items()}
-        saved = io.BytesIO()
-        torch.save({"key": self._key, "step": step, **states}, saved)
-        with files.atomic(self._path) as temporary:
-            temporary.write_bytes(deepspeed.with_digest(saved.getvalue()))
+        with files.saving(self._path), files.atomic(self._path) as temporary:
+            torch.save({"key": self._key, "step": step, **states}, temporary)

@@ -164,7 +164,7 @@ FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.FACTS)
 
 
 @dataclass(frozen=True)
-class Job:
+class Adoption:
     """One adapter to adopt: the params of the rule ``adopt_adapter`` and its folders.
 
     ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
@@ -184,7 +184,7 @@ class Job:
         return f"`released.{self.spec['backbone']}.{self.spec['direction']}.{self.spec['seed']}.folder`"
 
 
-def adopt(job: Job) -> None:
+def adopt(job: Adoption) -> None:
     """Write the given adapter to ``job.out``, unless it holds this adapter already.
 
     No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
@@ -203,7 +203,7 @@ def adopt(job: Job) -> None:
         _take(job, folder, source, digest)
 
 
-def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool:
+def _is_same(job: Adoption, present: Mapping[str, Any], backbone_digest: str) -> bool:
     """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
     same = present.get("spec") == job.spec and present["backbone_digest"] == backbone_digest
     if not same:
@@ -212,7 +212,7 @@ def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool
 
 
 @contextlib.contextmanager
-def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
         with files.locked(job.work):
@@ -225,7 +225,7 @@ def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _fetch(
-    job: Job, repository: str, revision: str | None, subfolder: str | None
+    job: Adoption, repository: str, revision: str | None, subfolder: str | None
 ) -> tuple[Path, dict[str, str | None]]:
     source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
     first = f"{hub.command(repository, source.commit)}, point {job.key} to that folder, and "
@@ -239,7 +239,7 @@ def _fetch(
     return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 
-def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
+def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
@@ -265,7 +265,7 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
         files.write_json(new / adapters.FACTS, facts)
 
 
-def _require_trained(job: Job, folder: Path, given: Adapter) -> None:
+def _require_trained(job: Adoption, folder: Path, given: Adapter) -> None:
     try:
         check_values(given)
     except AdapterError as error:

@@ -188,7 +188,7 @@ def longest_pair(limit: int, padding: int | str) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class BatchLayout:
     """A batch of pairs as one row of tokens. ``prompts`` (tokens of the prompt), ``lengths`` and ``targets`` (|y|) are
     (batch,), the others (rows,)."""
 
@@ -201,7 +201,7 @@ class Layout:
     targets: torch.Tensor
 
 
-def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> Layout:
+def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> BatchLayout:
     """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end.
 
     These are targets too, unless ``predicted`` is false: then they are only there to be read.
@@ -212,7 +212,7 @@ def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted:
     within = torch.minimum(positions, (pairs.lengths[indices] - 1)[owner])
     prompts = pairs.prompts[indices]
     ends = lengths if predicted else pairs.lengths[indices]
-    return Layout(
+    return BatchLayout(
         pairs.tokens[pairs.starts[indices][owner] + within].long(),
         positions,
         owner,
