@@ -278,7 +278,7 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
 
 
 def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
-    facts = adapters.facts(folder)
+    facts = adapters.read_facts(folder)
     digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
     of = f", trained on {trained['direction']}" if "direction" in trained else ""
     yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){of}"

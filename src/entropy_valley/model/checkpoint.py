@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
-
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
 MANIFEST_HELP = "how the files of the checkpoint were when it was fetched; else they are as they are"
@@ -128,18 +127,18 @@ def checkpoint_digest(folder: Path) -> str:
 def manifest(folder: Path) -> dict[str, Any]:
     """The content of ``checkpoint.json``, and the digest of each file and of all of them, as they are now."""
     digests = {path.name: files.kept_digest(path) for path in _content(folder)}
-    return {**facts(folder), "files": digests, "digest": files.digest(digests)}
+    return {**read_origin(folder), "files": digests, "digest": files.digest(digests)}
 
 
-def facts(folder: Path) -> dict[str, Any]:
+def read_origin(folder: Path) -> dict[str, Any]:
     """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
     return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
 
 
 def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same."""
-    known = facts(folder)
-    same = all(known.get(key) == value for key, value in identity.items())
+    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` has this ``identity``."""
+    origin = read_origin(folder)
+    same = all(origin.get(key) == value for key, value in identity.items())
     return same and any(folder.glob("*.safetensors"))
 
 
@@ -217,49 +216,49 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     two files, of a wrong shape, or not where the index says.
     """
     wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    found, unreadable = _headers(folder)
+    stored, unreadable = _headers(folder)
     index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
-    problems = _problems(wanted, found, index, unreadable)
-    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if said:
-        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
-    return {name: place for name, (place,) in found.items()}
+    problems = _problems(wanted, stored, index, unreadable)
+    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if problem:
+        raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
+    return {name: place for name, (place,) in stored.items()}
 
 
 def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
     """All places of each tensor, and by file the reason why it could not be read."""
-    found, unreadable = defaultdict(list), {}
+    stored, unreadable = defaultdict(list), {}
     for path in shards(folder):
         try:
             for name, shape in read_shapes(path).items():
                 if not name.endswith(_COMPUTED):
-                    found[name].append(_Stored(path, shape))
+                    stored[name].append(_Stored(path, shape))
         except InputError as error:
             unreadable[path.name] = error.problem
-    return found, unreadable
+    return stored, unreadable
 
 
 def _problems(
     wanted: Mapping[str, tuple[int, ...]],
-    found: Mapping[str, Sequence[_Stored]],
+    stored: Mapping[str, Sequence[_Stored]],
     index: Mapping[str, str],
     unreadable: Mapping[str, str],
 ) -> dict[str, list[str]]:
-    """Problems by kind, from the ``wanted`` shapes, the ``found`` tensors, the ``index`` and the unreadable files."""
+    """Problems by kind, from the ``wanted`` shapes, the ``stored`` tensors, the ``index`` and the unreadable files."""
     return {
         "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
-        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in found.items() if len(places) > 1],
+        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in stored.items() if len(places) > 1],
         "not in the file that the index names": [
             f"{name} ({file})"
             for name, file in index.items()
-            if file not in unreadable and file not in _files(found.get(name, []))
+            if file not in unreadable and file not in _files(stored.get(name, []))
         ],
-        "not in the index": [name for name in found if index and name not in index],
-        "missing": [name for name in wanted if name not in found and name not in index],
-        "extra": [name for name in found if name not in wanted],
+        "not in the index": [name for name in stored if index and name not in index],
+        "missing": [name for name in wanted if name not in stored and name not in index],
+        "extra": [name for name in stored if name not in wanted],
         "of another shape": [
             f"{name} is {place.shape}, not {wanted[name]}"
-            for name, places in found.items()
+            for name, places in stored.items()
             for place in places
             if place.shape != wanted.get(name, place.shape)
         ],
@@ -312,7 +311,7 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     differs from the release.
     """
     config = _config(folder, family)
-    repository = repository or facts(folder).get("repository")
+    repository = repository or read_origin(folder).get("repository")
     problems = _differences(config, {"model_type": family.model_type, **family.fixed})
     try:
         arguments = dict(family.to_stock(config))
@@ -361,8 +360,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
         f"{kind} id is {ids[kind]}, {origin} {value}"
-        for origin, known in _known_ids(folder, family).items()
-        for kind, value in known.items()
+        for origin, expected in _expected_ids(folder, family).items()
+        for kind, value in expected.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
     if problems:
@@ -382,12 +381,12 @@ def _config(folder: Path, family: Family) -> dict[str, Any]:
     return {**family.defaults, **config}
 
 
-def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
     """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
     return [
-        f"{key} is {found[key]!r}, not {value!r}"
+        f"{key} is {fields[key]!r}, not {value!r}"
         for key, value in expected.items()
-        if key in found and found[key] != value
+        if key in fields and fields[key] != value
     ]
 
 
@@ -401,13 +400,13 @@ def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
     }
 
 
-def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
+def _expected_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
     """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
     config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
-    known = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    ids = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
     size = family.to_stock(config)["vocab_size"]
-    return known | {
+    return ids | {
         f"{release.repository} has": release.ids
         for release in family.releases
         if release.config.get("vocab_size") == size

@@ -103,10 +103,10 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     on_cpu = device == "cpu"
-    there = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
-    if needed > there:
+    memory = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    if needed > memory:
         place = (
-            f"this machine has {machine.amount(there)}" if on_cpu else f"{machine.amount(there)} are free on the GPU"
+            f"this machine has {machine.amount(memory)}" if on_cpu else f"{machine.amount(memory)} are free on the GPU"
         )
         problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
@@ -232,7 +232,7 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> No
 
 def _require_source(spec: Mapping[str, Any], folder: Path) -> None:
     """Raise InputError if the folder holds another repository or revision than the config names."""
-    fetched = checkpoint.facts(folder)
+    fetched = checkpoint.read_origin(folder)
     for fact in ("repository", "revision"):
         if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
             problem = f"holds {fact} {fetched[fact]}, not {spec[fact]}"
