@@ -49,9 +49,9 @@ def available() -> int:
 
 
 @pytest.fixture(scope="module", params=LAYERS)
-def stored(request, made, tmp_path_factory):
+def stored(request, tiny, tmp_path_factory):
     """A random LLaDA in four shards and an index: the dtype of its files, and the folder."""
-    folder = shutil.copytree(made["llada"][1], tmp_path_factory.mktemp("large") / request.param)
+    folder = shutil.copytree(tiny["llada"][1], tmp_path_factory.mktemp("large") / request.param)
     if shutil.disk_usage(folder).free < DISK or available() < MEMORY:
         pytest.skip(f"needs {DISK / 1e9:.0f} GB of disk and {MEMORY / 1e9:.0f} GB of memory")
     write(folder, request.param)
@@ -79,9 +79,9 @@ def write(folder, dtype):
     assert sum(path.stat().st_size for path in folder.glob("*.safetensors")) >= 5e8
 
 
-def test_memory(stored, made):
+def test_memory(stored, tiny):
     kept, folder = stored
-    command = [sys.executable, "-c", MEASURE, made["llada"][1], folder, *LOADED[kept]]
+    command = [sys.executable, "-c", MEASURE, tiny["llada"][1], folder, *LOADED[kept]]
     lines = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
     measured = [json.loads(line) for line in lines]
     assert [one["dtype"] for one in measured] == LOADED[kept]

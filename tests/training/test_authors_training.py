@@ -64,8 +64,8 @@ def test_the_mean_of_padded_micro_batches(load, family, padded):
     canvases = canvases_of(backbone, passes=Passes(60, ranks=2), padding_read=padded, **THEIRS)
     assert len(canvases[0]) > 1
     for step in range(len(canvases.order)):  # the last batch is short
-        found, masks = loss_of(backbone, canvases, step)
-        assert found == pytest.approx(plain_loss(backbone, canvases, step, masks, padded), rel=1e-4, abs=1e-6)
+        loss, masks = loss_of(backbone, canvases, step)
+        assert loss == pytest.approx(plain_loss(backbone, canvases, step, masks, padded), rel=1e-4, abs=1e-6)
     other, _ = loss_of(backbone, canvases_of(backbone, **(THEIRS | {"normaliser": "masked"})), 0)
     assert loss_of(backbone, canvases, 0)[0] != pytest.approx(other, rel=1e-3)
 
@@ -132,10 +132,10 @@ def test_bare_names_are_those_of_the_released_model(load, family):
     )
     released = {backbone.family.released_name(name): name for name in names}
     wanted = sorted(stock for name, stock in released.items() if any(name.endswith(f".{one}") for one in bare.split()))
-    found = lora.targets(backbone.model, backbone.family, "by_name")
-    assert found == wanted
-    assert (found != lora.targets(backbone.model, backbone.family)) == (family == "llada")
-    assert ("lm_head" in found) == (family == "llada")
+    modules = lora.targets(backbone.model, backbone.family, "by_name")
+    assert modules == wanted
+    assert (modules != lora.targets(backbone.model, backbone.family)) == (family == "llada")
+    assert ("lm_head" in modules) == (family == "llada")
 
 
 def test_the_papers_share_of_parameters_is_that_of_bare_names():

@@ -57,8 +57,8 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
     sizes = [[len(part) for part in batches[step]] for step in range(steps)]
     assert [1, 1, 0, 0] in sizes and {len(parts) for parts in sizes} == {4, 8}
     trainer = sft._Trainer(run, batches, rank=0, world=1)
-    found = [trainer.step(step)["loss"] for step in range(steps)]
-    assert found == pytest.approx(expected, rel=1e-4)
+    losses = [trainer.step(step)["loss"] for step in range(steps)]
+    assert losses == pytest.approx(expected, rel=1e-4)
     for name, tensor in adapter.tensors(model).items():
         torch.testing.assert_close(tensor, weights[name], atol=1e-4, rtol=1e-3)
 

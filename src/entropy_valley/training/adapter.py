@@ -236,8 +236,12 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
     given = adapters.fitting_adapter(folder, family, model, backbone_digest, attention_of(job.spec))
-    _require_trained(job, folder, given)
-    differences = _differences(given, lora.targets(model, family))
+    try:
+        check_values(given)
+    except AdapterError as error:
+        raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
+    adapted, wanted = given.pairs.keys(), set(lora.targets(model, family))
+    differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
@@ -257,20 +261,5 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
         files.write_json(new / FACTS, facts)
 
 
-def _require_trained(job: Adoption, folder: Path, given: Adapter) -> None:
-    try:
-        check_values(given)
-    except AdapterError as error:
-        raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
-
-
 def _folder_digest(folder: Path) -> str:
     return files.digest({name: files.file_digest(folder / name) for name in FILES if (folder / name).exists()})
-
-
-def _differences(given: Adapter, wanted: list[str]) -> dict[str, list[str]]:
-    """The modules in which the given adapter differs from our training."""
-    return {
-        "not_adapted": sorted(set(wanted) - given.pairs.keys()),
-        "also_adapted": sorted(given.pairs.keys() - set(wanted)),
-    }

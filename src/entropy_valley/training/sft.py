@@ -149,8 +149,7 @@ def finetune(job: Finetuning) -> None:
 
 def train(job: Finetuning, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
-    settings = job.settings
-    attention = attention_of(job.spec)
+    settings, attention = job.settings, attention_of(job.spec)
     room = memory.room(job.device, job.backbone, job.spec["family"], settings, attention)
     backbone = load_backbone(
         job.backbone,
@@ -160,11 +159,7 @@ def train(job: Finetuning, rank: int) -> None:
         shifted=job.spec["shifted"],
         attention=attention,
     )
-    _train(job, backbone, rank, room)
-
-
-def _train(job: Finetuning, backbone: Backbone, rank: int, room: memory.Room | None) -> None:
-    settings, checkpoints = job.settings, deepspeed.Checkpoints(job.work, job.key, rank)
+    checkpoints = deepspeed.Checkpoints(job.work, job.key, rank)
     pairs = _pairs(job, backbone)
     plan = _plan(job, backbone, pairs, room, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
@@ -189,6 +184,21 @@ def _train(job: Finetuning, backbone: Backbone, rank: int, room: memory.Room | N
         files.write_json(job.copy, files.read_json(job.out / FACTS))
 
 
+def _pairs(job: Finetuning, backbone: Backbone) -> data.Pairs:
+    if job.spec["bos"] and backbone.bos_id is None:
+        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
+    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    for path in job.tested:
+        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
+    rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
+    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
+    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
+
+
+def _padding(job: Finetuning, backbone: Backbone) -> int | str:
+    return 0 if backbone.family.causal else job.settings.loss.eos_padding
+
+
 def _plan(
     job: Finetuning, backbone: Backbone, pairs: data.Pairs, room: memory.Room | None, begun: Mapping[str, Any]
 ) -> memory.PassPlan:
@@ -203,10 +213,6 @@ def _plan(
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
-def _padding(job: Finetuning, backbone: Backbone) -> int | str:
-    return 0 if backbone.family.causal else job.settings.loss.eos_padding
-
-
 def _batches(job: Finetuning, backbone: Backbone, pairs: data.Pairs, passes: Passes) -> Canvases | Continuations:
     """The batches of every step: masked canvases, or continuations for a causal family.
 
@@ -218,17 +224,6 @@ def _batches(job: Finetuning, backbone: Backbone, pairs: data.Pairs, passes: Pas
     if backbone.family.causal:
         return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
     return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
-
-
-def _pairs(job: Finetuning, backbone: Backbone) -> data.Pairs:
-    if job.spec["bos"] and backbone.bos_id is None:
-        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
-    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
-    for path in job.tested:
-        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
-    rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
-    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
 @dataclass(frozen=True)
