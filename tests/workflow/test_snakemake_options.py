@@ -195,7 +195,7 @@ def test_a_failed_set_blocks_itself_alone(done):
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_at_random_moments_goes_on_with_what_is_missing(tmp_path):
-    """Killed or by Ctrl-C, also while it replaces finished results. In the end each is as an undisturbed run makes it."""
+    """By a kill or Ctrl-C, also while it replaces results. In the end each is as an undisturbed run makes it."""
     chance, one_seed = random.Random(1), {"matrix": CONFIG["matrix"] | {"seeds": [1]}}
     stopped = Workspace(tmp_path, "config/demo.yaml", CONFIG, one_seed)
     write_scripts(stopped, SLOW)
