@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
+from unittest import mock
 
 import hypothesis
 import pytest
@@ -35,7 +37,7 @@ def users_class(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reach(monkeypatch):
+def reach(monkeypatch, impatient):
     """Have this process ask that hub."""
 
     def point_to(url):
@@ -45,6 +47,12 @@ def reach(monkeypatch):
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     return point_to
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let huggingface_hub try again at once where nothing answers."""
+    monkeypatch.setattr("huggingface_hub.utils._http.time", mock.Mock(wraps=time, sleep=lambda seconds: None))
 
 
 @pytest.fixture(scope="session")

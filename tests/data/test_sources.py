@@ -113,7 +113,7 @@ def test_missing_file(parallel):
         ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
         ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
-        ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),
+        ({"name": "embedded", "sede": 1}, "embedded.sede unknown key. Did you mean seed?"),
         ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
     ],
 )

@@ -174,12 +174,8 @@ def test_outputs_that_are_not_of_the_test_set_are_named(job, tmp_path):
     [
         ("[1.0]", "metric 'mine': gave 1 scores for 2 sentences"),
         ("[1.0, float('nan')]", "metric 'mine': gave nan for sentence 2"),
-        (
-            "1 / 0",
-            "Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero (mine.py, line 4)",
-        ),
-        ("['high', 'low']", "Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert string"),
-        ("None", "Mine.segment_scores: metric 'mine', 2 sentences: TypeError: 'NoneType' object is not iterable"),
+        ("1 / 0", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero"),
+        ("['high', 'low']", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert"),
     ],
 )
 def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):

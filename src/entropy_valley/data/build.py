@@ -18,7 +18,7 @@ from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources import SOURCES, Kinds, Source, make
 from entropy_valley.data.sources.base import reverse
 from entropy_valley.errors import InputError
-from entropy_valley.plain_text import visible
+from entropy_valley.files import visible
 from entropy_valley.progress import progress
 
 # --- The corpus files of a direction: train, dev and test rows ``{id, source, target}``.
