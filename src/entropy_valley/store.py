@@ -22,7 +22,7 @@ _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _OPEN = 64  # shards that are open at once
 
 
-class _Line(NamedTuple):
+class _Location(NamedTuple):
     """Where a line is: its shard, and its bytes there."""
 
     shard: Path
@@ -56,7 +56,7 @@ class Store:
             return
         lines, shard = self._lines, self._open()
         line = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}}}\n'.encode()
-        lines[key] = _Line(Path(shard.name), shard.tell(), len(line))
+        lines[key] = _Location(Path(shard.name), shard.tell(), len(line))
         with files.naming(Path(shard.name)):
             shard.write(line)
             shard.flush()
@@ -74,20 +74,20 @@ class Store:
                 self._shard.close()
 
     @functools.cached_property
-    def _lines(self) -> dict[str, _Line]:
+    def _lines(self) -> dict[str, _Location]:
         """Where the whole line of each key is; the newest shard's where jobs did the same work."""
-        lines: dict[str, _Line] = {}
+        lines: dict[str, _Location] = {}
         for shard in sorted(self._folder.glob("*.jsonl")) if self._folder else ():
             start = 0
             with open(shard, "rb") as file:
                 for line in file:
                     if line.startswith(_START) and line.endswith(b"}\n"):
                         key = line.removeprefix(_START).partition(_END)[0].decode("utf-8", "replace")
-                        lines[key] = _Line(shard, start, len(line))
+                        lines[key] = _Location(shard, start, len(line))
                     start += len(line)
         return lines
 
-    def _read(self, line: _Line) -> bytes:
+    def _read(self, line: _Location) -> bytes:
         if line.shard not in self._reading:
             if len(self._reading) == _OPEN:
                 self._close()

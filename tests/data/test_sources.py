@@ -149,7 +149,7 @@ def test_tatoeba_names_the_bad_line(sentences):
         build.corpus(spec(sentences, direction="en-de"))
 
 
-def test_tatoeba_without_folder_or_network(monkeypatch, tmp_path):
+def test_tatoeba_without_folder_or_network(monkeypatch, impatient, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
     monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
     with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):

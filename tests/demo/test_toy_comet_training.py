@@ -11,7 +11,7 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet import check, draw_pairs, examples
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 
 CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
 
@@ -61,7 +61,7 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
     assert len({files.file_digest(tmp_path / name / comet_checkpoint.CHECKPOINT) for name in ("two", "three")}) == 1
     card = files.read_json(tmp_path / "one" / "comet.json")
     trained = comet.MainComet(checkpoint=None)
-    trained.prepare(Job("zh", tmp_path / "one"))
+    trained.prepare(ScoringJob("zh", tmp_path / "one"))
     assert card["digest"] == trained.digest
     assert min(card["spearman"]["all"][kind] for kind in ("drop", "repeat", "replace")) >= 0.75
 

@@ -11,13 +11,13 @@ import torch
 from entropy_valley import machine
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.store import Store
 
 
 def ready(folder, name="toy", store=None, **settings):
     metric = comet.Comet(checkpoint=name, **settings)
-    metric.prepare(Job("zh", folder, store=Store(None) if store is None else store))
+    metric.prepare(ScoringJob("zh", folder, store=Store(None) if store is None else store))
     return metric
 
 
@@ -90,7 +90,7 @@ def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_si
         monkeypatch.setattr(machine, "nvidia_smi", lambda: f"GPU 0: {gpu} (UUID: GPU-0)\n")
         with Store(tmp_path) as store:
             metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
-            metric.prepare(Job("zh", comet_folder, "cuda", store=store))
+            metric.prepare(ScoringJob("zh", comet_folder, "cuda", store=store))
             assert metric.signature.endswith("|device:cuda|" + {1: "batch:1|rows:64", 5: "batch:5"}[batch_size])
             return metric.segment_scores(*zip(*segments, strict=True))
 

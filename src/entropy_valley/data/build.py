@@ -21,13 +21,10 @@ from entropy_valley.errors import InputError
 from entropy_valley.files import visible
 from entropy_valley.progress import progress
 
-# --- The corpus files of a direction: train, dev and test rows ``{id, source, target}``.
-
-
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
 Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
-KEYED = "keyed_hash"  # how pairs and subsets are drawn where nothing else is said
+KEYED = "keyed_hash"  # how pairs and subsets are drawn by default
 
 
 def corpus(
@@ -114,7 +111,7 @@ def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: in
 def _corpus(
     spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
 ) -> Corpus:
-    _told_unfiltered(spec)
+    _warn_unfiltered(spec)
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
     facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
     return *rows, _report(spec, counts, *rows), facts
@@ -125,10 +122,9 @@ def testset(
 ) -> list[Row]:
     """The rows of a test set: all, or at most ``limit`` rows, in the order of the source.
 
-    With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
+    With ``challenge``, the challenge subset of these (see :mod:`.categories`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
-    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
-    they are not those of files from before there were others.
+    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name how they are drawn.
     """
     source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
     drawn = _limited(spec, source)
@@ -199,7 +195,7 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     ]
 
 
-def _told_unfiltered(spec: Mapping[str, Any]) -> None:
+def _warn_unfiltered(spec: Mapping[str, Any]) -> None:
     """Say in the log which languages have no length filter."""
     for language, limits in (spec.get("filters") or {}).items():
         if not limits:
@@ -227,7 +223,7 @@ DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its r
 
 @contextlib.contextmanager
 def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None = None) -> Iterator[Corpus]:
-    """The corpus of a direction, as :func:`build.corpus` gives it, for the block to write.
+    """The corpus of a direction, as :func:`corpus` gives it, for the block to write.
 
     ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
     of the reverse has drawn for this direction, its draw is taken. Else this one reads the source, and leaves a draw
@@ -250,21 +246,21 @@ def _draw_of_reverse(spec: Mapping[str, Any], place: Path) -> Corpus | None:
         return None
     try:
         first, *rows = files.read_jsonl(place)
-        said, digest = first["said"], first["digest"]
+        header, digest = first["header"], first["digest"]
     except (InputError, LookupError, TypeError):
         return None
-    if digest != files.rows_digest([said, *rows]) or said["params"] != spec:
+    if digest != files.rows_digest([header, *rows]) or header["params"] != spec:
         return None
-    return rows[: said["train"]], rows[said["train"] :], said["report"], said["facts"]
+    return rows[: header["train"]], rows[header["train"] :], header["report"], header["facts"]
 
 
 def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
     record = provenance.record_of(report)
     if not (record and report.is_file() and record.matches(spec)):
-        train, dev, said, facts = drawn
-        about = {"params": spec, "report": said, "facts": facts, "train": len(train)}
-        digest = files.rows_digest(itertools.chain([about], train, dev))
-        rows = itertools.chain([{"digest": digest, "said": about}], train, dev)
+        train, dev, counts, facts = drawn
+        header = {"params": spec, "report": counts, "facts": facts, "train": len(train)}
+        digest = files.rows_digest(itertools.chain([header], train, dev))
+        rows = itertools.chain([{"digest": digest, "header": header}], train, dev)
         files.write_jsonl(report.parent / DRAWN, rows)
 
 
@@ -272,10 +268,8 @@ def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
 #
 # Two sentences are the same if all their characters are.
 
-Sentence = Mapping[str, Any]
 
-
-def overlap(test: Sequence[Sentence], train: Iterable[Sentence] | None = None) -> dict[str, Any]:
+def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> dict[str, Any]:
     """Counts of the ``sentences`` of a test set.
 
     ``repeated``: the source is that of an earlier sentence. ``copied``: the reference is the source. ``invisible``: a
@@ -288,14 +282,14 @@ def overlap(test: Sequence[Sentence], train: Iterable[Sentence] | None = None) -
     return counted if train is None else {**counted, "training": _training(test, list(train))}
 
 
-def _odd(rows: Sequence[Sentence]) -> dict[str, int]:
+def _odd(rows: Sequence[Row]) -> dict[str, int]:
     return {
         "copied": sum(row["source"] == row["target"] for row in rows),
         "invisible": sum(not (visible(row["source"]) and visible(row["target"])) for row in rows),
     }
 
 
-def _training(test: Sequence[Sentence], train: Sequence[Sentence]) -> dict[str, int]:
+def _training(test: Sequence[Row], train: Sequence[Row]) -> dict[str, int]:
     sources, targets = ({row[side] for row in train} for side in ("source", "target"))
     pairs = {(row["source"], row["target"]) for row in train}
     return {

@@ -10,13 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequen
 from heapq import heappush, heappushpop
 from typing import Literal
 
-import numpy as np
-
 from entropy_valley.errors import InputError
 
-# --- Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the
-# beginning of a test set.
-
+# --- By a keyed hash: one pass, bounded memory, independent of the order of the stream.
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
@@ -103,7 +99,7 @@ def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pa
 
 
 def shares(available: int, train: int, dev: int) -> tuple[int, int]:
-    """How many of ``found`` pairs are for training and for development: as many as are asked for, if there are so many.
+    """How many of ``available`` pairs are for training and for development: as many as asked for, if there are enough.
 
     Of fewer pairs, dev gets what train leaves over, or a tenth if that is more. Raises InputError for fewer than ten.
     """
@@ -192,6 +188,8 @@ def _rows(passing: bytearray) -> MutableSequence[int]:
 
 def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:
     """The first ``size`` passing rows of the data set as `datasets.Dataset.shuffle` orders it."""
+    import numpy as np  # only here, and it loads slowly
+
     order, passes = np.arange(len(passing), dtype=np.uint32), np.frombuffer(passing, dtype=bool)
     np.random.default_rng(seed).shuffle(order)  # as `permutation` does with numbers of 64 bits
     kept = array(_ROW)

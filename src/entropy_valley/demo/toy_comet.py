@@ -172,7 +172,7 @@ def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     return expected.items() <= files.read_json(folder / IDENTITY).items()
 
 
-class Pair(NamedTuple):
+class ReferencePair(NamedTuple):
     """A source, its reference, and the direction they belong to."""
 
     direction: str
@@ -183,24 +183,24 @@ class Pair(NamedTuple):
 class Example(NamedTuple):
     """A sentence pair with corrupted copies of its reference and the quality of each."""
 
-    pair: Pair
+    pair: ReferencePair
     hypotheses: list[str]
     qualities: list[float]
 
 
-def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[Pair]:
+def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[ReferencePair]:
     """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
     generator = random.Random(seed)
     share = -(-count // len(corpora))
     drawn = [
-        Pair(direction, row["source"], row["target"])
+        ReferencePair(direction, row["source"], row["target"])
         for direction, rows in corpora.items()
         for row in generator.choices(rows, k=share)
     ]
     return generator.sample(drawn, count)
 
 
-def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
+def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[list[Example]]:
     """Batches of references of similar length (less padding), in random order, a function of the seed."""
     generator = random.Random(config.seed + 1)
     vocabulary = _vocabularies(pairs)
@@ -213,7 +213,7 @@ def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
     ]
 
 
-def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
+def _example(pair: ReferencePair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
     hypotheses, qualities = [], []
     for _ in range(copies):
         text, quality = pair.target, corruption.HIGHEST
@@ -260,7 +260,7 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
     generator = random.Random(seed)
     sides: dict[tuple[str, str], tuple[list[float], list[float]]] = {}  # qualities and scores
     for direction, rows in corpora.items():
-        pairs = [Pair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
+        pairs = [ReferencePair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
         vocabulary = _vocabularies(pairs)[direction]
         for kind in (*corruption.KINDS, corruption.MIXED):
             corrupted = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
@@ -289,7 +289,7 @@ def check(correlations: Mapping[str, float], minimum: float) -> None:
         )
 
 
-def _vocabularies(pairs: Sequence[Pair]) -> dict[str, list[str]]:
+def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
     """The units of each direction's references, as often as they occur."""
     result: dict[str, list[str]] = {}
     for pair in pairs:

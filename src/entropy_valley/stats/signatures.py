@@ -97,7 +97,7 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
 
 
 def _metric_signature(cell: ScoredCell, metric: Metric) -> str:
-    found = metric.found_in(cell.scores().get("signatures") or {})
+    found = (cell.scores().get("signatures") or {}).get(metric.name)
     if found is None:
         raise InputError(cell.within(header_path(cell.scores_file)), f"no signatures.{metric.name}", REMEDY)
     return found
