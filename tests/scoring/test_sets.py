@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
@@ -70,7 +70,7 @@ def test_files(job, tmp_path, comet_folder, segments):
     """Through the script."""
     spec, how, read, translations, out = job.arguments("first")
     header = Path(out).with_suffix(".json")
-    run_rule("score", spec, {"translations": translations, "testsets": read}, {"rows": out, "header": header}, how)
+    run_here("score", spec, {"translations": translations, "testsets": read}, {"rows": out, "header": header}, how)
     rows, system = results.rows(out, EV), results.entry(out, EV)
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
     assert rows[0].keys() == {"id", "toy_comet", "chrf"}

@@ -22,15 +22,14 @@ from entropy_valley.training.log import require_finite
 if TYPE_CHECKING:
     import torch
 
-# --- The toy COMET: a quality estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
+# --- The model: a few hundred thousand parameters, in COMET's own checkpoint layout.
 #
 # <folder>/hparams.yaml              what comet.load_from_checkpoint reads first, two folders above …
-# <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version <folder>/encoder/
-# tokenizer and configuration of the XLM-R encoder
+# <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version
+# <folder>/encoder/                  tokenizer and configuration of the XLM-R encoder
 #
 # The encoder's path is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint
 # does not depend on where it was made. It is a toy: it knows only sentences like those it was trained on.
-
 
 ENCODER = "encoder"
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # XLM-R's, in its order: ids 0 to 4
@@ -117,7 +116,7 @@ def write_checkpoint(model: Any, folder: Path) -> Path:
     return folder / CHECKPOINT
 
 
-# --- Training of the toy COMET on corrupted references, and the check that it must pass before it scores anything.
+# --- Training on corrupted references, and the check that it must pass before it scores anything.
 
 GATED = ("drop", "repeat", "replace")
 HELD_OUT = 300
@@ -250,7 +249,7 @@ def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> 
 
 
 def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, float]]:
-    """Spearman's ρ of score and known quality on corrupted held-out references.
+    """Spearman's ρ of score and true quality on corrupted held-out references.
 
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
     gated kinds pooled. "all" pools the directions.
