@@ -100,7 +100,7 @@ def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[
 def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
     """The first pairs of a file, which is taken as it is."""
     pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
-    sampling.told_fewer(len(pairs), spec[split], split)
+    sampling.warn_fewer(len(pairs), spec[split], split)
     counts.read += len(pairs)
     return pairs
 
@@ -112,10 +112,21 @@ def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: in
 def _corpus(
     spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
 ) -> Corpus:
-    _warn_unfiltered(spec)
+    for language, limits in (spec.get("filters") or {}).items():
+        if not limits:
+            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
+            print(f"corpus: {kept}", file=sys.stderr, flush=True)
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
     facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
-    return *rows, _report(spec, counts, *rows), facts
+    report = {
+        "direction": spec["direction"],
+        "seed": spec["seed"],
+        "source": dict(spec["source"]),
+        "filters": spec.get("filters") or {},
+        "counts": {**counts.counts, "train": len(rows[0]), "dev": len(rows[1])},
+        "digest": {"train": files.rows_digest(rows[0]), "dev": files.rows_digest(rows[1])},
+    }
+    return *rows, report, facts
 
 
 def testset(
@@ -171,22 +182,18 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
     if source.endless:
-        return list(enumerate(islice(kept, _endless_limit(limit)), 1))
+        if limit is None:
+            raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
+        return list(enumerate(islice(kept, limit), 1))
     drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", KEYED))
-    sampling.told_fewer(len(drawn), limit or 0, "test")
+    sampling.warn_fewer(len(drawn), limit or 0, "test")
     return drawn
-
-
-def _endless_limit(limit: int | None) -> int:
-    if limit is None:
-        raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
-    return limit
 
 
 def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
     """The first pairs of an endless source; of any other source the pairs of lowest rank."""
     drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
-    sampling.told_fewer(len(drawn), size, split)
+    sampling.warn_fewer(len(drawn), size, split)
     return drawn
 
 
@@ -194,27 +201,6 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     return [
         {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
     ]
-
-
-def _warn_unfiltered(spec: Mapping[str, Any]) -> None:
-    """Say in the log which languages have no length filter."""
-    for language, limits in (spec.get("filters") or {}).items():
-        if not limits:
-            message = (
-                f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
-            )
-            print(f"corpus: {message}", file=sys.stderr, flush=True)
-
-
-def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:
-    return {
-        "direction": spec["direction"],
-        "seed": spec["seed"],
-        "source": dict(spec["source"]),
-        "filters": spec.get("filters") or {},
-        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
-        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
-    }
 
 
 # --- One pass over a source for a direction and its reverse: the job that comes first draws for both.

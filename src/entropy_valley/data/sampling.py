@@ -108,11 +108,11 @@ def shares(available: int, train: int, dev: int) -> tuple[int, int]:
     if available < FEWEST:
         raise shortage(available, min(FEWEST, train + dev), "train + dev")
     dev = min(dev, max(available // 10, available - train))
-    told_fewer(available, train + dev, f"train + dev; {available - dev} are for training, {dev} for development")
+    warn_fewer(available, train + dev, f"train + dev; {available - dev} are for training, {dev} for development")
     return available - dev, dev
 
 
-def told_fewer(available: int, wanted: int, what: str) -> None:
+def warn_fewer(available: int, wanted: int, what: str) -> None:
     """Say in the log that a source has fewer pairs than the config allows."""
     if available < wanted:
         print(f"corpus: the source has {available} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
