@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 import uuid
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -101,6 +102,7 @@ class Store:
     def _open(self) -> IO[bytes]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            name = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
+            began = time.time_ns()  # first, so that the newest shard is the last by name
+            name = f"{began:020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard
