@@ -16,7 +16,7 @@ with job_of(snakemake) as job:  # noqa: F821
     if rule == "adopt_adapter":
         folder = how["folder"] and Path(how["folder"])
         adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, how["confirm"])
-        with provenance.made(rule, job.params, [], [out], known=known, whole_folder=True):
+        with provenance.made(rule, job.params, [], [out], digests=known, whole_folder=True):
             adapter.adopt(adopted)
     else:
         how.pop("check", None)
@@ -25,6 +25,6 @@ with job_of(snakemake) as job:  # noqa: F821
         corpus = Path(job.input.corpus)
         trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
-        with provenance.made(rule, job.params, inputs, [out], known=known, whole_folder=True):
+        with provenance.made(rule, job.params, inputs, [out], digests=known, whole_folder=True):
             sft.run(trained, job.threads)
     write_card(out.parent)  # behind the record: it may be edited

@@ -32,7 +32,7 @@ DEV_BATCH = 64
 
 
 @dataclass(frozen=True)
-class Job:
+class PretrainingJob:
     """One pre-training: the params of ``pretrain.py`` and its paths; ``corpora`` and ``dev`` by direction."""
 
     spec: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Job:
         }
 
 
-def pretrain(job: Job) -> None:
+def pretrain(job: PretrainingJob) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
     A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
@@ -95,7 +95,7 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
 
-def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
+def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
     limit = data.longest_pair(job.settings.context, job.settings.eos_padding)
     return {
@@ -131,7 +131,7 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, sett
     return report
 
 
-def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: bool) -> None:
+def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
     """AdamW with warm-up, cosine decay and clipping at norm 1, from the last checkpoint in ``job.work``."""
     from transformers import get_cosine_schedule_with_warmup
 
@@ -174,7 +174,7 @@ def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted:
 class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
-    def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
+    def __init__(self, job: PretrainingJob, parts: Mapping[str, Any]) -> None:
         self._path, self._parts = job.work / "state.pt", parts
         self._key = files.digest([job.spec, job.data["train"]])
 

@@ -13,7 +13,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from entropy_valley.errors import InputError
-from entropy_valley.launch import end_with_parent, run_module
+from entropy_valley.machine import end_with_parent, run_module
 
 # Ranks that have read the backbone wait for the others. Torch's default timeouts (NCCL 10 minutes, gloo 30) are too
 # short to read an 8B checkpoint from a slow disk.
