@@ -228,16 +228,11 @@ class DirectionCorpus(Section):
 class DirectionTraining(Section):
     """What the adapters of a direction are trained with instead of `training`; null: as there."""
 
+    AT_MOST_ONE = ("epochs", "max_steps")
     epochs: PositiveInt | None = Field(None, description="passes over the training pairs, and no `max_steps`")
     max_steps: PositiveInt | None = Field(None, description="optimiser steps, and no `epochs`")
     learning_rate: float | None = Field(None, gt=0, description="of AdamW, at its highest")
     warmup: Share | None = Field(None, description="share of the steps")
-
-    @model_validator(mode="after")
-    def _one_length(self) -> DirectionTraining:
-        if self.epochs and self.max_steps:
-            raise ValueError("give either `epochs` or `max_steps`")
-        return self
 
 
 class DirectionSection(Section):
@@ -457,16 +452,11 @@ class BackboneSection(Section):
 class Adapter(Section):
     """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
 
+    ONE_OF = ("folder", "repository")
     folder: str | None = Field(None, description="has adapter_config.json and adapter_model.safetensors")
     repository: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
     revision: Commit | None = Field(None, description="null is resolved once and written to the results")
     subfolder: str | None = Field(None, description="of the repository")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Adapter:
-        if (self.folder is None) == (self.repository is None):
-            raise ValueError("give either `folder` or `repository`")
-        return self
 
 
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # names files
@@ -629,15 +619,10 @@ METRIC_LABEL = Field(description="as tables print it")
 class CometSection(MainComet):
     """The COMET checkpoint of the main metric: a hub name, a local ``.ckpt``, or the toy COMET trained here."""
 
+    ONE_OF = ("checkpoint", "training")
     label: str = METRIC_LABEL
     batch_size: PositiveInt = Field(description="sentences of a padded pass; 1: no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> CometSection:
-        if (self.checkpoint is None) == (self.training is None):
-            raise ValueError("give either `checkpoint` or `training`")
-        return self
 
 
 class OwnMetric(BaseModel):
