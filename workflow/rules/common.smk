@@ -10,7 +10,7 @@
 from entropy_valley import revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
-from entropy_valley.config import param_parts, params as job_params, paths, schema
+from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, pages
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
@@ -117,7 +117,7 @@ def training(wildcards):
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
         wandb=EXPERIMENT.training.wandb,
-        tested=[INVENTORY.testset(run.direction, name) for name in job_params.measured_by_references(EXPERIMENT, run)],
+        tested=[INVENTORY.testset(run.direction, name) for name in params.measured_by_references(EXPERIMENT, run)],
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
         check=CHECK,
@@ -164,7 +164,7 @@ def metrics(wildcards):
 
 def filled_forms(direction):
     """What annotators have filled in: files of the user's own, or those of simulated annotators."""
-    forms = job_params.forms(EXPERIMENT, direction)
+    forms = params.filled_forms(EXPERIMENT, direction)
     return forms if EXPERIMENT.human_evaluation.simulated else list(map(local, forms))
 
 

@@ -11,7 +11,7 @@ wildcard_constraints:
 rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
-        lambda w: job_params.inputs(EXPERIMENT, w.direction),
+        lambda w: params.pack_inputs(EXPERIMENT, w.direction),
     output:
         pack=f"{HUMAN}/pack.json",
         mapping=f"{HUMAN}/private/mapping.json",

@@ -34,10 +34,10 @@ rule pretrain:
     """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
     input:
         train=lambda w: expand(
-            rules.corpus.output.train, direction=job_params.pretraining_directions(EXPERIMENT, w.backbone)
+            rules.corpus.output.train, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
         ),
         dev=lambda w: expand(
-            rules.corpus.output.dev, direction=job_params.pretraining_directions(EXPERIMENT, w.backbone)
+            rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
         ),
     output:
         f"{BACKBONE}/{checkpoint.MANIFEST}",
@@ -53,7 +53,7 @@ rule pretrain:
         how=how_of(
             f"{BACKBONE}/{checkpoint.MANIFEST}",
             lambda w: dict(
-                directions=job_params.pretraining_directions(EXPERIMENT, w.backbone),
+                directions=params.pretraining_directions(EXPERIMENT, w.backbone),
                 work=f"{R}/work/pretrain/{w.backbone}",
                 logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
                 checkpoint_every=EXPERIMENT.training.checkpoint_every,

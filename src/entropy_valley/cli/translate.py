@@ -15,10 +15,9 @@ from tqdm import tqdm
 
 from entropy_valley import files, plain_text
 from entropy_valley.cli import configs
-from entropy_valley.config import Experiment, paths
-from entropy_valley.config import params as jobs
+from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
-from entropy_valley.config.param_parts import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.decoding.job import modes
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
@@ -64,9 +63,9 @@ class Chosen:
             raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
         methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
         cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
-        params = json.loads(jobs.translation(experiment, cells))
-        spec = {key: value for key, value in params.items() if key not in OF_SET}
-        spec |= {"schedule": params["schedule"], **params["orders"][order], "steps": steps}
+        request = json.loads(params.translation(experiment, cells))
+        spec = {key: value for key, value in request.items() if key not in OF_SET}
+        spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
         folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
         adapter = None if experiment.backbones[run.backbone].zero_shot else folder
         chosen = cls(
@@ -77,7 +76,7 @@ class Chosen:
             Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
             spec if given.prompt is None else {**spec, "prompt": given.prompt},
             methods,
-            params.get("fits", {}),
+            request.get("fits", {}),
             make,
         )
         chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from entropy_valley.config import matrix
 from entropy_valley.config.expand import KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, Cell, all_cells, methods, runs, study_cells
-from entropy_valley.config.param_parts import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.config.paths import adapter_run
 from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.data.categories import refused

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.config import Experiment, param_parts
-from entropy_valley.config import params as jobs
+from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import Cell, remembered
+from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
@@ -143,14 +143,14 @@ class Audit:
         for name, written in record.outputs.items():
             if problem := _problem(Path(job.outputs[0]).parent / name, written["bytes"]):
                 yield Reason(job, STALE, problem)
-        params, inputs = _params(job), self._inputs(job)
-        changes = list(own_changes(record.params, params))
+        current, inputs = _params(job), self._inputs(job)
+        changes = list(own_changes(record.params, current))
         other_cells = any(change.key == "cells" for change in changes)
         for change in changes:  # what further cells need is told by the cells themselves
             follows = other_cells and ABSENT in (change.before, change.after)
             yield Reason(job, STALE, _said(change), change.key, follows)
-        remade, makes = set(), {jobs.digest(read.spec): read for read in inputs}
-        for change in _ancestry(record.params, params):
+        remade, makes = set(), {params.digest(read.spec): read for read in inputs}
+        for change in _ancestry(record.params, current):
             read, name = makes.get(change.after), Path(change.key.removeprefix("made_from.")).name
             follows = read is not None and self.job(read).state != DONE
             yield Reason(job, STALE, f"made from another {name}", change.key, follows)
@@ -235,7 +235,7 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
             return name == cell.order
         case "fits":
             own = experiment.of(cell.run.backbone)
-            needs = {"length_statistics": param_parts.needs_statistics, "length_head": param_parts.needs_length_head}
+            needs = {"length_statistics": needs_statistics, "length_head": needs_length_head}
             asked = [needs[name]] if name else needs.values()
             return any(need(own, method) for need in asked for method in _methods(experiment, cell))
         case "made_from":
@@ -250,7 +250,7 @@ def _methods(experiment: Experiment, cell: Cell) -> list[str]:
 
 
 def _reassigned(experiment: Experiment) -> list[str]:
-    return remembered(experiment, "reassigned", lambda: param_parts.reassigned_methods(experiment))
+    return remembered(experiment, "reassigned", lambda: reassigned_methods(experiment))
 
 
 def own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:

@@ -23,9 +23,9 @@ from typing import Any
 from entropy_valley import machine
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
-from entropy_valley.config import Experiment, param_parts
+from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import DEV, Cell
-from entropy_valley.config.param_parts import selector_name, source_guided
+from entropy_valley.config.methods import selector_name, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.job import refresh_of
 from entropy_valley.lengths import find_method
@@ -253,7 +253,7 @@ class Work:
         ratios = getattr(self.experiment.length_methods, "ratio", None)
         ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
         pairs = self.experiment.corpus_of(direction).train
-        sentences = pairs if name == "train" else param_parts.sentences(self.experiment, direction, name)
+        sentences = pairs if name == "train" else params.sentences(self.experiment, direction, name)
         return Text(sentences, tokens, ratio * tokens)
 
 
@@ -344,7 +344,7 @@ class Plan:
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule == "translate":
-                rows = (param_parts.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
+                rows = (params.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
                 sizes["cells"] += CELL * sum(rows)
         return +sizes
 
