@@ -126,8 +126,7 @@ rule length_ratios:
         how=how_of(
             f"{CORPUS}/length_ratios.json",
             lambda w: {
-                name: paths.backbone_folder(EXPERIMENT, name)
-                for name in params.tokenizers(EXPERIMENT, w.direction)
+                name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
             },
         ),
     script:

@@ -36,9 +36,7 @@ rule pretrain:
         train=lambda w: expand(
             rules.corpus.output.train, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
         ),
-        dev=lambda w: expand(
-            rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
-        ),
+        dev=lambda w: expand(rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         f"{BACKBONE}/{checkpoint.MANIFEST}",
     log:
