@@ -260,7 +260,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     everything = inventory.all()
     order = {job: place for place, job in enumerate(everything)}
     left = sorted(why, key=lambda job: order.get(job, len(order)))
-    done = [job for job in everything if job not in why and audit.job(job).there]
+    done = [job for job in everything if job not in why and audit.job(job).exists]
     planned = plan.Plan.of_jobs(audit, left, done)
     yield from (*plan.heading(planned), "")
     yield plan.table(planned, why)
@@ -277,8 +277,8 @@ def _why(reason: str, state: Any) -> str:
     if "params changed" in words and changed:
         more = f", … ({len(changed)} params)" * (len(changed) > CHANGES)
         words[words.index("params changed")] = ", ".join(changed[:CHANGES]) + more
-    if "new" in words and state and state.state != "missing":
-        words[words.index("new")] = "failed before" if state.state == "failed" else "missing output"
+    if "new" in words and state and any(one.log for one in state.reasons):
+        words[words.index("new")] = "failed before"
     return ", ".join(words) or "input made by other jobs"
 
 

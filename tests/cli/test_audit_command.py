@@ -84,9 +84,9 @@ def test_a_failure_names_its_log(results, command):
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log")
     log.write_text("error: results/demo/store: no space.\n")
     _, text = command()
-    assert "failed: score: error: results/demo/store: no space. (3 cells)\n" in text
+    assert "missing: score: error: results/demo/store: no space. (3 cells)\n" in text
     assert f"\n    log: {log}\n" in text
-    assert text.endswith("20 cells: 17 done, 3 failed, 0 missing\n")
+    assert text.endswith("20 cells: 17 done, 3 missing\n")
 
 
 def test_the_files_have_each_cell_and_say_why(results, command):

@@ -104,7 +104,7 @@ class Chosen:
 
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
-        how = How(self.backbone, self.adapter, None, self.corpus, self.store, device, threads)
+        how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
         with Job(self.spec, how) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)

@@ -80,10 +80,10 @@ def left(audit: Audit, targets: Collection[str] | None = None) -> tuple[list[Job
 
     for job in jobs:
         state = audit.job(job)
-        due = state.state != DONE and (state.there or job not in between)
+        due = state.state != DONE and (state.exists or job not in between)
         if due or any(read in runs for read in reads[job]):
             require(job)
-    return [job for job in jobs if job in runs], [job for job in jobs if job not in runs and audit.job(job).there]
+    return [job for job in jobs if job in runs], [job for job in jobs if job not in runs and audit.job(job).exists]
 
 
 def with_new_cells(audit: Audit, job: Job) -> Job:
@@ -92,7 +92,7 @@ def with_new_cells(audit: Audit, job: Job) -> Job:
     state, read = audit.job(job), job
     if job.rule == "score" and (translated := audit.inventory.at(job.inputs[0])):
         read = with_new_cells(audit, translated)
-    keys = [reason.key for reason in state.reasons if reason.key != "made_from.translations"]
+    keys = [reason.key for reason in state.reasons if not reason.log and reason.key != "made_from.translations"]
     new = {cell for cell in read.cells if read is not job}
     for cell in job.cells:
         changed = any(not key or concerns(audit.experiment, key, cell) for key in keys)
