@@ -254,9 +254,9 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
         return
     audit, why = Audit(inventory), {}
     for record, paths in zip(records, outputs, strict=True):
-        known = inventory.at(paths[0])
-        job = known or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
-        why[job] = _why(record.reason, known and audit.job(known))
+        planned_job = inventory.at(paths[0])
+        job = planned_job or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
+        why[job] = _why(record.reason, planned_job and audit.job(planned_job))
     everything = inventory.all()
     order = {job: place for place, job in enumerate(everything)}
     left = sorted(why, key=lambda job: order.get(job, len(order)))
@@ -289,8 +289,8 @@ def _near(target: str) -> str:
     from entropy_valley.runs.inventory import Inventory
 
     experiment = snapshot.experiment()
-    known = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
-    return question(target, known).strip() or TARGETS
+    paths = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
+    return question(target, paths).strip() or TARGETS
 
 
 def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:

@@ -67,7 +67,10 @@ rule human_ratings:
     input:
         pack=rules.human_pack.output.pack,
         mapping=rules.human_pack.output.mapping,
-        forms=lambda w: filled_forms(w.direction),
+        forms=lambda w: [
+            path if EXPERIMENT.human_evaluation.simulated else local(path)
+            for path in params.filled_forms(EXPERIMENT, w.direction)
+        ],
     output:
         f"{HUMAN}/ratings.jsonl",
     log:

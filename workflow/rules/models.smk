@@ -66,7 +66,7 @@ if EXPERIMENT.adapters == "released":
     rule adopt_adapter:
         """Download or read a given adapter, check it, and write it in our layout."""
         input:
-            given=lambda w: [local(path) for path in given_files(w) if os.path.exists(path)],
+            given=given_files,
             backbone=lambda w: INVENTORY.backbone(w.backbone),
         output:
             ADAPTER,
@@ -80,7 +80,7 @@ if EXPERIMENT.adapters == "released":
             how=how_of(
                 ADAPTER,
                 lambda w: dict(
-                    folder=given_adapter(w).folder,
+                    folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
                     backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
                     work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
                     confirm=EXPERIMENT.confirm,

@@ -156,8 +156,8 @@ def comet(folder: Path, device: str) -> str:
     model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
     checkpoint = toy_comet.write_checkpoint(model, folder)
     segments = [(row["source"], row["source"], row["target"]) for row in tiny.ROWS]
-    there, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
-    off = max(abs(there[one] - here[one]) for one in segments)
+    on_device, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
+    off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
     if not off < 1e-3:
         raise CheckError(text)

@@ -120,19 +120,19 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     """A backbone as :class:`Subject` has it."""
     section = experiment.backbones[name]
     release = section.hub and find_family(section.family).release(section.hub.repository)
-    made = section.pretraining
-    known = {
-        "hidden_size": made.width,
-        "intermediate_size": made.ffn,
-        "num_hidden_layers": made.layers,
-        "num_attention_heads": made.heads,
-        "num_key_value_heads": made.kv_heads,
-        "max_position_embeddings": made.context,
-        "vocab_size": made.vocabulary,
+    settings = section.pretraining
+    shape = {
+        "hidden_size": settings.width,
+        "intermediate_size": settings.ffn,
+        "num_hidden_layers": settings.layers,
+        "num_attention_heads": settings.heads,
+        "num_key_value_heads": settings.kv_heads,
+        "max_position_embeddings": settings.context,
+        "vocab_size": settings.vocabulary,
         "rope_theta": 10000.0,
         "rms_norm_eps": 1e-5,
-    } if made else (release.config if release else None)  # fmt: skip
-    return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": known}
+    } if settings else (release.config if release else None)  # fmt: skip
+    return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 
 def is_downloaded(experiment: Experiment, name: str) -> bool:

@@ -110,13 +110,13 @@ class Chosen:
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
         shared = (job.engine, job.reveals_masks, refresh_of(self.spec))
-        made = {}
+        translators = {}
         for name, settings in self.methods.items():
             method = read_method(name, settings, fits.statistics)
             weights = needed_head(name, method, fits)
             head = LengthHead.of(weights, device) if weights else None
-            made[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
-        return made
+            translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
+        return translators
 
 
 def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
@@ -148,9 +148,9 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     return settings
 
 
-def _known(option: str, name: str, known: Any) -> None:
-    if name not in known:
-        problem = unknown(name, f"the config has no {name!r}", sorted(known), "it has")
+def _known(option: str, name: str, names: Any) -> None:
+    if name not in names:
+        problem = unknown(name, f"the config has no {name!r}", sorted(names), "it has")
         raise InputError(option, problem, "Give one of its names.")
 
 
@@ -228,9 +228,9 @@ class _Lines:
     def translate(self, lines: Sequence[Line]) -> int:
         """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
         numbers, texts = zip(*lines, strict=True)
-        found = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
+        by_method = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
         missing = 0
-        for line, *translations in zip(lines, *found, strict=True):
+        for line, *translations in zip(lines, *by_method, strict=True):
             rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
             missing += sum("problem" in row for row in rows)
             self._write(rows)
@@ -247,7 +247,7 @@ class _Lines:
         named = f"sentence {number!r}: "  # the line says it
         problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
         _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
-        return {"line": number, "source": text, "method": name, **_said(one), "hints": hints, **problem}
+        return {"line": number, "source": text, "method": name, **_facts(one), "hints": hints, **problem}
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         texts = (" ".join(row["hypothesis"].split()) for row in rows)
@@ -255,10 +255,17 @@ class _Lines:
         sys.stdout.buffer.writelines(f"{line}\n".encode() for line in written)
 
 
-def _said(one: Translation) -> dict[str, Any]:
+def _facts(one: Translation) -> dict[str, Any]:
     candidates = sorted({*one.scores, *one.entropies})
-    of = {"canvas": one.canvas, "length": one.length, "candidates": candidates, "scores": one.scores}
-    return {"hypothesis": one.text, **of, "entropies": one.entropies, "logprob": one.logprob}
+    return {
+        "hypothesis": one.text,
+        "canvas": one.canvas,
+        "length": one.length,
+        "candidates": candidates,
+        "scores": one.scores,
+        "entropies": one.entropies,
+        "logprob": one.logprob,
+    }
 
 
 def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
@@ -279,8 +286,8 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
 def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
     facts = adapters.facts(folder)
     digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
-    of = f", trained on {trained['direction']}" if "direction" in trained else ""
-    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){of}"
+    direction = f", trained on {trained['direction']}" if "direction" in trained else ""
+    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){direction}"
     if trained.get("prompt", prompt) != prompt:
         yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
 

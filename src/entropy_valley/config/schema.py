@@ -845,13 +845,13 @@ class Experiment(Section):
         return self.directions[direction].training_with(self.training)
 
 
-def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """The JSON schema of the config, as `entropy-valley schema` prints it.
 
     ``known`` adds, by model and field, what only the rooms above this one know of a field's values.
     """
     schema = Experiment.model_json_schema()
-    for model, fields in known.items():
+    for model, fields in additions.items():
         for name, values in fields.items():
             schema["$defs"][model]["properties"][name] |= values
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

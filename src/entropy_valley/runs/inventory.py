@@ -60,18 +60,18 @@ class Inventory:
 
     def behind(self, wanted: Iterable[str]) -> list[Job]:
         """The jobs that make these files, and all that they read; each once, after those that it reads."""
-        found: dict[Job, None] = {}
+        jobs: dict[Job, None] = {}
 
         def add(path: str) -> None:
             job = self.at(path)
-            if job is not None and job not in found:
+            if job is not None and job not in jobs:
                 for read in job.inputs:
                     add(read)
-                found[job] = None
+                jobs[job] = None
 
         for path in wanted:
             add(path)
-        return list(found)
+        return list(jobs)
 
     def at(self, path: str) -> Job | None:
         """The job that makes a file; None for a file that no rule makes."""
@@ -83,8 +83,8 @@ class Inventory:
 
     def made_from(self, read: Iterable[str]) -> dict[str, str]:
         """A digest of the params of each file that a rule makes, by its path."""
-        made = {path: self.at(path) for path in dict.fromkeys(read)}
-        return {path: params.digest(job.spec) for path, job in made.items() if job and job.spec}
+        jobs = {path: self.at(path) for path in dict.fromkeys(read)}
+        return {path: params.digest(job.spec) for path, job in jobs.items() if job and job.spec}
 
     def report(self, name: str) -> str:
         """The params of a table or figure: its own, and what its inputs are made from."""
@@ -119,8 +119,8 @@ class Inventory:
                 read = (self.testset(direction, testset), self.backbone(backbone))
                 return Job("tokens", wildcards, (self._path(*parts),), spec, read)
             case [direction, backbone, run, *rest] if re.fullmatch(f"seed{RUN_NAME}", run) and rest:
-                known = direction in self.experiment.directions and backbone in self.experiment.backbones
-                return self._of_run(Run.named(direction, backbone, run), rest) if known else None
+                is_defined = direction in self.experiment.directions and backbone in self.experiment.backbones
+                return self._of_run(Run.named(direction, backbone, run), rest) if is_defined else None
         return None
 
     # What many runs share.

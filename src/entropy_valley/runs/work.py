@@ -46,7 +46,7 @@ class Text:
 
     @classmethod
     def read(cls, path: Path) -> Text | None:
-        """The text of a file: all its lines are counted, the first of them measured. None for a file that is no text of pairs."""
+        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
         with open(path, "rb") as file:
             first = list(itertools.islice(file, READ))
             count = len(first) + sum(1 for _ in file)
