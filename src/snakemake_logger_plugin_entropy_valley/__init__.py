@@ -66,15 +66,15 @@ class LogHandler(LogHandlerBase):
         logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
-        self._screen = None if chosen else DryRun() if settings.dryrun else Run(settings.show_failed_logs)
-        if isinstance(self._screen, Run):
+        self._screen = None if chosen else DryRun() if settings.dryrun else RunScreen(settings.show_failed_logs)
+        if isinstance(self._screen, RunScreen):
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         """Let a run of long jobs give a sign of life."""
-        while isinstance(self._screen, Run):
+        while isinstance(self._screen, RunScreen):
             time.sleep(QUIET / 4)
-            if isinstance(screen := self._screen, Run):
+            if isinstance(screen := self._screen, RunScreen):
                 self._print(screen.still_running())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -169,7 +169,7 @@ class DryRun(Screen):
         yield DRY
 
 
-class Run(Screen):
+class RunScreen(Screen):
     """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
 
     def __init__(self, show_logs: bool) -> None:

@@ -1,4 +1,7 @@
-"""From a config and what the command line says to loaded translators."""
+"""`entropy-valley translate`: sentences from stdin, one a line, to translations on stdout.
+
+The command comes first, then what it loads, then how lines are read and translations written.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,105 @@ from entropy_valley.runs.inventory import Inventory
 if TYPE_CHECKING:
     from entropy_valley.decoding.translator import Translation, Translator, Usual
     from entropy_valley.model.families.base import Family
+
+BATCH = 64
+STDIN = "stdin"
+Line = tuple[int, str]  # its number, from 1, and its text
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "translate",
+        help="translate the lines of stdin with a trained adapter",
+        description="Translate the lines of stdin, one sentence a line, to stdout. What no option says is as the "
+        "config has it: then the translations are those of the workflow.",
+    )
+    configs.add(parser)
+    parser.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
+    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
+    parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
+    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
+    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
+    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
+    parser.add_argument("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
+    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
+    parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
+    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
+    parser.add_argument(
+        "--on-error",
+        choices=("skip", "stop"),
+        default="skip",
+        help="at a line that cannot be translated, such as one that is too long; default: skip it",
+    )
+    parser.add_argument(
+        "--batch", type=configs.count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}"
+    )
+    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    parser.add_argument("--threads", type=configs.count, default=1, metavar="N", help="of a CPU; default: 1")
+    parser.set_defaults(command=_translate)
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    experiment = configs.experiment(arguments.configfile)
+    chosen = Chosen.of(experiment, arguments)
+    translators = chosen.load(arguments.device or experiment.device, arguments.threads)
+    _say(*_loaded(chosen, next(iter(translators.values()))))
+    usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
+    output = _Output(translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    whole = any(one.denoising.looks_at_distractor for one in translators.values())
+    missing = 0
+    with progress(description="translate", unit=" lines") as bar:
+        for lines in _batches(_read(sys.stdin.buffer), None if whole else arguments.batch):
+            missing += output.translate(lines)
+            bar.update(len(lines))
+    if missing:
+        _say(f"{missing} translation{'s are' if missing > 1 else ' is'} missing, see above")
+        sys.exit(1)
+
+
+def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
+    """What the translations depend on."""
+    spec, backbone = chosen.spec, translator.backbone
+    yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
+    if chosen.adapter:
+        yield from _adapter(chosen.adapter, spec["prompt"], backbone.family)
+    else:
+        yield "adapter: none, the bare checkpoint"
+    yield f"prompt: {spec['prompt']!r}"
+    yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
+    yield from (f"approximate: {mode}" for mode in modes(spec))
+    for name, settings in chosen.methods.items():
+        yield f"length: {name} {json.dumps(settings)}"
+
+
+def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
+    facts = adapters.facts(folder)
+    digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
+    direction = f", trained on {trained['direction']}" if "direction" in trained else ""
+    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){direction}"
+    if trained.get("prompt", prompt) != prompt:
+        yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
+
+
+def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
+    """What is usual for each method, on development pairs of the direction."""
+    from entropy_valley.decoding.translator import Usual
+
+    if not dev.is_file():
+        _say(f"{dev}: not there, so no hint says which entropies are unusual")
+        return dict.fromkeys(translators, Usual())
+    sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
+    return {name: Usual.of(one, sources, str(dev)) for name, one in translators.items()}
+
+
+def _say(*lines: str) -> None:
+    """To stderr, above the progress bar."""
+    for line in lines:
+        tqdm.write(line, file=sys.stderr)
+
+
+# --- What is loaded: chosen by the config and the command line.
 
 
 @dataclass(frozen=True)
@@ -123,10 +225,12 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     matrix = experiment.matrix
     direction = given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
     if direction is None:
-        raise InputError("--direction", "not given, and the matrix has several", f"Give {_one_of(matrix.directions)}.")
+        raise InputError(
+            "--direction", "not given, and the matrix has several", f"Give one of: {listed(sorted(matrix.directions))}."
+        )
     backbone = given.backbone or experiment.tables.backbone
-    _known("--direction", direction, experiment.directions)
-    _known("--backbone", backbone, experiment.backbones)
+    _require_known("--direction", direction, experiment.directions)
+    _require_known("--backbone", backbone, experiment.backbones)
     if find_family(experiment.backbones[backbone].family).causal:
         problem = f"{backbone} is autoregressive, and has no canvas"
         raise InputError("--backbone", problem, "Give a masked diffusion backbone.")
@@ -135,7 +239,7 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
 
 def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
     """The settings of a length method for a direction, with the ratios of the command line."""
-    _known("--length", name, [method for method, block in experiment.length_methods if block])
+    _require_known("--length", name, [method for method, block in experiment.length_methods if block])
     if name in reassigned_methods(experiment):
         raise InputError("--length", f"{name} deals the ratios of a whole test set", "Give another length method.")
     settings = selector_settings(experiment, name, direction)
@@ -148,76 +252,33 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     return settings
 
 
-def _known(option: str, name: str, names: Any) -> None:
+def _require_known(option: str, name: str, names: Any) -> None:
     if name not in names:
         problem = unknown(name, f"the config has no {name!r}", sorted(names), "it has")
         raise InputError(option, problem, "Give one of its names.")
 
 
-def _one_of(names: Any) -> str:
-    return f"one of: {listed(sorted(names))}"
+# --- Lines in, translations out.
 
 
-# --- `entropy-valley translate`: sentences from stdin, one a line, to translations on stdout.
-
-BATCH = 64
-STDIN = "stdin"
-Line = tuple[int, str]
-
-
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "translate",
-        help="translate the lines of stdin with a trained adapter",
-        description="Translate the lines of stdin, one sentence a line, to stdout. What no option says is as the "
-        "config has it: then the translations are those of the workflow.",
-    )
-    configs.add(parser)
-    parser.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
-    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
-    parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
-    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
-    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
-    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
-    parser.add_argument("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
-    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
-    parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
-    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
-    parser.add_argument(
-        "--on-error",
-        choices=("skip", "stop"),
-        default="skip",
-        help="at a line that cannot be translated, such as one that is too long; default: skip it",
-    )
-    parser.add_argument(
-        "--batch", type=configs.count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}"
-    )
-    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    parser.add_argument("--threads", type=configs.count, default=1, metavar="N", help="of a CPU; default: 1")
-    parser.set_defaults(command=_translate)
+def _read(stream: BinaryIO) -> Iterator[Line]:
+    """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
+    for number, line in enumerate(stream, 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, plain_text.sentence(f"{STDIN}:{number}", text)
+        except UnicodeDecodeError as error:
+            raise plain_text.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
 
 
-def _translate(arguments: argparse.Namespace) -> None:
-    experiment = configs.experiment(arguments.configfile)
-    chosen = Chosen.of(experiment, arguments)
-    translators = chosen.load(arguments.device or experiment.device, arguments.threads)
-    _say(*_loaded(chosen, next(iter(translators.values()))))
-    usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
-    output = _Lines(translators, usual, arguments.jsonl, arguments.on_error == "stop")
-    whole = any(one.denoising.looks_at_distractor for one in translators.values())
-    missing = 0
-    with progress(description="translate", unit=" lines") as bar:
-        for lines in _batches(_read(sys.stdin.buffer), None if whole else arguments.batch):
-            missing += output.translate(lines)
-            bar.update(len(lines))
-    if missing:
-        _say(f"{missing} translation{'s are' if missing > 1 else ' is'} missing, see above")
-        sys.exit(1)
+def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
+    """So many lines at once; None: all."""
+    while batch := list(itertools.islice(lines, size)):
+        yield batch
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _Output:
     """Translates lines by every method and writes them in their order. ``usual`` is empty where no hints are wanted."""
 
     translators: Mapping[str, Translator]
@@ -266,60 +327,3 @@ def _facts(one: Translation) -> dict[str, Any]:
         "entropies": one.entropies,
         "logprob": one.logprob,
     }
-
-
-def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
-    """What the translations depend on."""
-    spec, backbone = chosen.spec, translator.backbone
-    yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
-    if chosen.adapter:
-        yield from _adapter(chosen.adapter, spec["prompt"], backbone.family)
-    else:
-        yield "adapter: none, the bare checkpoint"
-    yield f"prompt: {spec['prompt']!r}"
-    yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
-    yield from (f"approximate: {mode}" for mode in modes(spec))
-    for name, settings in chosen.methods.items():
-        yield f"length: {name} {json.dumps(settings)}"
-
-
-def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
-    facts = adapters.facts(folder)
-    digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
-    direction = f", trained on {trained['direction']}" if "direction" in trained else ""
-    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){direction}"
-    if trained.get("prompt", prompt) != prompt:
-        yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
-
-
-def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
-    """What is usual for each method, on development pairs of the direction."""
-    from entropy_valley.decoding.translator import Usual
-
-    if not dev.is_file():
-        _say(f"{dev}: not there, so no hint says which entropies are unusual")
-        return dict.fromkeys(translators, Usual())
-    sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
-    return {name: Usual.of(one, sources, str(dev)) for name, one in translators.items()}
-
-
-def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
-    """So many lines at once; None: all."""
-    while batch := list(itertools.islice(lines, size)):
-        yield batch
-
-
-def _read(stream: BinaryIO) -> Iterator[Line]:
-    """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
-    for number, line in enumerate(stream, 1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, plain_text.sentence(f"{STDIN}:{number}", text)
-        except UnicodeDecodeError as error:
-            raise plain_text.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
-
-
-def _say(*lines: str) -> None:
-    """To stderr, above the progress bar."""
-    for line in lines:
-        tqdm.write(line, file=sys.stderr)

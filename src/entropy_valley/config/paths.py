@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from entropy_valley.config.matrix import Run
-from entropy_valley.config.schema import Adapter, Experiment, checkpoints
+from entropy_valley.config.schema import AdapterSection, Experiment, checkpoints
 from entropy_valley.data import dataset
 from entropy_valley.data.sources.files import JsonLines
 from entropy_valley.scoring.comet_checkpoint import folder_name
@@ -74,5 +74,5 @@ def dataset_folder(experiment: Experiment, name: str) -> str:
     return f"{experiment.models}/datasets/{name}"
 
 
-def released_adapter(experiment: Experiment, run: Run) -> Adapter:
+def released_adapter(experiment: Experiment, run: Run) -> AdapterSection:
     return experiment.released[run.backbone][run.direction][run.seed]

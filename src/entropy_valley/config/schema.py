@@ -141,7 +141,7 @@ class LengthFilter(Section):
     characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
 
 
-class Corpus(Section):
+class CorpusSection(Section):
     """How many pairs are sampled, and which are let in."""
 
     seed: int = Field(
@@ -181,7 +181,7 @@ class Corpus(Section):
         return self.sampling.get(direction, "keyed_hash") if isinstance(self.sampling, dict) else self.sampling
 
 
-class Coverage(Section):
+class CoverageSection(Section):
     """Groups of sentences by r, the tokens of the reference over those of the source: tables `coverage` and
     `faithfulness_summary`."""
 
@@ -247,7 +247,7 @@ class DirectionSection(Section):
         {}, description="smaller sets of training pairs, for studies: so many of the first ones, so they are nested"
     )
 
-    def corpus_with(self, common: Corpus) -> Corpus:
+    def corpus_with(self, common: CorpusSection) -> CorpusSection:
         """The settings of its pairs: those for all directions, with its own laid over them."""
         own = {name: value for name, value in self.corpus if value is not None}
         return common.model_copy(update={**own, "filters": common.filters | self.corpus.filters})
@@ -324,7 +324,7 @@ class OwnDecoding(Section):
 ALL = "all"
 
 
-class System(Section):
+class SystemSection(Section):
     """A way to decode that is not of the product."""
 
     method: Name = Field(description="a key of `length_methods`")
@@ -360,7 +360,7 @@ class Study(Section):
     methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
     orders: Names | None = Field(None, description="null: that of `tables`")
     steps: Numbers | None = Field(None, description="null: that of `tables`")
-    others: list[System] = Field([], description="systems beside the product")
+    others: list[SystemSection] = Field([], description="systems beside the product")
     against: Name = Field(
         "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
     )
@@ -449,7 +449,7 @@ class BackboneSection(Section):
         return self
 
 
-class Adapter(Section):
+class AdapterSection(Section):
     """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
 
     ONE_OF = ("folder", "repository")
@@ -463,7 +463,7 @@ Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # nam
 Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(unique)]
 
 
-class Shown(System):
+class Shown(SystemSection):
     """One of the two systems that annotators compare."""
 
     backbone: Name | None = Field(None, description="null: that of `tables`")
@@ -547,7 +547,7 @@ LengthMethods = create_model(
 )
 
 
-class LengthStatistics(Section):
+class LengthStatisticsSection(Section):
     """What methods that are fitted to training pairs measure by all-mask canvases of the first ones of the corpus, a
     random sample. Ratios and the length line count tokens of all pairs."""
 
@@ -599,7 +599,7 @@ class Pages(Section):
     )
 
 
-class PaperComparison(Section):
+class PaperComparisonSection(Section):
     """The table of the paper's numbers beside ours."""
 
     compare: Literal["values", "signs"] | None = Field(
@@ -694,7 +694,7 @@ def _scorer(section: Any) -> Scorer:
     return make_metric(section.metric, section.model_extra or {}) if isinstance(section, OwnMetric) else section
 
 
-class Matrix(Section):
+class MatrixSection(Section):
     """The experiment matrix: one cell for each combination."""
 
     backbones: Names = Field(description="keys of `backbones`")
@@ -797,25 +797,25 @@ class Experiment(Section):
     )
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
-    matrix: Matrix
+    matrix: MatrixSection
     tables: Tables
     studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
     sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
-    released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
+    released: dict[Name, dict[Direction, dict[PositiveInt, AdapterSection]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
     autoregressive: Autoregressive
     instruct: Instruct
-    corpus: Corpus
+    corpus: CorpusSection
     training: Training
     length_methods: LengthMethods = Field(
         description="A block with `each: {key: [values]}` makes a method of each value. Its name holds the value, as "
         "in `ratio_{ratios:.2f}`, and stands for all these methods in `matrix.methods` and in studies. "
         "`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
     )
-    length_statistics: LengthStatistics = LengthStatistics()
+    length_statistics: LengthStatisticsSection = LengthStatisticsSection()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field(
         {}, description="reveal orders, and variable-length decoders in their place, with their settings"
@@ -824,8 +824,8 @@ class Experiment(Section):
     latency: Latency = Latency()
     scoring: Scoring
     analysis: Analysis
-    coverage: Coverage = Coverage()
-    paper_comparison: PaperComparison = PaperComparison()
+    coverage: CoverageSection = CoverageSection()
+    paper_comparison: PaperComparisonSection = PaperComparisonSection()
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
     human_evaluation: HumanEvaluation = HumanEvaluation()
@@ -836,7 +836,7 @@ class Experiment(Section):
         own = {name: value for name, value in self.backbones[backbone].decoding if value is not None}
         return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
 
-    def corpus_of(self, direction: str) -> Corpus:
+    def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""
         return self.directions[direction].corpus_with(self.corpus)
 
