@@ -18,7 +18,7 @@ _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpo
 _OF_DECODING = {"precision", "batch_invariant", "compile_layers"}
 BYTES = {"float32": 4, "bfloat16": 2}
 RELEASED = BYTES["bfloat16"]  # of a released weight
-HEAD_ROWS = 1024  # whose logits a GPU holds at once: engine/head.py
+HEAD_ROWS = 1024  # whose logits a GPU holds at once: decoding/head.py
 _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
 
 
@@ -60,7 +60,7 @@ class Size:
     def pass_bytes(self, tokens: int, item: int, rows: int = HEAD_ROWS) -> int:
         """At most what a decoding pass holds beside the weights: a layer's states, or the logits of so many ``rows``.
 
-        Compared with what a pass really holds in tests/engine/test_memory.py.
+        Compared with what a pass really holds in tests/decoding/test_memory.py.
         """
         layer = tokens * (3 * self.ffn + 6 * self.width) * item
         head = min(rows, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item
