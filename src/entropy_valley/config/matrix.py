@@ -12,22 +12,21 @@ from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.errors import InputError, question
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 
-# --- The experiment matrix: the cells of a config, and the file of each; targets, tables and audit all read this.
-
-
 T = TypeVar("T")
-_known: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
+_computed: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
 
 
 def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:
     """What ``compute`` returns, computed at the first call with this config and key."""
-    if id(experiment) not in _known:
-        finalize(experiment, _known.pop, id(experiment), None)
-    values = _known.setdefault(id(experiment), {})
+    if id(experiment) not in _computed:
+        finalize(experiment, _computed.pop, id(experiment), None)
+    values = _computed.setdefault(id(experiment), {})
     if key not in values:
         values[key] = compute()
     return values[key]
 
+
+# --- Runs, cells, and which cells the matrix, the tables and each study have.
 
 DEV = "dev"  # the development pairs in the place of a test set, for studies
 RUN_NAME = r"\d+(-[a-z0-9]+)?"  # the part of a run's name behind "seed": its seed and, where it has one, its pool

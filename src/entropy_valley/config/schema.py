@@ -575,7 +575,7 @@ class UserOrder(BaseModel):
     order: Annotated[str, ORDER_NAMED] = Field(description="module:Class, or the name of one of ours")
 
 
-def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
+def _as_given(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
     """The checked block as the config has it, without defaults: the store identifies results by these settings."""
     check(value)
     settings = {key: setting for key, setting in value.items() if key != "order"}
@@ -585,7 +585,7 @@ def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> Use
 
 
 ORDER_BLOCKS = {name: block(cls, "order", name, title=f"{cls.__name__}Order") for name, cls in KNOWN.items()}
-RevealOrder = Annotated[one_of("order", ORDER_BLOCKS, Annotated[UserOrder, ORDER_CHECKED]), WrapValidator(_as_said)]
+RevealOrder = Annotated[one_of("order", ORDER_BLOCKS, Annotated[UserOrder, ORDER_CHECKED]), WrapValidator(_as_given)]
 
 
 class Pages(Section):
