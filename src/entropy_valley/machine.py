@@ -216,7 +216,7 @@ def end_children_first() -> None:
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    for process in _descendants(os.getpid()):
+    for process in list(_descendants(os.getpid())):  # listed before the first kill: a killed process has no children
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
     signal.signal(number, signal.SIG_DFL)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
-from entropy_valley.config import base_files, load_files, matrix, param_parts, params
+from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import hidden_states, pack
@@ -230,5 +230,5 @@ def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
             run = matrix.Run(direction, backbone, 42)
             trained = json.loads(params.training(AUTHORS, run))["prompt"]
             other = prompt if backbone == "llada-8b" else AUTHORS.directions["en-zh"].prompt
-            assert (trained, param_parts.filling(AUTHORS, run)["prompt"]) == (prompt, other)
-            assert param_parts.filling(PAPER, run)["prompt"] == prompt
+            assert (trained, params.filling(AUTHORS, run)["prompt"]) == (prompt, other)
+            assert params.filling(PAPER, run)["prompt"] == prompt

@@ -1,4 +1,7 @@
-"""Train the demo's own models: a tiny backbone on the train splits, or the toy COMET on corrupted references."""
+"""Train the demo's own models: a tiny backbone on the train splits, or the toy COMET on corrupted references.
+
+Rules: pretrain, train_comet.
+"""
 
 from entropy_valley.runs.job import job_of
 

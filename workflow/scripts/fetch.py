@@ -1,4 +1,7 @@
-"""Download a backbone, a COMET checkpoint or a data set, unless it is there; check it, and keep which one it is."""
+"""Download a backbone, a COMET checkpoint or a data set, unless it is there; check it, and keep which one it is.
+
+Rules: fetch_backbone, fetch_comet, fetch_dataset.
+"""
 
 from entropy_valley.runs.job import job_of
 

@@ -1,5 +1,8 @@
 """Count tokens by the tokenizers of backbones: of a test set's sentences, or the length ratios of training pairs.
-No model is loaded."""
+No model is loaded.
+
+Rules: tokens, length_ratios.
+"""
 
 from entropy_valley.runs.job import job_of
 

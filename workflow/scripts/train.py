@@ -1,4 +1,7 @@
-"""Fine-tune one backbone on one direction with one seed; a killed run resumes. Or adopt a given adapter."""
+"""Fine-tune one backbone on one direction with one seed; a killed run resumes. Or adopt a given adapter.
+
+Rules: train, adopt_adapter.
+"""
 
 from entropy_valley.runs.job import job_of
 

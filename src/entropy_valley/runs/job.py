@@ -23,7 +23,7 @@ _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it end
 
 
 @dataclass(frozen=True)
-class Job:
+class ScriptJob:
     """``params`` is what the result depends on, as its record has it; ``spec`` the same without ``made_from``, as
     computations and keys use it. ``how`` says where things are and how the job runs. ``input`` and ``output`` are
     Snakemake's: their items have names or numbers."""
@@ -36,7 +36,7 @@ class Job:
     threads: int
 
     @classmethod
-    def of(cls, snakemake: Any) -> Job:
+    def of(cls, snakemake: Any) -> ScriptJob:
         """The job that the object of a script describes."""
         params = json.loads(snakemake.params.spec)
         spec = {key: value for key, value in params.items() if key != "made_from"}
@@ -45,7 +45,7 @@ class Job:
 
 
 @contextlib.contextmanager
-def job_of(snakemake: Any) -> Iterator[Job]:
+def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started
@@ -58,7 +58,7 @@ def job_of(snakemake: Any) -> Iterator[Job]:
     with errors.in_one_line():
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
-        job = Job.of(snakemake)
+        job = ScriptJob.of(snakemake)
         if "confirm" not in job.how:
             os.environ["HF_HUB_OFFLINE"] = "1"
         take_gpus(snakemake.resources.get("gpu", 0), job.how.get("check"))

@@ -166,9 +166,7 @@ def write_matrix(path: Path, audit: Audit, states: Sequence[CellState], names: S
         "jobs": [
             [job.rule, audit.job(job).state, audit.log(job), took.get(job.name), cells] for job, cells in shares.items()
         ],
-        "reasons": [
-            [why.state, why.job.rule, why.text, audit.log(why.job) if why.state == "failed" else ""] for why in reasons
-        ],
+        "reasons": [[why.state, why.job.rule, why.text, why.log] for why in reasons],
     }
     render.write_page(path, "matrix", f"Matrix of {root}", data)
 

@@ -68,6 +68,8 @@ def _sentences(path: str | Path) -> list[str]:
 class Tsv(Source):
     """A file of the user's own with a pair in each line, between tabs. Quotation marks are part of the text."""
 
+    by_language: ClassVar[str] = "columns"
+
     name: Literal["tsv"] = Field(description="the kind of source")
     file: str = Field(description="the file, UTF-8")
     columns: dict[str, PositiveInt | str] = Field(
@@ -86,10 +88,6 @@ class Tsv(Source):
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
-
-    def refused(self, direction: str, *splits: str) -> str | None:
-        missing = [language for language in direction.split("-") if language not in self.columns]
-        return f"has no column of {' and '.join(missing)}; name it under `columns`" if missing else None
 
     def _place(self, column: int | str, header: list[str]) -> int:
         if isinstance(column, int):
