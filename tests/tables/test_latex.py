@@ -68,7 +68,7 @@ def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
         for key, (table, _) in every_table.items()
         for part in (rf"\typeout{{table {key}}}", to_latex(table), to_latex(table, NASTY, "tab:a_b"))
     )
-    log = pdflatex(body, [*latex.PACKAGES, latex.CHINESE])
+    log = pdflatex(body)
     assert not re.search(r"Overfull.*|Float too large.*", log)
 
 
@@ -99,9 +99,21 @@ def test_every_feature_of_a_table_compiles(pdflatex):
     table = Table((*columns, Column("Text", align="l")), sections, notes)
     text = to_latex(table)
     assert text.startswith(rf"% needs \usepackage{{{','.join([*latex.PACKAGES, latex.CHINESE])}}}")
-    assert "Overfull" not in pdflatex(text, [*latex.PACKAGES, latex.CHINESE])
-    high = Table(columns[:2], (Section(tuple(Group(str(n), (Row((TableCell("1"),)),)) for n in range(150))),))
-    assert not re.search("Overfull|too large", pdflatex(to_latex(high, "High.", "tab:high")))
+    assert "Overfull" not in pdflatex(text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "environment"),
+    [(30, 8, "tabular"), (30, 20, "minipage"), (60, 8, "longtable"), (60, 20, "landscape")],
+)
+def test_a_large_table_is_turned_or_takes_several_pages(rows, columns, environment, pdflatex):
+    cells = tuple(TableCell("0.8123") for _ in range(columns - 1))
+    groups = tuple(Group(f"row {number}", (Row(cells), Row(cells))) for number in range(rows // 2))
+    text = to_latex(Table(tuple(Column(f"C{n}") for n in range(columns)), (Section(groups, "All"),)), "It.", "tab:it")
+    assert rf"\begin{{{environment}}}" in text
+    log = pdflatex(text)
+    assert not re.search("Overfull|too large", log)
+    assert (r"\begin{table*}" in text) != ("longtable" in text)
 
 
 FLOAT = r"""% needs \usepackage{booktabs,multirow,colortbl,adjustbox,tabulary}
