@@ -24,7 +24,7 @@ from entropy_valley.results import TRANSLATIONS
 from entropy_valley.stats import our_numbers, paper_numbers
 from entropy_valley.tables import render, style
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.render import Column, Group, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ class Counted(TableReport):
         return pd.DataFrame({"method": [cell.method for cell in params.cells]}).value_counts().reset_index()
 
     def table(self, params, numbers):
-        groups = tuple(Group(row.method, (Row((TableCell(str(row.count)),)),)) for row in numbers.itertuples())
-        return Table((Column("Method", align="l"), Column("Cells")), (Section(groups),))
+        groups = tuple(Group(row.method, (TableRow((TableCell(str(row.count)),)),)) for row in numbers.itertuples())
+        return Table((Column("Method", align="l"), Column("Cells")), (TableSection(groups),))
 
 
 def test_a_new_report_is_a_class_and_a_line_in_the_registry(run, monkeypatch, params):

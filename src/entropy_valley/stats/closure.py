@@ -92,9 +92,9 @@ def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     return pd.Series(values, name=metric.name)
 
 
-def require_sentences(path: object, found: Iterable[str], testset: str, ids: Iterable[str]) -> None:
-    """Raise :class:`InputError` unless the ids ``found`` in a file are those of its test set, in any order."""
-    different = set(found) ^ set(ids)
+def require_sentences(path: object, listed: Iterable[str], testset: str, ids: Iterable[str]) -> None:
+    """Raise :class:`InputError` unless the ids ``listed`` in a file are those of its test set, in any order."""
+    different = set(listed) ^ set(ids)
     if different:
         problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
         raise InputError(path, problem, REMEDY)
@@ -138,17 +138,17 @@ def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
 
 def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
     """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
-    known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
     closures = [
-        gap_closure(*(sign * known[name] for name in (method, baseline, "oracle")), prefix)
+        gap_closure(*(sign * runs[name] for name in (method, baseline, "oracle")), prefix)
         for baseline, prefix in BASELINES.items()
-        if baseline in known
+        if baseline in runs
     ]
     return {
-        "mean": mean(known[method]),
-        "std": sample_std(known[method]),
-        "runs": len(known),
-        "delta_ratio": mean(known[method] - known["ratio"]),
+        "mean": mean(runs[method]),
+        "std": sample_std(runs[method]),
+        "runs": len(runs),
+        "delta_ratio": mean(runs[method] - runs["ratio"]),
         **dict(item for closure in closures for item in closure.items()),
     }
 

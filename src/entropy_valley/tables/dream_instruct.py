@@ -26,7 +26,7 @@ from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport, testset_file
 from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -184,7 +184,7 @@ class DreamInstruct(TableReport):
         by_shift: dict[str, list[Group]] = {}
         for name, variant in _variants(params).items():
             by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
-        sections = tuple(Section(tuple(groups), heading) for heading, groups in by_shift.items())
+        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
         return Table(_columns(params), sections, _notes(params, numbers))
 
 
@@ -221,7 +221,7 @@ def _variant(params: Params, numbers: pd.DataFrame, name: str) -> Group:
     """A variant's one row, by its label."""
     outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key), params.metric)]
     texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-    return Group(params["variants"][name]["label"], (Row(tuple(map(TableCell, texts))),))
+    return Group(params["variants"][name]["label"], (TableRow(tuple(map(TableCell, texts))),))
 
 
 def _numbers(numbers: pd.DataFrame, backbone: str, name: str) -> dict[str, float]:

@@ -68,7 +68,7 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
     return {"mean": centre, **band, "runs": len(group), **averages}
 
 
-class EntropyValley(FigureReport):
+class EntropyValleyFigure(FigureReport):
     """A panel for each direction and test set, a line for each backbone.
 
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the

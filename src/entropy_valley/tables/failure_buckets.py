@@ -13,7 +13,7 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.coverage import EV, PLACE, RIVALS, OfEvAndRatio, read_tokens
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 RUN = (*PLACE, "seed")
 CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
@@ -61,9 +61,9 @@ def _rows(params: Params, cells: Mapping[str, ScoredCell]) -> Iterator[dict[str,
         delta = scores - other.loc[scores.index]
         lost = delta[sign * delta < 0]
         for name in (*CAUSES, ALL):
-            found = lost if name == ALL else lost[causes.loc[lost.index] == name]
-            share = len(found) / len(lost) if len(lost) else float("nan")
-            numbers = {"losses": len(found), "share": share, "delta": float(found.mean())}
+            losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
+            share = len(losses) / len(lost) if len(lost) else float("nan")
+            numbers = {"losses": len(losses), "share": share, "delta": float(losses.mean())}
             yield {"sentences": len(scores), "rival": rival, "cause": name, **numbers}
 
 
@@ -114,12 +114,14 @@ class FailureBuckets(OfEvAndRatio):
         return Table((Column("Likely cause", align="l"), *over), tuple(sections), (Note(setting + counted), RULES))
 
 
-def _section(params: Params, rows: pd.DataFrame, heading: str) -> Section:
+def _section(params: Params, rows: pd.DataFrame, heading: str) -> TableSection:
     groups = []
     for cause, part in rows.groupby("cause", sort=False):
         cells = [text for row in part.itertuples(index=False) for text in _texts(params, row)]
-        groups.append(Group(LABELS[str(cause)], (Row(tuple(TableCell(text, bold=cause == ALL) for text in cells)),)))
-    return Section(tuple(groups), heading)
+        groups.append(
+            Group(LABELS[str(cause)], (TableRow(tuple(TableCell(text, bold=cause == ALL) for text in cells)),))
+        )
+    return TableSection(tuple(groups), heading)
 
 
 def _texts(params: Params, row: Any) -> list[str]:

@@ -22,12 +22,12 @@ from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, T
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
-class PaperComparison(OfTables):
+class PaperComparisonTable(OfTables):
     """A section for each label of the paper, a row for each number. It waits for no study that the config has not."""
 
     caption = (
@@ -75,7 +75,7 @@ class PaperComparison(OfTables):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         sections = tuple(
-            Section(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
+            TableSection(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
             for label, rows in numbers.groupby("label", sort=False)
         )
         ours = Note(
@@ -99,7 +99,7 @@ ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbon
 
 
 @dataclass(frozen=True)
-class Pair:
+class NumberPair:
     """A number of the paper and ours, if it was run; ``state`` says why it is not there."""
 
     number: Published
@@ -140,7 +140,7 @@ def compare(params: Params) -> pd.DataFrame:
     return pd.DataFrame(sorted(rows, key=lambda row: labels.index(row["label"])))
 
 
-def _pairs(params: Params) -> Iterator[Pair]:
+def _pairs(params: Params) -> Iterator[NumberPair]:
     setting = (params["names"], params["metric"], params["steps"], params["seeds"])
     tables = {name: TableRows(_rows(params["tables"].get(name)), *setting) for name in FUNCTIONS}
     for number in means():
@@ -150,7 +150,7 @@ def _pairs(params: Params) -> Iterator[Pair]:
             state = NOT_RUN if value is None else ""
         except KeyError:
             value, state = None, NO_TABLE
-        yield Pair(number, std.value if std else NONE, value, state)
+        yield NumberPair(number, std.value if std else NONE, value, state)
 
 
 def _rows(path: str | None) -> pd.DataFrame | None:
@@ -160,7 +160,7 @@ def _rows(path: str | None) -> pd.DataFrame | None:
     return pd.read_csv(io.StringIO("\n".join(files.read_lines(path))), dtype=str, keep_default_na=False)
 
 
-def _verdict(pair: Pair) -> str:
+def _verdict(pair: NumberPair) -> str:
     number = pair.number
     if pair.ours is None:
         return pair.state
@@ -177,15 +177,15 @@ def _verdict(pair: Pair) -> str:
     return "within" if beyond <= DEVIATIONS * max(spreads) else "outside"
 
 
-def _sign(pair: Pair) -> str:
+def _sign(pair: NumberPair) -> str:
     if pair.ours is None:
         return pair.state
     return "same" if pair.ours.value * pair.number.value > 0 else "other"
 
 
-def _orders(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
+def _orders(pairs: Sequence[NumberPair]) -> Iterator[dict[str, Any]]:
     """A row for each group of systems that differ in nothing else."""
-    groups: dict[tuple[str, ...], list[Pair]] = {}
+    groups: dict[tuple[str, ...], list[NumberPair]] = {}
     for pair in pairs:
         number = pair.number
         ordered = number.metric in ORDERED and (number.label, number.metric) != UNORDERED
@@ -198,12 +198,12 @@ def _orders(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
             yield _order(group)
 
 
-def _order(group: Sequence[Pair]) -> dict[str, Any]:
-    there = [pair for pair in group if pair.ours]
-    comparable = len({pair.number.value for pair in there}) > 1
+def _order(group: Sequence[NumberPair]) -> dict[str, Any]:
+    compared = [pair for pair in group if pair.ours]
+    comparable = len({pair.number.value for pair in compared}) > 1
     paper = _sorted({pair.number.system: pair.number.value for pair in group})
-    ours = _sorted({pair.number.system: pair.ours.value for pair in there if pair.ours})
-    shown = group[0].row("order", _agreement(there) if comparable else NOT_RUN)
+    ours = _sorted({pair.number.system: pair.ours.value for pair in compared if pair.ours})
+    shown = group[0].row("order", _agreement(compared) if comparable else NOT_RUN)
     return {**shown, **dict.fromkeys(NUMBERS, NONE), "system": "", "what": "", "text": paper, "ours_text": ours}
 
 
@@ -214,7 +214,7 @@ def _sorted(values: Mapping[str, float]) -> str:
     return "".join(itertools.chain.from_iterable(zip(falling, [*signs, ""], strict=False)))
 
 
-def _agreement(group: Sequence[Pair]) -> str:
+def _agreement(group: Sequence[NumberPair]) -> str:
     """How many pairs that differ in the paper are in its order here."""
     pairs = [(one, other) for one, other in itertools.permutations(group, 2) if one.number.value > other.number.value]
     same = sum(one.ours.value > other.ours.value for one, other in pairs if one.ours and other.ours)
@@ -266,7 +266,7 @@ def _groups(params: Params, rows: Sequence[dict[str, Any]]) -> Iterator[Group]:
     for row in rows:
         cells = _order_cells(row) if row["kind"] == "order" else _number(row)
         bold = row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
-        yield Group(_described(params, row), (Row((*cells, TableCell(row["verdict"], bold=bold))),))
+        yield Group(_described(params, row), (TableRow((*cells, TableCell(row["verdict"], bold=bold))),))
 
 
 def _described(params: Params, row: dict[str, Any]) -> str:

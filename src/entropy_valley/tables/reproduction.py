@@ -14,10 +14,10 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Place, Results, TableReport, of_one_backbone
+from entropy_valley.tables.base import OfStudy, Results, TableReport, TestPlace, of_one_backbone
 from entropy_valley.tables.labels import method_in
 from entropy_valley.tables.main import by_place
-from entropy_valley.tables.render import Column, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
 
 NONE = float("nan")
 PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
@@ -26,12 +26,12 @@ PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closu
 
 def published(metric: str, direction: str, method: str) -> list[float]:
     """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
-    found = []
+    values = []
     for name in ("", "_closure"):
         mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
         std = deviation(mean) if mean else None
-        found += [number.value / number.scale if number else NONE for number in (mean, std)]
-    return found
+        values += [number.value / number.scale if number else NONE for number in (mean, std)]
+    return values
 
 
 def reproduction(params: Params) -> pd.DataFrame:
@@ -75,23 +75,25 @@ class Reproduction(OfStudy, TableReport):
         groups = by_place(params, results, _row)
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in TITLES]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
-        said = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
-        return Table(columns, (Section(groups),), said)
+        lines = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
+        return Table(columns, (TableSection(groups),), lines)
 
 
-def _row(params: Params, results: Results, place: Place, name: str) -> Row:
+def _row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:
     cells = (cell for metric in params.shown_metrics for cell in _compared(results, place, name, metric))
-    return Row((TableCell(method_in(params, name, place.direction)), *cells), shaded=name == "ev")
+    return TableRow((TableCell(method_in(params, name, place.direction)), *cells), shaded=name == "ev")
 
 
-def _compared(results: Results, place: Place, name: str, metric: Metric) -> list[TableCell]:
+def _compared(results: Results, place: TestPlace, name: str, metric: Metric) -> list[TableCell]:
     row, decimals = results.row(place, name, metric), metric.decimals
     if pd.isna(row.paper_mean):
         paper = difference = closure = formats.NONE
     else:
         paper = formats.mean_std(row.paper_mean, row.paper_std, decimals)
         difference = formats.signed(row.difference, decimals)
-        known = not pd.isna(row.paper_gap_closure_mean)
-        closure = formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std) if known else formats.NONE
+        has_closure = not pd.isna(row.paper_gap_closure_mean)
+        closure = (
+            formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std) if has_closure else formats.NONE
+        )
     own = results.score(place, name, metric), TableCell(paper), TableCell(difference)
     return [*own, results.closure(place, name, metric), TableCell(closure)]

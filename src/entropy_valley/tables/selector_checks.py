@@ -23,9 +23,9 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
-from entropy_valley.tables.entropy_valley import EntropyValley, curves, draw_line, over_runs
+from entropy_valley.tables.entropy_valley import EntropyValleyFigure, curves, draw_line, over_runs
 from entropy_valley.tables.labels import method, ordered
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ def measure(params: Params) -> pd.DataFrame:
 
 def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     """What EV is compared with, by name: the permutations of a reassignment together, an alternative by itself."""
-    found: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
     for name in methods:
         match = PERMUTATION.fullmatch(name)
         if match or name in ALTERNATIVES:
-            found.setdefault(match[1] if match else name, []).append(name)
+            named.setdefault(match[1] if match else name, []).append(name)
     order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
-    return {name: found[name] for name in order if name in found}
+    return {name: named[name] for name in order if name in named}
 
 
 def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
@@ -162,18 +162,18 @@ class Checks(OfStudy, TableReport):
         columns = (*heads, *(Column(params.place(*place)) for place in places))
         tests, metric = _of(numbers, "test"), params.metric
         score = functools.partial(_score, metric)
-        found = [
+        parts = [
             ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
             ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
             (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
         ]
         for name, runs in tests.groupby("item", sort=False):
-            found.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
-        groups = tuple(Group(label, rows) for label, rows in found if rows)
-        return Table(columns, (Section(groups),), _notes(params, tests))
+            parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
+        groups = tuple(Group(label, rows) for label, rows in parts if rows)
+        return Table(columns, (TableSection(groups),), _notes(params, tests))
 
 
-class SelectorChecksFigure(EntropyValley):
+class SelectorChecksFigure(EntropyValleyFigure):
     """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
 
     caption = (
@@ -206,18 +206,18 @@ def _rows(
     numbers: pd.DataFrame,
     text: Callable[[Numbers], str],
     label: Callable[[str], str] = str,
-) -> tuple[Row, ...]:
+) -> tuple[TableRow, ...]:
     """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
     rows = []
     for item in ordered(numbers["item"]):
-        known = numbers[numbers["item"] == item]
-        values = [_values(known, place) for place in places]
+        of_item = numbers[numbers["item"] == item]
+        values = [_values(of_item, place) for place in places]
         texts = [text(one) if one else formats.NONE for one in values]
-        rows.append(Row((TableCell(label(item)), *map(TableCell, texts))))
+        rows.append(TableRow((TableCell(label(item)), *map(TableCell, texts))))
     return tuple(rows)
 
 
-def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[Row, ...]:
+def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[TableRow, ...]:
     """A row for each run: runs are never pooled."""
     by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
     return _rows(places, by_seed, functools.partial(_test, metric))
