@@ -24,6 +24,70 @@ from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, 
 
 OVERALL = "overall"
 FIELDS = [*RUN, "category", "metric", "value"]
+NOTES = (
+    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
+    DELTA,
+)
+CONCENTRATIONS = {
+    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
+    "authors' code.",
+    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
+    "largest have; our definition.",
+}
+
+
+class Categories(Orders):
+    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
+
+    caption = (
+        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
+        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
+        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
+        return {
+            **super().extra(experiment, cells),
+            "challenge": experiment.corpus.challenge,
+            "concentration": experiment.sig_concentration.measure,
+            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        listed = [*super().problems(experiment, study, cells)]
+        if not listed and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
+            listed = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
+        yield from listed
+        for direction in dict.fromkeys(cell.run.direction for cell in cells):
+            if problem := refused(direction, experiment.corpus.challenge):
+                yield f"{problem}; name other directions, or see `corpus.challenge`"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return negative_order(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
+        sections, correlations = [], []
+        for key, group in numbers.groupby(list(RUN), sort=False):
+            values: dict[str, dict[str, float]] = {}
+            for row in group.itertuples(index=False):
+                values.setdefault(row.category, {})[row.metric] = row.value
+            heading = run_heading(params, key, values[OVERALL]["sentences"])
+            rows = tuple(_category(params, name, values[name]) for name in values if name != OVERALL)
+            sections += [TableSection(rows, heading), TableSection((_category(params, OVERALL, values[OVERALL]),))]
+            correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
+        titles = (params.metric.label + " " + name for name in (other, main))
+        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
+        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
+        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
+
+
+# --- The numbers.
 
 
 def negative_order(params: Params) -> pd.DataFrame:
@@ -86,67 +150,7 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
     return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
-NOTES = (
-    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
-    DELTA,
-)
-CONCENTRATIONS = {
-    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
-    "authors' code.",
-    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
-    "largest have; our definition.",
-}
-
-
-class Categories(Orders):
-    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
-
-    caption = (
-        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
-        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
-    )
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
-        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
-        return {
-            **super().extra(experiment, cells),
-            "challenge": experiment.corpus.challenge,
-            "concentration": experiment.sig_concentration.measure,
-            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
-        }
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        listed = [*super().problems(experiment, study, cells)]
-        if not listed and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
-            listed = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
-        yield from listed
-        for direction in dict.fromkeys(cell.run.direction for cell in cells):
-            if problem := refused(direction, experiment.corpus.challenge):
-                yield f"{problem}; name other directions, or see `corpus.challenge`"
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return negative_order(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
-        sections, correlations = [], []
-        for key, group in numbers.groupby(list(RUN), sort=False):
-            values: dict[str, dict[str, float]] = {}
-            for row in group.itertuples(index=False):
-                values.setdefault(row.category, {})[row.metric] = row.value
-            heading = run_heading(params, key, values[OVERALL]["sentences"])
-            rows = tuple(_category(params, name, values[name]) for name in values if name != OVERALL)
-            sections += [TableSection(rows, heading), TableSection((_category(params, OVERALL, values[OVERALL]),))]
-            correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
-        titles = (params.metric.label + " " + name for name in (other, main))
-        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
-        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
-        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
+# --- The layout.
 
 
 def _category(params: Params, name: str, values: Mapping[str, float]) -> Group:

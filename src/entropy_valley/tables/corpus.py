@@ -22,57 +22,6 @@ from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
 Direction = Mapping[str, str]  # its name, label and source, and its ``corpus.json`` (report) and ``length_ratios.json``
-
-
-def corpora(params: Params) -> pd.DataFrame:
-    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
-
-    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
-    ``train``, ``dev``. Of each tokenizer:
-    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
-    |y|/|x| of the training pairs in tokens.
-    """
-    rows = [row for one in params["directions"] for row in (*_counts(one), *_length_ratios(one))]
-    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
-
-
-def filters(direction: Direction) -> dict[str, Any]:
-    """The length limits that the pairs had to be within, by language."""
-    return files.read_json(direction["report"])["filters"]
-
-
-def digest(direction: Direction) -> str:
-    """That of the training pairs."""
-    return files.read_json(direction["report"])["digest"]["train"]
-
-
-def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
-    counts = files.read_json(one["report"])["counts"]
-    read, dropped = counts["read"], counts["filtered"]
-    numbers = {"read": read, "dropped": dropped, **_reasons(one), "kept": read - dropped}
-    for metric, value in {**numbers, "train": counts["train"], "dev": counts["dev"]}.items():
-        yield one["direction"], "", metric, value
-
-
-def _reasons(one: Direction) -> dict[str, int]:
-    """How many pairs were dropped for each reason, from the record of their job."""
-    record = provenance.record_of(one["report"])
-    if record is None:
-        raise InputError(one["report"], "its record is missing", "Make the corpus again.")
-    languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))
-    return {
-        f"dropped_{side}_{why}": record.facts["dropped"].get(language, {}).get(why, 0)
-        for side, language in languages.items()
-        for why in REASONS
-    }
-
-
-def _length_ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
-    for backbone, ratios in files.read_json(one["ratios"]).items():
-        for name in RATIOS:
-            yield one["direction"], backbone, f"length_ratio_{name}", ratios[name]
-
-
 Values = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
 COUNTED = (
@@ -145,6 +94,61 @@ class CorpusTable(TableReport):
         return Table(
             columns, (TableSection(_pairs(params, values), "Pairs"), ratios, spread), tuple(_notes(params, numbers))
         )
+
+
+# --- The numbers.
+
+
+def corpora(params: Params) -> pd.DataFrame:
+    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
+
+    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
+    ``train``, ``dev``. Of each tokenizer:
+    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
+    |y|/|x| of the training pairs in tokens.
+    """
+    rows = [row for one in params["directions"] for row in (*_counts(one), *_length_ratios(one))]
+    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
+
+
+def filters(direction: Direction) -> dict[str, Any]:
+    """The length limits that the pairs had to be within, by language."""
+    return files.read_json(direction["report"])["filters"]
+
+
+def digest(direction: Direction) -> str:
+    """That of the training pairs."""
+    return files.read_json(direction["report"])["digest"]["train"]
+
+
+def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    counts = files.read_json(one["report"])["counts"]
+    read, dropped = counts["read"], counts["filtered"]
+    numbers = {"read": read, "dropped": dropped, **_reasons(one), "kept": read - dropped}
+    for metric, value in {**numbers, "train": counts["train"], "dev": counts["dev"]}.items():
+        yield one["direction"], "", metric, value
+
+
+def _reasons(one: Direction) -> dict[str, int]:
+    """How many pairs were dropped for each reason, from the record of their job."""
+    record = provenance.record_of(one["report"])
+    if record is None:
+        raise InputError(one["report"], "its record is missing", "Make the corpus again.")
+    languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))
+    return {
+        f"dropped_{side}_{why}": record.facts["dropped"].get(language, {}).get(why, 0)
+        for side, language in languages.items()
+        for why in REASONS
+    }
+
+
+def _length_ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    for backbone, ratios in files.read_json(one["ratios"]).items():
+        for name in RATIOS:
+            yield one["direction"], backbone, f"length_ratio_{name}", ratios[name]
+
+
+# --- The layout.
 
 
 def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str]]) -> dict[str, str]:

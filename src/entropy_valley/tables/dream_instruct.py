@@ -42,6 +42,50 @@ class LossSummary:
     minimum_step: int
 
 
+REFERENCE = "reference"  # in the place of a method
+LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
+DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
+FIELDS = ["backbone", "method", "metric", "value"]
+WORSE = "*"  # marks a cross-entropy above that of a uniform guess
+
+
+class DreamInstruct(TableReport):
+    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
+
+    caption = (
+        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
+        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
+        "the shift shows that the shift was at fault, not the backbone."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.instruct_cells(experiment)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
+        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
+        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """What each variant is, and the references."""
+        variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
+        return {"testset": testset_file(experiment, cells[0]), "variants": variants}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        by_shift: dict[str, list[Group]] = {}
+        for name, variant in _variants(params).items():
+            by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
+        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
+        return Table(_columns(params), sections, _notes(params, numbers))
+
+
+# --- The numbers.
+
+
 def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> LossSummary:
     """Summarise the losses of optimiser steps, both of shape (steps,), at least one; sample standard deviation."""
     lowest = min(range(len(losses)), key=losses.__getitem__)
@@ -80,12 +124,6 @@ def _number(place: str, name: str, text: str | None) -> float:
     if not math.isfinite(value):
         raise InputError(place, f"{name} is {text!r}, not a finite number", "Train the adapter again.")
     return value
-
-
-REFERENCE = "reference"  # in the place of a method
-LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
-DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
-FIELDS = ["backbone", "method", "metric", "value"]
 
 
 def measure(params: Params) -> pd.DataFrame:
@@ -151,41 +189,7 @@ def mean_characters(texts: Sequence[str]) -> float:
     return sum(map(len, texts)) / len(texts)
 
 
-WORSE = "*"  # marks a cross-entropy above that of a uniform guess
-
-
-class DreamInstruct(TableReport):
-    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
-
-    caption = (
-        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
-        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
-        "the shift shows that the shift was at fault, not the backbone."
-    )
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.instruct_cells(experiment)
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
-        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
-        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What each variant is, and the references."""
-        variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
-        return {"testset": testset_file(experiment, cells[0]), "variants": variants}
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        by_shift: dict[str, list[Group]] = {}
-        for name, variant in _variants(params).items():
-            by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
-        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
-        return Table(_columns(params), sections, _notes(params, numbers))
+# --- The layout.
 
 
 def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:

@@ -21,6 +21,46 @@ SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
 ALL = "all"
 SHORTEST = 3  # tokens of a very short source
 FIELDS = [*RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]
+LABELS = {
+    SHORT: "Very short source",
+    OVERSHOOT: "Overshoot beyond grid",
+    UNDER: "Under-compression",
+    WITHIN: "Within-grid wrong pick",
+    ALL: "All losses",
+}
+RULES = Note(
+    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
+    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
+)
+
+
+class FailureBuckets(OfEvAndRatio):
+    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
+
+    caption = (
+        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
+        "all such sentences, and by how much EV scores less."
+    )
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return failure_buckets(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        means = numbers[numbers["statistic"] == "mean"]
+        rivals = [name for name in RIVALS if name in set(means["rival"])]
+        sections = [
+            _section(params, rows, f"{params.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}")
+            for place, rows in means.groupby(list(PLACE), sort=False)
+        ]
+        titles = ("Losses", "Share", f"Mean Δ {params.metric.label}")
+        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
+        cell, runs = params.cells[0], means["runs"].max()
+        setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
+        counted = f"means over {runs} runs, each run by itself is in the CSV." if runs > 1 else "one run."
+        return Table((Column("Likely cause", align="l"), *over), tuple(sections), (Note(setting + counted), RULES))
+
+
+# --- The numbers.
 
 
 def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) -> str:
@@ -75,43 +115,7 @@ def _causes(params: Params, ev: ScoredCell) -> pd.Series:
     return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)
 
 
-LABELS = {
-    SHORT: "Very short source",
-    OVERSHOOT: "Overshoot beyond grid",
-    UNDER: "Under-compression",
-    WITHIN: "Within-grid wrong pick",
-    ALL: "All losses",
-}
-RULES = Note(
-    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
-    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
-)
-
-
-class FailureBuckets(OfEvAndRatio):
-    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
-
-    caption = (
-        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
-        "all such sentences, and by how much EV scores less."
-    )
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return failure_buckets(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        means = numbers[numbers["statistic"] == "mean"]
-        rivals = [name for name in RIVALS if name in set(means["rival"])]
-        sections = [
-            _section(params, rows, f"{params.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}")
-            for place, rows in means.groupby(list(PLACE), sort=False)
-        ]
-        titles = ("Losses", "Share", f"Mean Δ {params.metric.label}")
-        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
-        cell, runs = params.cells[0], means["runs"].max()
-        setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
-        counted = f"means over {runs} runs, each run by itself is in the CSV." if runs > 1 else "one run."
-        return Table((Column("Likely cause", align="l"), *over), tuple(sections), (Note(setting + counted), RULES))
+# --- The layout.
 
 
 def _section(params: Params, rows: pd.DataFrame, heading: str) -> TableSection:

@@ -29,6 +29,50 @@ SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
 COSTS = ("sentences", "calls", "slots", "passes")  # per sentence, but for their number
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
+DASH = formats.NONE
+DELTA = Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided.")
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _OrderRun:
+    """One run: where it is, and the numbers of each (method, order) in it."""
+
+    heading: str
+    systems: Mapping[tuple[str, str], Numbers]
+
+    def orders(self) -> list[str]:
+        return [order for kind, order in self.systems if kind == FIXED]
+
+
+class Orders(OfStudy, TableReport):
+    """Reveal orders on canvases of the reference's length, and how far they lie apart; a block for each run."""
+
+    caption = (
+        "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each "
+        "run by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of "
+        "the length is worth."
+    )
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return described_orders(experiment, cells)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == FIXED}
+        if main not in orders:
+            yield f"the layout {study.layout} needs the method {FIXED} and the order {main}; add both"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return order_sweep(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        """For each run the main order and those guided by the source, the controls, and the spans."""
+        runs = numbers.groupby(list(RUN), sort=False)
+        sections = itertools.chain.from_iterable(_sections(params, key, group) for key, group in runs)
+        return Table(_columns(params), tuple(sections), _notes(params))
+
+
+# --- The numbers.
 
 
 def order_sweep(params: Params) -> pd.DataFrame:
@@ -85,47 +129,7 @@ def _range(scores: Sequence[float]) -> float:
     return max(scores) - min(scores) if scores else float("nan")
 
 
-DASH = formats.NONE
-DELTA = Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided.")
-Numbers = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class _OrderRun:
-    """One run: where it is, and the numbers of each (method, order) in it."""
-
-    heading: str
-    systems: Mapping[tuple[str, str], Numbers]
-
-    def orders(self) -> list[str]:
-        return [order for kind, order in self.systems if kind == FIXED]
-
-
-class Orders(OfStudy, TableReport):
-    """Reveal orders on canvases of the reference's length, and how far they lie apart; a block for each run."""
-
-    caption = (
-        "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each "
-        "run by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of "
-        "the length is worth."
-    )
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return described_orders(experiment, cells)
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == FIXED}
-        if main not in orders:
-            yield f"the layout {study.layout} needs the method {FIXED} and the order {main}; add both"
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return order_sweep(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        """For each run the main order and those guided by the source, the controls, and the spans."""
-        runs = numbers.groupby(list(RUN), sort=False)
-        sections = itertools.chain.from_iterable(_sections(params, key, group) for key, group in runs)
-        return Table(_columns(params), tuple(sections), _notes(params))
+# --- The layout.
 
 
 def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:

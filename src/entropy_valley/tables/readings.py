@@ -23,27 +23,6 @@ from entropy_valley.tables.systems import NOTES
 SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
 
 
-def readings(params: Params) -> pd.DataFrame:
-    """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
-    not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the origins,
-    and for other metrics."""
-    by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in params.cells}
-    shares: dict[tuple[object, ...], list[float]] = {}
-    for cell in params.cells:
-        if (origin := params["origins"][cell.backbone]) != cell.backbone:
-            place = (*attrgetter(*SETTING, "method")(cell), params.metric.name)
-            shares.setdefault(place, []).append(_changed(cell, by_system[origin, *attrgetter(*SYSTEM)(cell)], params))
-    summary = summarise(params.cells, params.metrics)
-    places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
-    means = {place: sum(values) / len(values) for place, values in shares.items()}
-    return summary.assign(changed=[means.get(place, float("nan")) for place in places])
-
-
-def _changed(cell: ScoredCell, other: ScoredCell, params: Params) -> float:
-    scores, others = (sentences(one, params.metric) for one in (cell, other))
-    return float((scores != others.reindex(scores.index)).mean())
-
-
 class Readings(OfStudy, TableReport):
     """A section for each direction, a row for each backbone, the methods beside each other."""
 
@@ -96,6 +75,33 @@ class Readings(OfStudy, TableReport):
         closures = [NOTES[name] for name, _ in zip(("closure", "closure_eos"), results.baselines, strict=False)]
         below = (*map(Note, [*lines, *closures]), *notes.spread(numbers), *notes.doubtful_gaps(params))
         return Table(columns, whole, below)
+
+
+# --- The numbers.
+
+
+def readings(params: Params) -> pd.DataFrame:
+    """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
+    not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the origins,
+    and for other metrics."""
+    by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in params.cells}
+    shares: dict[tuple[object, ...], list[float]] = {}
+    for cell in params.cells:
+        if (origin := params["origins"][cell.backbone]) != cell.backbone:
+            place = (*attrgetter(*SETTING, "method")(cell), params.metric.name)
+            shares.setdefault(place, []).append(_changed(cell, by_system[origin, *attrgetter(*SYSTEM)(cell)], params))
+    summary = summarise(params.cells, params.metrics)
+    places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
+    means = {place: sum(values) / len(values) for place, values in shares.items()}
+    return summary.assign(changed=[means.get(place, float("nan")) for place in places])
+
+
+def _changed(cell: ScoredCell, other: ScoredCell, params: Params) -> float:
+    scores, others = (sentences(one, params.metric) for one in (cell, other))
+    return float((scores != others.reindex(scores.index)).mean())
+
+
+# --- The layout.
 
 
 def _group(params: Params, results: Results, place: TestPlace) -> Group:

@@ -22,28 +22,6 @@ from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRo
 NONE = float("nan")
 PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
 PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
-
-
-def published(metric: str, direction: str, method: str) -> list[float]:
-    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
-    values = []
-    for name in ("", "_closure"):
-        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
-        std = deviation(mean) if mean else None
-        values += [number.value / number.scale if number else NONE for number in (mean, std)]
-    return values
-
-
-def reproduction(params: Params) -> pd.DataFrame:
-    """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the paper's),
-    ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
-    summary = summarise(params.cells, params.metrics)
-    keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
-    summary[PRINTED] = [published(*key) for key in keys]
-    summary["difference"] = summary["mean"] - summary["paper_mean"]
-    return summary
-
-
 TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 NOTES = (
     Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
@@ -77,6 +55,32 @@ class Reproduction(OfStudy, TableReport):
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
         lines = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
         return Table(columns, (TableSection(groups),), lines)
+
+
+# --- The numbers.
+
+
+def published(metric: str, direction: str, method: str) -> list[float]:
+    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
+    values = []
+    for name in ("", "_closure"):
+        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(mean) if mean else None
+        values += [number.value / number.scale if number else NONE for number in (mean, std)]
+    return values
+
+
+def reproduction(params: Params) -> pd.DataFrame:
+    """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the paper's),
+    ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
+    summary = summarise(params.cells, params.metrics)
+    keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
+    summary[PRINTED] = [published(*key) for key in keys]
+    summary["difference"] = summary["mean"] - summary["paper_mean"]
+    return summary
+
+
+# --- The layout.
 
 
 def _row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:

@@ -30,11 +30,79 @@ from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
 PLACE = ("direction", "testset")
+Numbers = Mapping[str, float]
+COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
+
+
+class Checks(OfStudy, TableReport):
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+
+    caption = (
+        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
+        "over canvases whose ratios were dealt to other sentences."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout checks", cells)
+        if METHOD not in {cell.method for cell in cells}:
+            yield f"the layout checks is of the method {METHOD}; add it"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        """A column for each direction; a check that was not run has no rows."""
+        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
+        heads = (Column("Check", align="l"), Column("", align="l"))
+        columns = (*heads, *(Column(params.place(*place)) for place in places))
+        tests, metric = _of(numbers, "test"), params.metric
+        score = functools.partial(_score, metric)
+        parts = [
+            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
+            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
+            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
+        ]
+        for name, runs in tests.groupby("item", sort=False):
+            parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
+        groups = tuple(Group(label, rows) for label, rows in parts if rows)
+        return Table(columns, (TableSection(groups),), _notes(params, tests))
+
+
+class SelectorChecksFigure(EntropyValleyFigure):
+    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
+
+    caption = (
+        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
+        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        main = experiment.tables.backbone
+        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        lines = numbers.groupby(["direction", "testset"], sort=False)
+        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+
+
+# --- The numbers.
 
 
 def measure(params: Params) -> pd.DataFrame:
@@ -123,78 +191,13 @@ def _tests(params: Params) -> Iterator[tuple[object, ...]]:
             yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
 
 
-Numbers = Mapping[str, float]
-COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
-
-
 def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
     """EV's grid in each direction."""
     directions = dict.fromkeys(cell.run.direction for cell in cells)
     return {"grids": {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}}
 
 
-class Checks(OfStudy, TableReport):
-    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
-
-    caption = (
-        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
-        "over canvases whose ratios were dealt to other sentences."
-    )
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        yield from of_one_backbone("the layout checks", cells)
-        if METHOD not in {cell.method for cell in cells}:
-            yield f"the layout checks is of the method {METHOD}; add it"
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        """A column for each direction; a check that was not run has no rows."""
-        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
-        heads = (Column("Check", align="l"), Column("", align="l"))
-        columns = (*heads, *(Column(params.place(*place)) for place in places))
-        tests, metric = _of(numbers, "test"), params.metric
-        score = functools.partial(_score, metric)
-        parts = [
-            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
-            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
-            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
-        ]
-        for name, runs in tests.groupby("item", sort=False):
-            parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
-        groups = tuple(Group(label, rows) for label, rows in parts if rows)
-        return Table(columns, (TableSection(groups),), _notes(params, tests))
-
-
-class SelectorChecksFigure(EntropyValleyFigure):
-    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
-
-    caption = (
-        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
-        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
-    )
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        main = experiment.tables.backbone
-        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        points = over_runs(curves(params.cells))
-        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        lines = numbers.groupby(["direction", "testset"], sort=False)
-        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+# --- The layout.
 
 
 def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
