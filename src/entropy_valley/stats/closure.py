@@ -116,7 +116,7 @@ def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.Data
 
 
 def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Values of runs, as :func:`scores.collect` has them, over seeds: one row per setting, method and metric.
+    """Values of runs, as :func:`collect` has them, over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
@@ -177,7 +177,7 @@ def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
 
 
 def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
-    """A summary of scores (:func:`summary.summarise`), each row with the costs of its system."""
+    """A summary of scores (:func:`summarise`), each row with the costs of its system."""
     return summary.merge(costs(cells), on=list(COSTED), how="left", validate="many_to_one")
 
 

@@ -136,7 +136,7 @@ def known() -> dict[str, Any]:
 
 
 def problems(experiment: Experiment) -> list[Problem]:
-    """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
+    """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
     listed: list[Problem] = []
     columns = systems.column_names(experiment)
     for name, study in experiment.studies.items():

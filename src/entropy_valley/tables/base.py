@@ -59,7 +59,7 @@ def best(metric: Metric) -> Callable[[Iterable[float]], float]:
 
 
 class Results:
-    """The summary of :func:`analysis.summary.summarise` for one reveal order and one step budget.
+    """The summary of :func:`stats.closure.summarise` for one reveal order and one step budget.
 
     Raises :class:`InputError` for a summary of several, whose numbers do not belong in one row.
     """
@@ -135,7 +135,7 @@ def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
 
 # --- What every table and figure has: its cells, what its numbers depend on, how it is made from files and written.
 #
-# A report is a class in :mod:`reporting.reports`. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
+# A report is a class in a file of this folder. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
 # know the config; its script then makes it from the params alone, by ``numbers`` and ``table`` or ``panels``.
 
 

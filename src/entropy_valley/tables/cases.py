@@ -1,14 +1,11 @@
 """Three sentences that show what the canvas decides, chosen by rule: a table and a figure."""
 
 from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
-
 import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
@@ -23,7 +20,6 @@ from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Pane
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 METHODS = ("ratio", "ev", "oracle")
 WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
 RUN = ("backbone", "direction", "testset", "seed")
@@ -31,95 +27,12 @@ SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output",
 FIELDS = [*RUN, "case", "id", "source", "reference", *SYSTEM, "delta"]
 FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 Sentence = Mapping[str, Any]
-
 # For each case: which sentences count, and what is the largest of the one that is taken.
 RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
     WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
     KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
     BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
 }
-
-
-def cases(params: Params) -> pd.DataFrame:
-    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
-
-    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
-    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
-    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
-    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
-    """
-    run = {key: getattr(params.cells[0], key) for key in RUN}
-    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
-def curve(case: Any) -> tuple[list[int], list[float]]:
-    """Candidates and entropies of a row of :func:`cases`."""
-    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
-
-
-def chosen(listed: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
-    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
-    taken: list[Sentence] = []
-    for case, (counts, size) in RULES.items():
-        fitting = [one for one in listed if counts(one) and one not in taken]
-        if fitting:
-            taken.append(max(fitting, key=size))
-            yield case, taken[-1]
-
-
-def _sentences(params: Params) -> Iterator[Sentence]:
-    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
-
-    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
-    shorter or longer than all candidates.
-    """
-    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
-    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
-    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    sign = 1 if params.metric.higher_is_better else -1
-    for name, row in testset.items():
-        values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
-        kept = {
-            f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), values[f"{method}_output"]) for method in METHODS
-        }
-        candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
-        yield {
-            **{
-                "id": name,
-                "source": row["source"],
-                "reference": row["target"],
-                **values,
-                "delta": delta,
-                "items": kind,
-            },
-            **{**kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
-            "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
-        }
-
-
-def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a method did with each sentence, by id."""
-    scores = sentences(cell, params.metric)
-    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
-    outputs = hypotheses(cell, params["sentences"], testset)
-    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
-    results = {}
-    for name, canvas in canvases.items():
-        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
-        results[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
-    return results
-
-
-def _kept(items: Sequence[str], output: str) -> float:
-    return retention(items, output) if items else nan
-
-
-def _text(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:g}" for number in numbers)
-
-
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
     KEPT: "Largest win of EV in what it keeps of the source",
@@ -213,6 +126,92 @@ class CasesFigure(_Cases, FigureReport):
                 axes.text(0, top, text)
 
         return [panel]
+
+
+# --- The numbers.
+
+
+def cases(params: Params) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
+
+    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
+    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
+    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
+    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
+    """
+    run = {key: getattr(params.cells[0], key) for key in RUN}
+    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def curve(case: Any) -> tuple[list[int], list[float]]:
+    """Candidates and entropies of a row of :func:`cases`."""
+    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
+
+
+def chosen(listed: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
+    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
+    taken: list[Sentence] = []
+    for case, (counts, size) in RULES.items():
+        fitting = [one for one in listed if counts(one) and one not in taken]
+        if fitting:
+            taken.append(max(fitting, key=size))
+            yield case, taken[-1]
+
+
+def _sentences(params: Params) -> Iterator[Sentence]:
+    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
+
+    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
+    shorter or longer than all candidates.
+    """
+    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
+    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
+    sign = 1 if params.metric.higher_is_better else -1
+    for name, row in testset.items():
+        values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
+        kept = {
+            f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), values[f"{method}_output"]) for method in METHODS
+        }
+        candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
+        yield {
+            **{
+                "id": name,
+                "source": row["source"],
+                "reference": row["target"],
+                **values,
+                "delta": delta,
+                "items": kind,
+            },
+            **{**kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
+            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
+        }
+
+
+def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a method did with each sentence, by id."""
+    scores = sentences(cell, params.metric)
+    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
+    outputs = hypotheses(cell, params["sentences"], testset)
+    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
+    results = {}
+    for name, canvas in canvases.items():
+        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
+        results[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
+    return results
+
+
+def _kept(items: Sequence[str], output: str) -> float:
+    return retention(items, output) if items else nan
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
+
+
+# --- The layout.
 
 
 def _absent(numbers: pd.DataFrame) -> list[str]:

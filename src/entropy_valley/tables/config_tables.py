@@ -1,13 +1,10 @@
 """What the config's runs were trained with, and by which prompts: tables of settings, not of scores."""
 
 from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-
 import pandas as pd
-
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.param_parts import prompt
@@ -22,35 +19,6 @@ from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, 
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
 RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
-
-
-def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
-
-    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
-    not trained here, only the keys that its file has.
-    """
-    rows = []
-    for adapter in adapters:
-        facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in FIELDS[:3]}
-        spec = facts.get("spec", {})
-        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
-        settings |= {key: facts[key] for key in RAN if key in facts}
-        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings and lists, by joined names; nothing for null."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{name}_{key}" if name else key, inner)
-    elif isinstance(value, list):
-        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
-    elif value is not None:
-        yield name, value
-
-
 ROWS = {
     "betas_1": "AdamW beta 1",
     "betas_2": "AdamW beta 2",
@@ -179,6 +147,39 @@ class PromptsTable(ConfigTable):
             groups.append(Group(labels.direction(str(direction)), tuple(lines)))
         titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
         return Table(tuple(Column(title, align="l") for title in titles), (TableSection(tuple(groups)),), PROMPTS)
+
+
+# --- The numbers.
+
+
+def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
+
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
+    not trained here, only the keys that its file has.
+    """
+    rows = []
+    for adapter in adapters:
+        facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in FIELDS[:3]}
+        spec = facts.get("spec", {})
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
+        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings and lists, by joined names; nothing for null."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}_{key}" if name else key, inner)
+    elif isinstance(value, list):
+        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
+    elif value is not None:
+        yield name, value
+
+
+# --- The layout.
 
 
 def _texts(prompt: str, decoded_as: str, direction: str) -> list[TableCell]:

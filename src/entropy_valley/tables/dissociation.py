@@ -105,7 +105,7 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
 
 
 def lengths_and_scores(params: Params) -> pd.DataFrame:
-    """Means over runs of the main metric and of :data:`MAE` with their gap closures, as ``summary.aggregate``."""
+    """Means over runs of the main metric and of :data:`MAE` with their gap closures, as :func:`closure.aggregate`."""
     errors = pd.DataFrame(
         {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
         for cell, error in length_errors(params.cells).items()

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader
 from entropy_valley import files
 from entropy_valley.plain_text import guarded, shown
 
-# --- One model for every table of the paper, and its Markdown and CSV; :mod:`latex` and :mod:`html` write the rest.
+# --- One model for every table of the paper, and its Markdown and CSV; :mod:`latex` writes it in LaTeX.
 #
 # Texts of a table are plain Unicode; each writer escapes them for its format.
 

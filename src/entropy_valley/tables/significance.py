@@ -50,7 +50,7 @@ class Significance(TableReport):
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """:func:`analysis.comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
+    """:func:`comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
     columns = {
         f"{name}_printed": [
             formats.p_value(p, n) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
