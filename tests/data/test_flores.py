@@ -87,7 +87,7 @@ def test_another_archive_is_refused(release, monkeypatch):
         build.testset(SPEC)
 
 
-def test_without_a_network_the_file_and_its_place_are_named(monkeypatch, tmp_path):
+def test_without_a_network_the_file_and_its_place_are_named(monkeypatch, impatient, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
     monkeypatch.setattr(flores, "ARCHIVE", "http://127.0.0.1:9/flores200_dataset.tar.gz")
     place = tmp_path / "flores200_dataset.tar.gz"

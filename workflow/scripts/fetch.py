@@ -23,5 +23,5 @@ with job_of(snakemake) as job:  # noqa: F821
 
         with dataset.reading(None, how["confirm"]):
             facts = dataset.fetched(job.spec["repository"], job.spec["revision"], folder)
-    with provenance.made(rule, job.params, [], [out], known=known):
+    with provenance.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

@@ -52,7 +52,7 @@ def training(subject: Subject, folder: Path) -> str:
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
     how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
     spec = tiny.training("llada", precision)
-    job = sft.Job(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
+    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -300,4 +300,4 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
     arguments = subjects.arguments(backbone) | other
     model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
-    return Backbone(family, model, None, mask, eos, None, "", family.shifted)
+    return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files, plain_text
+from entropy_valley import files
 from entropy_valley.cli import configs
 from entropy_valley.config import Experiment, paths
 from entropy_valley.config import params as jobs
@@ -278,7 +278,7 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
 
 
 def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
-    facts = adapters.facts(folder)
+    facts = adapters.read_facts(folder)
     digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
     of = f", trained on {trained['direction']}" if "direction" in trained else ""
     yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){of}"
@@ -308,9 +308,9 @@ def _read(stream: BinaryIO) -> Iterator[Line]:
     for number, line in enumerate(stream, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, plain_text.sentence(f"{STDIN}:{number}", text)
+            yield number, files.sentence(f"{STDIN}:{number}", text)
         except UnicodeDecodeError as error:
-            raise plain_text.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
+            raise files.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
 
 
 def _say(*lines: str) -> None:

@@ -30,8 +30,9 @@ _DAMAGED = (
 class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
-    ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
-    computed in float32 from its last states. ``attention``: one of :data:`.prompt.ATTENTIONS`.
+    ``shifted``: the logits of slot i are read from row i - 1. ``context``: the largest number of tokens of prompt and
+    canvas together. ``float32_head``: the logits of a bfloat16 model are computed in float32 from its last states.
+    ``attention``: one of :data:`.prompt.ATTENTIONS`.
     """
 
     family: Family
@@ -42,22 +43,20 @@ class Backbone:
     bos_id: int | None
     digest: str
     shifted: bool
+    context: int
     float32_head: bool = True
     attention: str = BOTH_WAYS
 
     def prefix(self, prompt: int) -> int:
-        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
-        none of them: a slot's row sees the whole canvas."""
+        """How many rows of a prompt of so many tokens attend to one another alone.
+
+        The row that slot 0 is read from is none of them: it sees the whole canvas.
+        """
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
     @property
     def device(self) -> torch.device:
         return self.model.device
-
-    @property
-    def context(self) -> int:
-        """The largest number of tokens of prompt and canvas together."""
-        return self.model.config.max_position_embeddings
 
 
 def load_backbone(
@@ -94,8 +93,9 @@ def load_backbone(
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
+    context = model.config.max_position_embeddings
     return Backbone(
-        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head, attention
+        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, context, float32_head, attention
     )
 
 
@@ -103,10 +103,10 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     on_cpu = device == "cpu"
-    there = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
-    if needed > there:
+    memory = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    if needed > memory:
         place = (
-            f"this machine has {machine.amount(there)}" if on_cpu else f"{machine.amount(there)} are free on the GPU"
+            f"this machine has {machine.amount(memory)}" if on_cpu else f"{machine.amount(memory)} are free on the GPU"
         )
         problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
@@ -206,10 +206,18 @@ def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dic
     key = f"`backbones.{spec['backbone']}.folder`"
     if not own:
         files.make_once(folder, lambda work: _download(spec, work, key, agreed))
-        _require_source(spec, folder)
+        origin = checkpoint.read_origin(folder)
+        for fact in ("repository", "revision"):
+            if spec[fact] and origin.get(fact, spec[fact]) != spec[fact]:
+                problem = f"holds {fact} {origin[fact]}, not {spec[fact]}"
+                raise InputError(folder, problem, "Name it in the config, or move the folder.")
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
-    _check(spec, folder)
+    # A GPU job would else be the first to find a problem.
+    family = find_family(spec["family"])
+    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
+    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
+    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
     return checkpoint.manifest(folder)
 
 
@@ -228,20 +236,3 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> No
     hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed)
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
-
-
-def _require_source(spec: Mapping[str, Any], folder: Path) -> None:
-    """Raise InputError if the folder holds another repository or revision than the config names."""
-    fetched = checkpoint.facts(folder)
-    for fact in ("repository", "revision"):
-        if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
-            problem = f"holds {fact} {fetched[fact]}, not {spec[fact]}"
-            raise InputError(folder, problem, "Name it in the config, or move the folder.")
-
-
-def _check(spec: Mapping[str, Any], folder: Path) -> None:
-    """Raise InputError for problems that a GPU job would else be the first to find."""
-    family = find_family(spec["family"])
-    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
-    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
-    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

@@ -17,10 +17,9 @@ from typing import Any
 from entropy_valley.config import Experiment, param_parts
 from entropy_valley.config import params as jobs
 from entropy_valley.config.matrix import Cell, remembered
-from entropy_valley.differences import ABSENT, Difference, differences
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import Record, read_record, record_path
+from entropy_valley.provenance import ABSENT, Difference, Record, differences, read_record, record_path
 from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 

@@ -1,10 +1,13 @@
 """What the config's runs were trained with, and by which prompts: tables of settings, not of scores."""
 
 from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
 import pandas as pd
+
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.param_parts import prompt

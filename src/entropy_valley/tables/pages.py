@@ -124,7 +124,7 @@ def _outputs(cell: ScoredCell, params: Params, ids: Sequence[str]) -> dict[str, 
     canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
     metrics, texts = [metric for metric in params.metrics if metric.segments], {}
     for name, row in outputs.items():
-        values = [metric.found_in(scores[name]) for metric in metrics]
+        values = [scores[name].get(metric.name) for metric in metrics]
         texts[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
     return texts
 
