@@ -8,30 +8,33 @@ heading or the comment before it:
 
     <!-- numbers
     results/demo/tables/main.csv metric=bleu backbone=llada-tiny
-    49.30 ± 0.53: mean{direction=en-zh method=ratio}; std{direction=en-zh method=ratio}
+    49.30 ± 0.53: mean(direction="en-zh", method="ratio"); std(direction="en-zh", method="ratio")
     0.70: stated
     -->
 
-A line with a file says where the following lines look, and under which conditions. A line with a text gives one
-expression for each number of the text, with ``;`` between them. ``column{key=value …}`` is a column in the rows that
-meet the conditions. Rows are aligned by run, so that ``count(closure{method=a} > closure{method=b})`` compares run with
-run. Beside arithmetic there are mean, min, max, sum, count, floor and ceil. A number with % is 100 times the value.
-``stated``, in place of expressions, marks what no result says. The texts are searched one behind the other. Such a
-comment must mark every number with a decimal point that is not in code.
+A line with a file says where the following lines look, and under which conditions. A line with a text gives one Python
+expression for each number of the text, with ``;`` between them. In it, each column of the file is a function: of the
+rows that meet the conditions, it returns the column as a pandas series by run, so that
+``(closure(method="a") > closure(method="b")).sum()`` compares run with run. A number with % is 100 times the value.
+``stated``, in place of expressions, marks numbers that are in no result. The texts are searched one behind the other.
+Such a comment must mark every number with a decimal point that is not in code.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.stats.paper_numbers import ExpressionError, conditions, evaluate, single
+from entropy_valley.stats.paper_numbers import select
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMENT = re.compile(r"<!-- numbers\n(.*?)\n-->", re.DOTALL)
@@ -57,7 +60,7 @@ class Mark:
 
 @dataclass
 class Outcome:
-    """What was found in a document: problems, numbers that are right, files that are not there; and the new text."""
+    """The outcome for a document: problems, how many numbers are right, files that are missing; and the new text."""
 
     problems: list[str] = field(default_factory=list)
     right: int = 0
@@ -75,16 +78,16 @@ def check(path: Path, results: Callable[[str], Path], write: bool = False) -> Ou
             outcome.absent.add(mark.file)
             continue
         try:
-            said = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
-        except ExpressionError as error:
+            text = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
+        except Exception as error:  # an expression may raise anything
             outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file}: {error}")
             continue
-        if said == mark.text:
+        if text == mark.text:
             outcome.right += len(mark.expressions)
         elif write:
-            changes.append((mark, said))
+            changes.append((mark, text))
         else:
-            outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file} says {said}")
+            outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file} says {text}")
     outcome.text = _changed(outcome.text, changes)
     if write:
         path.write_text(outcome.text, encoding="utf-8")
@@ -96,14 +99,15 @@ def marks(outcome: Outcome) -> Iterator[Mark]:
     document = outcome.text
     for comment in COMMENT.finditer(document):
         begin = max((match.end() for match in START.finditer(document, 0, comment.start())), default=0)
-        place, spans, head = begin, [], ("", {})
+        place, spans, file, where = begin, [], "", {}
         for line in comment[1].splitlines():
             try:
                 if ": " not in line:
-                    head = _head(line)
+                    file, *conditions = shlex.split(line)
+                    where = dict(condition.split("=", 1) for condition in conditions)
                     continue
-                mark = _mark(document, line, head, place, comment.start())
-            except ExpressionError as error:
+                mark = _mark(document, line, (file, where), place, comment.start())
+            except ValueError as error:
                 outcome.problems.append(f"{line!r}: {error}")
                 continue
             place = mark.span[1]
@@ -111,55 +115,56 @@ def marks(outcome: Outcome) -> Iterator[Mark]:
             if mark.expressions:
                 yield mark
         spans += [code.span() for code in CODE.finditer(document, begin, comment.start())]
-        outcome.problems.extend(_unmarked(document, begin, comment.start(), spans))
+        for number in DECIMAL.finditer(document, begin, comment.start()):
+            if not any(first <= number.start() and number.end() <= last for first, last in spans):
+                outcome.problems.append(f"line {_line(document, number.start())}: {number[0]} has no mark")
 
 
-def _head(line: str) -> tuple[str, dict[str, str]]:
-    """A file, and the conditions of the lines below."""
-    file, _, where = line.partition(" ")
-    return file, conditions(where)
-
-
-def _mark(document: str, line: str, head: tuple[str, dict[str, str]], start: int, end: int) -> Mark:
+def _mark(document: str, line: str, source: tuple[str, dict[str, str]], start: int, end: int) -> Mark:
     """The mark of a line; its text stands between ``start`` and ``end``."""
-    text, _, said = line.rpartition(": ")
-    found = re.compile(r"\s+".join(map(re.escape, text.split()))).search(document, start, end)
-    if not found:
-        raise ExpressionError("this text does not stand before the comment, in this order")
-    expressions = () if said == STATED else tuple(one.strip() for one in said.split(";"))
+    text, _, listed = line.rpartition(": ")
+    match = re.compile(r"\s+".join(map(re.escape, text.split()))).search(document, start, end)
+    if not match:
+        raise ValueError("this text does not stand before the comment, in this order")
+    expressions = () if listed == STATED else tuple(one.strip() for one in listed.split(";"))
     if expressions and len(expressions) != (numbers := len(NUMBER.findall(text))):
-        raise ExpressionError(f"{numbers} numbers, but {len(expressions)} expressions")
-    return Mark(text, expressions, *head, found.span(), document.count("\n", 0, found.start()) + 1)
+        raise ValueError(f"{numbers} numbers, but {len(expressions)} expressions")
+    return Mark(text, expressions, *source, match.span(), _line(document, match.start()))
 
 
-def _unmarked(document: str, begin: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
-    for number in DECIMAL.finditer(document, begin, end):
-        if not any(first <= number.start() and number.end() <= last for first, last in spans):
-            yield f"line {document.count(chr(10), 0, number.start()) + 1}: {number[0]} has no mark"
+def _line(document: str, place: int) -> int:
+    return document.count("\n", 0, place) + 1
 
 
 def quoted(mark: Mark, rows: pd.DataFrame) -> str:
-    """The mark's text, with the numbers that its file says."""
-    values = iter(mark.expressions)
+    """The mark's text, with the numbers of its file."""
+    columns = {name: partial(select, rows, name, **mark.where) for name in rows}
+    expressions = iter(mark.expressions)
 
-    def number(found: re.Match[str]) -> str:
-        percent = 100 if PERCENT.match(mark.text, found.end()) else 1
-        value = percent * single(evaluate(next(values), rows, mark.where)) + 0.0
-        decimals = len(found[0].partition(".")[2])
-        said = f"{value:,.{decimals}f}" if "," in found[0] else f"{value:.{decimals}f}"
-        return said.replace("-", "−") if "−" in mark.text or "-" not in found[0] else said
+    def number(match: re.Match[str]) -> str:
+        value = eval(next(expressions), {"__builtins__": {}}, columns)
+        if isinstance(value, pd.Series):
+            if len(value) != 1:
+                raise ValueError(f"{len(value)} rows; say which, or take their mean")
+            value = value.item()
+        if not math.isfinite(value):
+            raise ValueError("no number there")
+        value = (100 if PERCENT.match(mark.text, match.end()) else 1) * value + 0.0
+        decimals = len(match[0].partition(".")[2])
+        text = f"{value:,.{decimals}f}" if "," in match[0] else f"{value:.{decimals}f}"
+        return text.replace("-", "−") if "−" in mark.text or "-" not in match[0] else text
 
     return NUMBER.sub(number, mark.text)
 
 
 def _changed(document: str, changes: Sequence[tuple[Mark, str]]) -> str:
     """The document with new numbers, in its text and in the comments."""
-    for mark, said in reversed(changes):
+    for mark, text in reversed(changes):
         start, end = mark.span
-        kept = re.split(r"(\s+)", document[start:end])[1::2]
-        new = "".join(word + space for word, space in zip(said.split(), [*kept, ""], strict=True))
+        blanks = re.split(r"(\s+)", document[start:end])[1::2]
+        new = "".join(word + space for word, space in zip(text.split(), [*blanks, ""], strict=True))
         source = "; ".join(mark.expressions)
-        behind = document[end:].replace(f"\n{mark.text}: {source}", f"\n{said}: {source}", 1)
+        behind = document[end:].replace(f"\n{mark.text}: {source}", f"\n{text}: {source}", 1)
         document = document[:start] + new + behind
     return document
 
@@ -169,13 +174,13 @@ def main() -> int:
     parser.add_argument("documents", nargs="*", type=Path, help="default: README.md and docs/*.md")
     parser.add_argument("--write", action="store_true", help="correct the numbers")
     parser.add_argument("--demo", type=Path, help="where results/demo is")
-    given = parser.parse_args()
+    options = parser.parse_args()
     failed = False
-    for path in given.documents or documents():
-        outcome = check(path, located(given.demo), given.write)
+    for path in options.documents or documents():
+        outcome = check(path, located(options.demo), options.write)
         print(*outcome.problems, sep="\n", end="\n" * bool(outcome.problems))
         absent = ", ".join(sorted(outcome.absent)) or "none"
-        print(f"{path.name}: {outcome.right} numbers are right; files that are not there: {absent}")
+        print(f"{path.name}: {outcome.right} numbers are right; missing files: {absent}")
         failed |= bool(outcome.problems)
     return int(failed)
 

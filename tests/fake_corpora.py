@@ -18,21 +18,20 @@ RATIOS = {
 }
 
 
-def write(root: Path, dropped=DROPPED, filtered: int = 1300) -> dict:
+def write(root: Path) -> dict:
     """Write the files of both directions; the params of their table."""
     directions = []
     for name, label in (("en-zh", "En→Zh"), ("zh-en", "Zh→En")):
         folder = root / "corpus" / name
-        counts = {"read": 1_000_000, "filtered": filtered, "train": 20_000, "dev": 300}
+        counts = {"read": 1_000_000, "filtered": 1300, "train": 20_000, "dev": 300}
         spec = {"direction": name}
-        facts = {} if dropped is None else {"dropped": dropped}
         with provenance.made("corpus", spec, [], [folder / "train.jsonl", folder / "corpus.json"]) as record:
             files.write_jsonl(folder / "train.jsonl", [])
             files.write_json(
                 folder / "corpus.json",
                 {"counts": counts, "filters": FILTERS, "digest": {"train": f"digest of {name}", "dev": ""}},
             )
-            record.facts.update(facts)
+            record.facts["dropped"] = DROPPED
         files.write_json(folder / "length_ratios.json", RATIOS[name])
         paths = {"report": str(folder / "corpus.json"), "ratios": str(folder / "length_ratios.json")}
         directions.append({"direction": name, "label": label, "source": "wmt19-zh-en", **paths})

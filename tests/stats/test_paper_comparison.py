@@ -7,8 +7,9 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
+from entropy_valley.stats.our_numbers import FUNCTIONS, TABLES_OF, TableRows, ours
 from entropy_valley.stats.paper_numbers import find, means
-from entropy_valley.tables.paper_comparison import Place, Setting, compare, ours, place_of, places
+from entropy_valley.tables.paper_comparison import compare
 
 MAIN = """\
 backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std
@@ -102,20 +103,21 @@ def test_nothing_is_run(params):
     assert len(found[found["kind"] == "value"]) == len(means())
 
 
-def test_each_place_is_of_some_number():
-    used = {place_of(number) for number in means()}
-    assert used - {None} == set(places())
+def test_each_table_has_a_number_and_each_label_its_tables():
+    labels = {number.label for number in means()}
+    assert TABLES_OF.keys() <= labels
+    assert {name for names in TABLES_OF.values() for name in names} == FUNCTIONS.keys()
 
 
-def test_a_place_that_does_not_fit_its_table_is_named(params):
-    number, rows = find("tab:main", "comet", direction="en-zh", system="ev"), pd.DataFrame({"direction": ["en-zh"]})
-    place = Place("tab:main", "comet", "", "", "main", "direction=$direction", "no_such{}", "", "")
-    with pytest.raises(InputError, match=r"places\.csv.*main\.csv for tab:main comet: no column no_such"):
-        ours(number, place, rows, Setting({}, "comet22", 32, [1]))
+def test_a_table_of_other_columns_is_named():
+    rows = TableRows(pd.DataFrame({"direction": ["en-zh"]}), {}, "comet22", 32, [1])
+    with pytest.raises(InputError, match=r"main\.csv: its columns do not have tab:main comet: no column"):
+        ours(find("tab:main", "comet", direction="en-zh", system="ev"), {"main": rows})
 
 
 def test_several_runs_stand_for_their_mean_and_deviation():
-    number = find("tab:main", "comet", direction="en-zh", system="ev")
-    rows = pd.DataFrame({"seed": ["1", "2", "3"], "comet": ["0.1", "0.2", "0.3"]})
-    found = ours(number, Place("", "", "", "", "", "", "comet{}", "", ""), rows, Setting({}, "comet22", 32, [1]))
-    assert found == (pytest.approx(0.2), pytest.approx(0.1))
+    number = find("sec:appendix_method", "comet_lead", direction="en-zh", system="oracle-ratio")
+    columns = {"direction": "en-zh", "testset": "wmt22", "backbone": "llada-8b", "first": "oracle", "second": "ratio"}
+    frame = pd.DataFrame([{**columns, "seed": f"{seed}", "delta": f"0.{seed}"} for seed in (1, 2, 3)])
+    tables = {"full_significance": TableRows(frame, {}, "comet22", 32, [1])}
+    assert ours(number, tables) == (pytest.approx(0.2), pytest.approx(0.1))

@@ -11,7 +11,7 @@ import math
 import pytest
 from scipy import stats
 
-from entropy_valley.stats.paper_numbers import FOLDER, Published, deviation, find, means, numbers
+from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, find, means, numbers
 
 RUNS = 3
 MAIN = ("tab:main", "tab:crossbb")
@@ -35,7 +35,7 @@ def near(found, number, *parts):
 
 
 def test_each_number_is_read_and_none_is_there_twice():
-    with open(FOLDER / "numbers.csv", newline="", encoding="utf-8") as file:
+    with open(TRANSCRIPTION, newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))[1:]
     assert len(rows) == len(numbers()) > 900
     assert all(math.isfinite(number.value) for number in numbers().values())

@@ -23,10 +23,10 @@ def pdflatex(tmp_path_factory):
     if not shutil.which("pdflatex"):
         pytest.skip("no pdflatex")
 
-    def compile_(body, packages=latex.PACKAGES):
+    def compile_(body):
         folder = tmp_path_factory.mktemp("latex")
         page = r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}\pagestyle{empty}"
-        used = rf"\usepackage{{{','.join(packages)}}}"
+        used = rf"\usepackage{{{','.join([*latex.PACKAGES, *latex.OPTIONAL])}}}"
         text = f"\\documentclass{{article}}{page}{used}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
         (folder / "table.tex").write_text(text, encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]

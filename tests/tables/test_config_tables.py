@@ -7,7 +7,7 @@ from making import made
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.tables.config_tables import Prompts
+from entropy_valley.tables.config_tables import PromptsTable
 
 
 def write_adapters(root):
@@ -51,7 +51,7 @@ def prompts():
     def table(*names):
         experiment = load_files([*base_files(), *names])
         params = tables.configured(experiment)["tables/prompts"].params(experiment)
-        made_table, numbers = made(Prompts, params)
+        made_table, numbers = made(PromptsTable, params)
         return [
             (group.label, [cell.text for cell in row.cells])
             for group in made_table.sections[0].groups

@@ -7,7 +7,7 @@ from making import made
 from test_registry import experiment
 
 from entropy_valley import tables
-from entropy_valley.tables.corpus import Corpus
+from entropy_valley.tables.corpus import CorpusTable
 
 
 def rows(table, sections=slice(None, -1)):
@@ -18,7 +18,7 @@ def rows(table, sections=slice(None, -1)):
 
 def test_a_language_without_limits_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(fake_corpora.FILTERS, "zh", {})
-    table, _ = made(Corpus, fake_corpora.write(tmp_path))
+    table, _ = made(CorpusTable, fake_corpora.write(tmp_path))
     assert any(note.text == "Length filters, both ends included: En 5–200 words, Zh none." for note in table.notes)
 
 

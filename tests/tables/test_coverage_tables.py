@@ -8,7 +8,7 @@ from making import made
 from test_registry import experiment
 
 from entropy_valley import tables
-from entropy_valley.tables.coverage import Coverage
+from entropy_valley.tables.coverage import CoverageTable
 
 
 @pytest.fixture
@@ -21,17 +21,17 @@ def rows_of(section):
 
 
 def test_no_sentences_are_a_count_of_0_and_dashes(params):
-    table, _ = made(Coverage, params | {"eos": True})
+    table, _ = made(CoverageTable, params | {"eos": True})
     assert rows_of(table.sections[1])["0.6 ≤ r < 0.8"] == ["0", *["–"] * 5]
     assert any("the reference and its EOS" in note.text for note in table.notes)
 
 
 def test_n_beside_the_papers(params):
     paper = {"en-zh": {"placeholder": 2, "number": 3, "r<0.6": 236}}
-    table, _ = made(Coverage, params | {"paper": paper})
+    table, _ = made(CoverageTable, params | {"paper": paper})
     expected = "N of En→Zh: as in the paper but for Numbers (2; paper: 3), r < 0.6 (1; paper: 236)."
     assert expected in [note.text for note in table.notes]
-    table, _ = made(Coverage, params | {"paper": {"en-zh": {"placeholder": 2}}})
+    table, _ = made(CoverageTable, params | {"paper": {"en-zh": {"placeholder": 2}}})
     assert "N of En→Zh: as in the paper." in [note.text for note in table.notes]
 
 

@@ -11,7 +11,7 @@ from entropy_valley.tables import style
 from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.crossbb import CrossBackboneFigure
 from entropy_valley.tables.hero import Hero
-from entropy_valley.tables.method import Method
+from entropy_valley.tables.method import MethodFigure
 
 
 def points(axes):
@@ -72,7 +72,7 @@ def test_files_are_the_same_each_time(params, tmp_path):
 
 
 def test_the_method_of_one_candidate_chooses_it():
-    assert drawn(Method, {"ratios": [0.8], "steps": 8})[1]["chosen"].tolist() == [True]
+    assert drawn(MethodFigure, {"ratios": [0.8], "steps": 8})[1]["chosen"].tolist() == [True]
 
 
 @pytest.mark.parametrize(

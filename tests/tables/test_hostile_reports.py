@@ -27,7 +27,7 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.tables import render, style, terminal
 from entropy_valley.tables.main import Main
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
 MARKUP = (
@@ -47,9 +47,9 @@ FORMULAS = (
 
 def table(text):
     """A table that has the text everywhere."""
-    groups = (Group(text, (Row((TableCell(text), TableCell(text, bold=True))),)),)
+    groups = (Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)),)
     columns = (Column(""), Column(text), Column(text))
-    return Table(columns, (Section(groups, text),), (Note(text, f"x{text}x"), Note(f"{text}:", "y")))
+    return Table(columns, (TableSection(groups, text),), (Note(text, f"x{text}x"), Note(f"{text}:", "y")))
 
 
 class Texts(HTMLParser):
@@ -89,7 +89,7 @@ def test_a_text_stays_one_in_markdown(text):
 @given(st.text("\\|*_`$~<>&;#[]()!-+=.1a/ \n\"'{}:", min_size=1).filter(str.strip))
 def test_any_text_stays_one_in_markdown(text):
     notes = (Note(text), Note("n:", text))
-    written = Table((Column("k"), Column(text)), (Section((Group("x", (Row((TableCell(text),)),)),)),), notes)
+    written = Table((Column("k"), Column(text)), (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),), notes)
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = files.shown(text)
@@ -97,9 +97,11 @@ def test_any_text_stays_one_in_markdown(text):
 
 
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
-    groups = tuple(Group(text, (Row((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
+    groups = tuple(Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
     columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))
-    files.write_text(tmp_path / "t.md", render.to_markdown(Table(columns, (Section(groups, "[/x]"),), (Note("[/x]"),))))
+    files.write_text(
+        tmp_path / "t.md", render.to_markdown(Table(columns, (TableSection(groups, "[/x]"),), (Note("[/x]"),)))
+    )
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
     for name in ("t.md", "t.csv"):
         terminal.show(tmp_path / name)

@@ -8,9 +8,9 @@ import pytest
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.stats.cells import Params
+from entropy_valley.stats.our_numbers import TableRows, ours
 from entropy_valley.stats.paper_numbers import numbers
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails
-from entropy_valley.tables.paper_comparison import Setting, ours, place_of
 from entropy_valley.tables.render import to_markdown
 
 
@@ -52,15 +52,13 @@ def test_an_annotator_who_sent_nothing_has_dashes(params):
 
 def test_the_papers_numbers_find_their_place(params):
     """Every number of its two tables and its figure; the paper names its annotators as our config does."""
-    rows = HumanEvalDetails().numbers(Params(params)).fillna("").astype(str)
-    setting = Setting({}, "comet22", 32, [1])
-    found = [
-        one for one in numbers().values() if one.label in ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")
-    ]
-    assert len(found) > 60
-    for number in found:
-        place = place_of(number)
-        assert place and ours(number, place, rows, setting), number
+    frame = HumanEvalDetails().numbers(Params(params)).fillna("").astype(str)
+    tables = {"human_eval_details": TableRows(frame, {}, "comet22", 32, [1])}
+    labels = ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")
+    printed = [number for number in numbers().values() if number.label in labels]
+    assert len(printed) > 60
+    for number in printed:
+        assert ours(number, tables), number
 
 
 @pytest.mark.parametrize("simulated", [True, False])

@@ -42,7 +42,8 @@ class Results:
         for job in self.inventory.all():
             if content := getattr(self, job.rule, None):
                 rows, facts = content(job)
-                with provenance.made(job.rule, json.loads(job.spec), [], job.outputs[:1]) as record:
+                outputs = job.outputs if job.rule == "corpus" else job.outputs[:1]
+                with provenance.made(job.rule, json.loads(job.spec), [], outputs) as record:
                     record.facts.update(facts)
                     write = files.write_jsonl if job.outputs[0].endswith("l") else files.write_json
                     write(job.outputs[0], rows)
@@ -50,10 +51,10 @@ class Results:
     def translate(self, job):
         canvas = {"length": 2, "candidates": [2, 3], "scores": [0.5, 0.4]}
         rows = [{"id": name, "hypothesis": "猫", "length": 2, "canvas": canvas} for name in IDS]
-        known = [
+        signed = [
             (cell, {**DIGESTS, "decoder": f"{cell.run.backbone} {cell.order}-T{cell.steps}"}) for cell in job.cells
         ]
-        cells = [{**system_of(cell)._asdict(), **TOTALS, "signature": made} for cell, made in known]
+        cells = [{**system_of(cell)._asdict(), **TOTALS, "signature": signature} for cell, signature in signed]
         return tidy({system_of(cell): rows for cell in job.cells}), {"cells": cells}
 
     def score(self, job):
@@ -80,8 +81,9 @@ class Results:
 
     def corpus(self, job):
         counts = {"read": 9, "filtered": 0, "train": 8, "dev": 1}
+        files.write_jsonl(job.outputs[1], [])
         files.write_json(job.outputs[2], {"counts": counts, "filters": {}, "digest": {"train": "", "dev": ""}})
-        return [], {}
+        return [], {"dropped": {}}
 
     def length_ratios(self, job):
         return {name: RATIOS for name in json.loads(job.spec)["tokenizers"]}, {}
@@ -91,11 +93,11 @@ class Results:
         return {"spec": json.loads(job.spec), "vocabulary": 99}, {}
 
     def diagnose(self, job):
-        asked = json.loads(job.spec)["testsets"]
+        wanted = json.loads(job.spec)["testsets"]
         sig = [{"id": name, "concentration": 0.1 * (number % 5)} for number, name in enumerate(IDS)]
         valley = fake_results.valley(self.generator, len(IDS)) | {"source_tokens": dict.fromkeys(IDS, 1)}
         kinds = {"valley": valley, "sig": sig}
-        return {kind: dict.fromkeys(testsets, kinds[kind]) for kind, testsets in asked.items()}, {}
+        return {kind: dict.fromkeys(testsets, kinds[kind]) for kind, testsets in wanted.items()}, {}
 
     def latency(self, job):
         return {**MEASURED, "batched": {"seconds_per_sentence": 0.1}}, {}

@@ -15,6 +15,7 @@ from entropy_valley.stats.comparisons import doubtful_gaps
 from entropy_valley.tables import notes
 
 MEASURED = {
+    "batch": 32,
     "single": {"seconds_per_sentence": 0.5, "repeats": [0.5, 0.4, 0.6]},
     "sentences": 32,
     "device": "a processor",

@@ -9,8 +9,8 @@ from entropy_valley import tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import render
-from entropy_valley.tables.paper_comparison import PaperComparison
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.paper_comparison import PaperComparisonTable
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 KEY = "tables/paper_comparison"
 MAIN = """\
@@ -44,7 +44,7 @@ def made(tmp_path):
 
     def make(**changed):
         given = {**NOTHING_RUN, "tables": {"main": str(tmp_path / "main.csv")}, **changed}
-        kind, paths = PaperComparison(), {end: tmp_path / f"out.{end}" for end in PaperComparison.endings}
+        kind, paths = PaperComparisonTable(), {end: tmp_path / f"out.{end}" for end in PaperComparisonTable.endings}
         kind.write(Params(given), **paths)
         return paths
 
@@ -72,9 +72,9 @@ def test_a_page_has_its_title_in_words():
 
 
 def test_a_page_escapes_what_it_shows():
-    row = Row((TableCell("<b>", bold=True),), shaded=True)
+    row = TableRow((TableCell("<b>", bold=True),), shaded=True)
     table = Table(
-        (Column("A & B", align="l"), Column("C")), (Section((Group("x<y", (row, row)),), "H"),), (Note("n", "s"),)
+        (Column("A & B", align="l"), Column("C")), (TableSection((Group("x<y", (row, row)),), "H"),), (Note("n", "s"),)
     )
     text = render.page("T & U", table)
     assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text

@@ -22,8 +22,9 @@ def drawn(tmp_path):
         name: 0.848 + place / 2000
         for place, name in enumerate(name for name in METHODS if name not in fake_results.COMET)
     }
-    params = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet=comet)
-    own = fake_results.write(tmp_path, directions=("en-zh", "en-de"), comet={"grow": 0.82}, steps=(64,))
+    small = {"directions": ("en-zh", "en-de"), "backbones": {"llada-tiny": (1, 2)}, "sentences": 10}
+    params = fake_results.write(tmp_path, **small, comet=comet)
+    own = fake_results.write(tmp_path, **small, comet={"grow": 0.82}, steps=(64,))
     params["cells"] += [copied(cell, order="grow") for cell in own["cells"]]
     return making.drawn(SystemsFigure, params)
 

@@ -92,9 +92,9 @@ def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     return pd.Series(values, name=metric.name)
 
 
-def require_sentences(path: object, found: Iterable[str], testset: str, ids: Iterable[str]) -> None:
-    """Raise :class:`InputError` unless the ids ``found`` in a file are those of its test set, in any order."""
-    different = set(found) ^ set(ids)
+def require_sentences(path: object, listed: Iterable[str], testset: str, ids: Iterable[str]) -> None:
+    """Raise :class:`InputError` unless the ids ``listed`` in a file are those of its test set, in any order."""
+    different = set(listed) ^ set(ids)
     if different:
         problem = f"not the sentences of {testset}: {len(different)} ids are in one only, such as {min(different)!r}"
         raise InputError(path, problem, REMEDY)
@@ -116,7 +116,7 @@ def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.Data
 
 
 def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Values of runs, as :func:`scores.collect` has them, over seeds: one row per setting, method and metric.
+    """Values of runs, as :func:`collect` has them, over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
@@ -138,17 +138,17 @@ def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
 
 def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
     """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
-    known = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
     closures = [
-        gap_closure(*(sign * known[name] for name in (method, baseline, "oracle")), prefix)
+        gap_closure(*(sign * runs[name] for name in (method, baseline, "oracle")), prefix)
         for baseline, prefix in BASELINES.items()
-        if baseline in known
+        if baseline in runs
     ]
     return {
-        "mean": mean(known[method]),
-        "std": sample_std(known[method]),
-        "runs": len(known),
-        "delta_ratio": mean(known[method] - known["ratio"]),
+        "mean": mean(runs[method]),
+        "std": sample_std(runs[method]),
+        "runs": len(runs),
+        "delta_ratio": mean(runs[method] - runs["ratio"]),
         **dict(item for closure in closures for item in closure.items()),
     }
 
@@ -177,7 +177,7 @@ def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
 
 
 def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
-    """A summary of scores (:func:`summary.summarise`), each row with the costs of its system."""
+    """A summary of scores (:func:`summarise`), each row with the costs of its system."""
     return summary.merge(costs(cells), on=list(COSTED), how="left", validate="many_to_one")
 
 

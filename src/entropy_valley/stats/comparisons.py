@@ -16,7 +16,7 @@ import pandas as pd
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import RUN, gap_closures, sentences
+from entropy_valley.stats.closure import RUN, gap_closures, require_sentences, sentences
 from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
@@ -68,7 +68,7 @@ def of_shared_seeds(cells: Sequence[ScoredCell]) -> list[ScoredCell]:
     seeds: dict[tuple[str, str], dict[str, set[int]]] = {}
     for cell in cells:
         seeds.setdefault((cell.direction, cell.testset), {}).setdefault(cell.backbone, set()).add(cell.seed)
-    shared = {place: set.intersection(*found.values()) for place, found in seeds.items()}
+    shared = {place: set.intersection(*of_backbone.values()) for place, of_backbone in seeds.items()}
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
@@ -85,8 +85,11 @@ def mean_scores(cells: Sequence[ScoredCell], metric: Metric, like: ScoredCell) -
 
     Raises :class:`InputError` when one was not scored on the same sentences as ``like``.
     """
-    scores = sentences(like, metric)
-    return sum(_of_same_sentences(like, scores, cell, metric) for cell in cells) / len(cells)
+    ids = sentences(like, metric).index
+    scores = [sentences(cell, metric) for cell in cells]
+    for cell, values in zip(cells, scores, strict=True):
+        require_sentences(cell.within(cell.scores_file), values.index, like.within(like.scores_file), ids)
+    return sum(values.loc[ids] for values in scores) / len(cells)
 
 
 def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:
@@ -95,14 +98,13 @@ def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) ->
     It may where it is at most 1.96 standard errors of the mean over the run's sentences.
     Raises :class:`InputError` when the two were not scored on the same sentences.
     """
-    found, sign = {}, 1 if metric.higher_is_better else -1
+    doubtful, sign = {}, 1 if metric.higher_is_better else -1
     for methods in by_run(cells, (*RUN, "pool")).values():
         if {"oracle", baseline} <= methods.keys():
             oracle = methods["oracle"]
-            scores = sentences(oracle, metric)
-            leads = sign * (scores - _of_same_sentences(oracle, scores, methods[baseline], metric))
-            found[oracle] = not leads.mean() > 1.96 * leads.sem()
-    return found
+            leads = sign * (sentences(oracle, metric) - mean_scores([methods[baseline]], metric, oracle))
+            doubtful[oracle] = not leads.mean() > 1.96 * leads.sem()
+    return doubtful
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -146,17 +148,6 @@ def _test(first: ScoredCell, second: ScoredCell, metric: Metric, how: Statistics
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
-def _of_same_sentences(first: ScoredCell, scores: pd.Series, second: ScoredCell, metric: Metric) -> pd.Series:
-    """The sentence scores of a second cell in the order of a first one's."""
-    others = sentences(second, metric)
-    different = scores.index.symmetric_difference(others.index)
-    if len(different):
-        lonely = f"{len(different)} ids are in one only, such as {different[0]!r}"
-        problem = f"not the sentences of {first.within(first.scores_file)}: {lonely}"
-        raise InputError(second.within(second.scores_file), problem, "Score both on the same test set again.")
-    return others.loc[scores.index]
-
-
 CELL = attrgetter("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
 DIFFERENCE = {
     "delta": "difference",
@@ -197,8 +188,8 @@ def closure_limits(params: Params, keys: Sequence[str], order: str, steps: int) 
     rows = []
     for cells in groups:
         settings = ({}, {"order": order, "steps": steps})
-        found = ([groups.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
-        rivals = next((pair for pair in found if all(pair)), None)
+        pairs = ([groups.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+        rivals = next((pair for pair in pairs if all(pair)), None)
         shown = rivals is not None and cells not in rivals
         rows.append(_limits(params, [cells, *rivals]) if shown else (float("nan"), float("nan")))
     return pd.DataFrame(rows, columns=LIMITS)
@@ -208,9 +199,9 @@ class Groups:
     """Cells that agree in ``keys``, in the order they come; and cells that differ from these in a field alone."""
 
     def __init__(self, cells: Iterable[ScoredCell], keys: Sequence[str]) -> None:
-        self._known = {CELL(cell): cell for cell in cells}
+        self._cells = {CELL(cell): cell for cell in cells}
         self._groups: dict[Any, list[ScoredCell]] = {}
-        for cell in self._known.values():
+        for cell in self._cells.values():
             self._groups.setdefault(attrgetter(*keys)(cell), []).append(cell)
 
     def __iter__(self) -> Iterator[list[ScoredCell]]:
@@ -218,8 +209,8 @@ class Groups:
 
     def partners(self, cells: Sequence[ScoredCell], **other: Any) -> list[ScoredCell]:
         """Each cell's partner with the values of ``other``; none at all where a cell has none."""
-        found = [self._known.get(CELL(replace(cell, **other))) for cell in cells]
-        return [] if None in found else found
+        partners = [self._cells.get(CELL(replace(cell, **other))) for cell in cells]
+        return [] if None in partners else partners
 
 
 def _limits(params: Params, systems: Sequence[Sequence[ScoredCell]]) -> tuple[float, float]:

@@ -22,22 +22,22 @@ from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.tables.budgets import Budgets, BudgetsFigure
 from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.categories import Categories
-from entropy_valley.tables.config_tables import Hyperparams, Prompts
-from entropy_valley.tables.corpus import Corpus
+from entropy_valley.tables.config_tables import HyperparamsTable, PromptsTable
+from entropy_valley.tables.corpus import CorpusTable
 from entropy_valley.tables.cost import Cost
-from entropy_valley.tables.coverage import Coverage, FaithfulnessSummary
+from entropy_valley.tables.coverage import CoverageTable, FaithfulnessSummary
 from entropy_valley.tables.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.entropy_valley import EntropyValley
+from entropy_valley.tables.entropy_valley import EntropyValleyFigure
 from entropy_valley.tables.failure_buckets import FailureBuckets
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.main import Main
-from entropy_valley.tables.matrix import Matrix
-from entropy_valley.tables.method import Method
+from entropy_valley.tables.matrix import MatrixTable
+from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.order_sweep import Orders
-from entropy_valley.tables.paper_comparison import PaperComparison
+from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.readings import Readings
 from entropy_valley.tables.reproduction import Reproduction
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
@@ -49,7 +49,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/main": Main,
     "tables/crossbb": CrossBackbone,
     "tables/crossbb_bleu": CrossBackboneBleu,
-    "tables/matrix": Matrix,
+    "tables/matrix": MatrixTable,
     "tables/full_significance": Significance,
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
@@ -62,21 +62,21 @@ REPORTS: dict[str, type[Report]] = {
     "tables/checks": Checks,
     "tables/readings": Readings,
     "tables/reproduction": Reproduction,
-    "tables/coverage": Coverage,
+    "tables/coverage": CoverageTable,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
-    "tables/hyperparams": Hyperparams,
-    "tables/prompts": Prompts,
+    "tables/hyperparams": HyperparamsTable,
+    "tables/prompts": PromptsTable,
     "tables/cost": Cost,
-    "tables/paper_comparison": PaperComparison,
-    "tables/corpus": Corpus,
+    "tables/paper_comparison": PaperComparisonTable,
+    "tables/corpus": CorpusTable,
     "tables/human_eval": HumanEval,
     "tables/human_eval_details": HumanEvalDetails,
     "figures/human_eval": HumanEvalFigure,
     "figures/hero": Hero,
-    "figures/method": Method,
+    "figures/method": MethodFigure,
     "figures/crossbb": CrossBackboneFigure,
-    "figures/entropy_valley": EntropyValley,
+    "figures/entropy_valley": EntropyValleyFigure,
     "figures/dissociation": DissociationFigure,
     "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,
@@ -115,17 +115,17 @@ def layouts() -> list[str]:
 
 def configured(experiment: Experiment) -> dict[str, Report]:
     """The reports that a config has, by folder and file: ``tables/main``."""
-    found = {}
+    reports = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
             report = kind(key, name)
             if report.wanted(experiment):
-                found[f"{folder}/{_file(experiment, kind, name)}"] = report
-    for report in found.values():
+                reports[f"{folder}/{_file(experiment, kind, name)}"] = report
+    for report in reports.values():
         if isinstance(report, OfTables):
-            report.made = tuple(path for path, one in found.items() if one.comparable(experiment))
-    return found
+            report.made = tuple(path for path, one in reports.items() if one.comparable(experiment))
+    return reports
 
 
 def known() -> dict[str, Any]:
@@ -136,19 +136,19 @@ def known() -> dict[str, Any]:
 
 
 def problems(experiment: Experiment) -> list[Problem]:
-    """What is wrong with the studies of a config as far as their tables and figures go, see ``experiment.load``."""
-    found: list[Problem] = []
+    """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
+    listed: list[Problem] = []
     columns = systems.column_names(experiment)
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
-            found.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))
+            listed.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
             message = f"{', '.join(unknown)}: no such column; there are {', '.join(columns)}"
-            found.append((("studies", name, "columns"), message))
+            listed.append((("studies", name, "columns"), message))
         elif name in experiment.tables.studies:
-            found += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
-    return found
+            listed += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
+    return listed
 
 
 def _studies(experiment: Experiment, layout: str) -> list[str]:

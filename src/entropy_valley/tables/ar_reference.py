@@ -17,9 +17,9 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import Place, Results, TableReport, by_kind, is_best, require_one_backbone
+from entropy_valley.tables.base import Results, TableReport, TestPlace, by_kind, is_best, require_one_backbone
 from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.significance import printed
 
 READING = (
@@ -34,7 +34,7 @@ P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_pr
 NUMBERS = ("mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed")
 
 
-class System(NamedTuple):
+class SystemScores(NamedTuple):
     """A row of scores: a backbone decoded in one way."""
 
     backbone: str
@@ -43,7 +43,7 @@ class System(NamedTuple):
 
     def score(self, direction: str, testset: str, metric: Metric) -> Any:
         """The summary's row in a direction; :class:`InputError` where there is none."""
-        return self.results.row(Place(self.backbone, direction, testset), self.method, metric)
+        return self.results.row(TestPlace(self.backbone, direction, testset), self.method, metric)
 
 
 class ArReference(TableReport):
@@ -87,13 +87,13 @@ class ArReference(TableReport):
         return Table(layout.columns(), sections, (notes.setting(params, results), *notes.spread(summary), *READING))
 
 
-def systems(params: Params, summary: pd.DataFrame) -> tuple[list[System], list[System]]:
+def systems(params: Params, summary: pd.DataFrame) -> tuple[list[SystemScores], list[SystemScores]]:
     """The rows of the two sections of scores."""
     results, beams = map(Results, by_kind(params, summary))
     require_one_backbone(results.backbones)
     return (
-        [System(results.backbones[0], name, results) for name in RISING],
-        [System(backbone, name, beams) for backbone in beams.backbones for name in beams.methods],
+        [SystemScores(results.backbones[0], name, results) for name in RISING],
+        [SystemScores(backbone, name, beams) for backbone in beams.backbones for name in beams.methods],
     )
 
 
@@ -103,26 +103,26 @@ class _Layout:
 
     params: Params
     places: Sequence[tuple[str, str]]
-    rivals: Sequence[System]
+    rivals: Sequence[SystemScores]
 
     def columns(self) -> tuple[Column, ...]:
         scored = (Column(self.params.place(*place), self.params.metric.label) for place in self.places)
         return (Column("System", align="l"), *scored)
 
-    def scores(self, systems: Sequence[System], kind: str) -> Iterator[Section]:
+    def scores(self, systems: Sequence[SystemScores], kind: str) -> Iterator[TableSection]:
         """A section per backbone."""
         for backbone, rows in itertools.groupby(systems, key=attrgetter("backbone")):
-            yield Section(tuple(map(self._row, rows)), f"{self.params.label('backbones', backbone)}, {kind}")
+            yield TableSection(tuple(map(self._row, rows)), f"{self.params.label('backbones', backbone)}, {kind}")
 
-    def _row(self, system: System) -> Group:
+    def _row(self, system: SystemScores) -> Group:
         metric, cells = self.params.metric, []
         for place in self.places:
             row, rivals = system.score(*place, metric), [rival.score(*place, metric) for rival in self.rivals]
             text = formats.mean_std(row.mean, row.std, metric.decimals)
             cells.append(TableCell(text, bold=is_best(row, rivals, metric)))
-        return Group(method(system.method).label, (Row(tuple(cells), shaded=system.method == "ev"),))
+        return Group(method(system.method).label, (TableRow(tuple(cells), shaded=system.method == "ev"),))
 
-    def differences(self, leads: pd.DataFrame) -> Iterator[Section]:
+    def differences(self, leads: pd.DataFrame) -> Iterator[TableSection]:
         """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
         for backbone, rows in leads.groupby("against", sort=False):
             runs, lines = rows.dropna(subset="seed").sort_values("seed", kind="stable"), {}
@@ -131,7 +131,7 @@ class _Layout:
             for seed, run in runs.groupby("seed"):
                 lines[f"Seed {seed:.0f}"] = self._texts(run, self._run)
             heading = f"{method('ev').label} − {self.params.label('backbones', str(backbone))}"
-            yield Section(tuple(starmap(self._line, lines.items())), heading)
+            yield TableSection(tuple(starmap(self._line, lines.items())), heading)
 
     def _texts(self, rows: pd.DataFrame, text: Callable[[Any], str]) -> dict[tuple[str, str], str]:
         return {(row.direction, row.testset): text(row) for row in rows.itertuples()}
@@ -143,4 +143,6 @@ class _Layout:
         return formats.interval(row.mean, row.ci_low, row.ci_high, self.params.metric.decimals)
 
     def _line(self, label: str, texts: Mapping[tuple[str, str], str]) -> Group:
-        return Group(label, (Row(tuple(TableCell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)),))
+        return Group(
+            label, (TableRow(tuple(TableCell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)),)
+        )

@@ -27,7 +27,7 @@ from entropy_valley.tables.style import Panel
 # --- A summary of scores, looked up number by number, as the cells of a table.
 
 
-class Place(NamedTuple):
+class TestPlace(NamedTuple):
     """Where the methods are compared: one backbone on one direction's test set."""
 
     backbone: str
@@ -59,7 +59,7 @@ def best(metric: Metric) -> Callable[[Iterable[float]], float]:
 
 
 class Results:
-    """The summary of :func:`analysis.summary.summarise` for one reveal order and one step budget.
+    """The summary of :func:`stats.closure.summarise` for one reveal order and one step budget.
 
     Raises :class:`InputError` for a summary of several, whose numbers do not belong in one row.
     """
@@ -69,7 +69,7 @@ class Results:
         if len(settings) > 1:
             raise InputError("PARAMS", f"cells of several settings: {', '.join(settings)}", "Give one order and one T.")
         self._rows = {
-            (Place(row.backbone, row.direction, row.testset), row.method, row.metric): row
+            (TestPlace(row.backbone, row.direction, row.testset), row.method, row.metric): row
             for row in summary.itertuples(index=False)
         }
         self.order, self.steps = str(summary["order"].iloc[0]), int(summary["steps"].iloc[0])
@@ -77,19 +77,19 @@ class Results:
         self.places = list(dict.fromkeys(place for place, _, _ in self._rows))
         self.backbones = list(dict.fromkeys(place.backbone for place in self.places))
 
-    def row(self, place: Place, name: str, metric: Metric) -> Any:
+    def row(self, place: TestPlace, name: str, metric: Metric) -> Any:
         """The summary's row of a method, fields as in ``summarise``; :class:`InputError` if it has none."""
         if (place, name, metric.name) not in self._rows:
             problem = f"no {metric.name} of method {name}"
             raise InputError("/".join(place), problem, f"Add {name} to the matrix's methods.")
         return self._rows[place, name, metric.name]
 
-    def is_best(self, place: Place, name: str, metric: Metric) -> bool:
+    def is_best(self, place: TestPlace, name: str, metric: Metric) -> bool:
         """Whether a method is the best of the place, see :func:`is_best`."""
         rivals = [row for (where, _, measured), row in self._rows.items() if (where, measured) == (place, metric.name)]
         return is_best(self.row(place, name, metric), rivals, metric)
 
-    def score(self, place: Place, name: str, metric: Metric, shaded: bool = False) -> TableCell:
+    def score(self, place: TestPlace, name: str, metric: Metric, shaded: bool = False) -> TableCell:
         """Mean ± std, bold for the best."""
         row = self.row(place, name, metric)
         text = formats.mean_std(row.mean, row.std, metric.decimals)
@@ -106,7 +106,7 @@ class Results:
         return [name for name in BASELINES if name in self.methods]
 
     def closure(
-        self, place: Place, name: str, metric: Metric, shaded: bool = False, baseline: str = "ratio"
+        self, place: TestPlace, name: str, metric: Metric, shaded: bool = False, baseline: str = "ratio"
     ) -> TableCell:
         """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap."""
         row, prefix = self.row(place, name, metric), BASELINES[baseline]
@@ -116,7 +116,7 @@ class Results:
         text = formats.closure(mean, std, runs, row.runs)
         return TableCell(text, runs > 0 and self.is_best(place, name, metric), shaded)
 
-    def scored(self, place: Place, name: str, metric: Metric) -> list[TableCell]:
+    def scored(self, place: TestPlace, name: str, metric: Metric) -> list[TableCell]:
         """The score, and the gap closure over each of the baselines."""
         closures = (self.closure(place, name, metric, baseline=baseline) for baseline in self.baselines)
         return [self.score(place, name, metric), *closures]
@@ -124,18 +124,18 @@ class Results:
 
 def by_steps(summary: pd.DataFrame) -> dict[int, Results]:
     """The results of a sweep at each of its step budgets, ascending; of one reveal order and one backbone."""
-    found = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
-    for results in found.values():
+    sweep = {int(steps): Results(rows) for steps, rows in summary.groupby("steps", sort=True)}
+    for results in sweep.values():
         require_one_backbone(results.backbones)
-    orders = sorted({results.order for results in found.values()})
+    orders = sorted({results.order for results in sweep.values()})
     if len(orders) > 1:
         raise InputError("PARAMS", f"cells of several orders: {', '.join(orders)}", "Give one order.")
-    return found
+    return sweep
 
 
 # --- What every table and figure has: its cells, what its numbers depend on, how it is made from files and written.
 #
-# A report is a class in :mod:`reporting.reports`. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
+# A report is a class in a file of this folder. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
 # know the config; its script then makes it from the params alone, by ``numbers`` and ``table`` or ``panels``.
 
 
@@ -213,8 +213,8 @@ class TableReport(Report):
     rule, endings = "table", ("tex", "float.tex", "md", "html", "csv")
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        found = _overlaps(experiment, self.cells(experiment) if self.scored else []).values()
-        return [*super().inputs(experiment), *(path for tests in found for path in tests.values())]
+        overlaps = _overlaps(experiment, self.cells(experiment) if self.scored else []).values()
+        return [*super().inputs(experiment), *(path for tests in overlaps for path in tests.values())]
 
     def table(self, params: Any, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
@@ -314,28 +314,28 @@ def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, An
 def _method_labels(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
     """The names that the config gives to methods of the cells; nothing where it gives none."""
     blocks = dict(experiment.length_methods)
-    said = {cell.method: block.label for cell in cells if (block := blocks.get(cell.method)) and block.label}
-    return {"methods": said} if said else {}
+    named = {cell.method: block.label for cell in cells if (block := blocks.get(cell.method)) and block.label}
+    return {"methods": named} if named else {}
 
 
 def _overlaps(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
     """Where the test sentences are counted that occur in training, of cells whose backbone is fine-tuned."""
-    found: dict[str, dict[str, str]] = {}
+    overlaps: dict[str, dict[str, str]] = {}
     for cell in cells:
         if not experiment.backbones[cell.run.backbone].zero_shot:
             place = f"{experiment.results}/corpus/{cell.run.direction}/overlap/{cell.testset}.json"
-            found.setdefault(cell.run.direction, {})[cell.testset] = place
-    return found
+            overlaps.setdefault(cell.run.direction, {})[cell.testset] = place
+    return overlaps
 
 
 def _fixed_ratios(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
     """The ratio of Fixed Ratio, and of each method of the cells that is one too, in each direction."""
     places = dict.fromkeys((name, cell.run.direction) for cell in cells for name in ("ratio", cell.method))
-    found: dict[str, dict[str, float]] = {}
+    ratios: dict[str, dict[str, float]] = {}
     for name, direction in places:
         if name in dict(experiment.length_methods) and selector_name(experiment, name) == "ratio":
-            found.setdefault(name, {})[direction] = selector_settings(experiment, name, direction)["ratios"]
-    return found
+            ratios.setdefault(name, {})[direction] = selector_settings(experiment, name, direction)["ratios"]
+    return ratios
 
 
 def of_one_backbone(what: str, cells: Sequence[Cell]) -> Iterator[str]:

@@ -15,15 +15,15 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import (
     FigureReport,
     OfStudy,
-    Place,
     Results,
     TableReport,
+    TestPlace,
     best,
     by_steps,
     of_one_backbone,
 )
 from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Budgets(OfStudy, TableReport):
         yield from of_one_backbone("the layout budgets", cells)
         if len(orders := {cell.order for cell in cells}) > 1:
             yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
-        there = {(cell.run, cell.steps, cell.method) for cell in cells}
+        systems = {(cell.run, cell.steps, cell.method) for cell in cells}
         for name in matrix.COMPARED:
-            if any((cell.run, cell.steps, name) not in there for cell in cells):
+            if any((cell.run, cell.steps, name) not in systems for cell in cells):
                 yield f"the layout budgets needs the method {name} at every T; add it"
 
     def numbers(self, params: Params) -> pd.DataFrame:
@@ -65,8 +65,8 @@ class Budgets(OfStudy, TableReport):
         groups = tuple(_group(params, sweep, place) for place in first.places)
         backbone = ", ".join(params.label("backbones", name) for name in first.backbones)
         setting = Note(f"{params.metric.label} at each step budget T; {backbone}, reveal order {first.order}.")
-        said = (setting, *notes.spread(numbers), *NOTES, *notes.doubtful_gaps(params, ["ratio"]))
-        return Table(columns, (Section(groups),), said)
+        lines = (setting, *notes.spread(numbers), *NOTES, *notes.doubtful_gaps(params, ["ratio"]))
+        return Table(columns, (TableSection(groups),), lines)
 
 
 class BudgetsFigure(OfStudy, FigureReport):
@@ -84,23 +84,23 @@ class BudgetsFigure(OfStudy, FigureReport):
         return [_panel(params, sweep, place, places.index(place)) for place in places]
 
 
-def _group(params: Params, sweep: Mapping[int, Results], place: Place) -> Group:
+def _group(params: Params, sweep: Mapping[int, Results], place: TestPlace) -> Group:
     rows = tuple(_row(params, steps, results, place) for steps, results in sweep.items())
     return Group(params.place(place.direction, place.testset), rows)
 
 
-def _row(params: Params, steps: int, results: Results, place: Place) -> Row:
+def _row(params: Params, steps: int, results: Results, place: TestPlace) -> TableRow:
     oracle, ev, ratio = (results.row(place, name, params.metric) for name in METHODS)
     closure = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
     ahead = ev.gap_closure_runs > 0 and best(params.metric)((ev.mean, oracle.mean)) == ev.mean
     texts = (formats.mean_std(row.mean, row.std, params.metric.decimals) for row in (oracle, ev, ratio))
     scores = [TableCell(text, shaded=name == "ev") for name, text in zip(METHODS, texts, strict=True)]
-    return Row(
+    return TableRow(
         (TableCell(str(steps)), *scores, TableCell(closure, bold=ahead), TableCell(f"{100 * ev.within_steps:.1f}%"))
     )
 
 
-def _panel(params: Params, sweep: Mapping[int, Results], place: Place, number: int) -> Panel:
+def _panel(params: Params, sweep: Mapping[int, Results], place: TestPlace, number: int) -> Panel:
     lines = {name: [results.row(place, name, params.metric) for results in sweep.values()] for name in RISING}
 
     def panel(axes: Axes) -> None:

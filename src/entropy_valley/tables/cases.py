@@ -18,12 +18,11 @@ from entropy_valley.stats.closure import require_sentences, sentences
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport, testset_file
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 METHODS = ("ratio", "ev", "oracle")
 WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
 RUN = ("backbone", "direction", "testset", "seed")
@@ -31,86 +30,12 @@ SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output",
 FIELDS = [*RUN, "case", "id", "source", "reference", *SYSTEM, "delta"]
 FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 Sentence = Mapping[str, Any]
-
 # For each case: which sentences count, and what is the largest of the one that is taken.
 RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
     WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
     KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
     BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
 }
-
-
-def cases(params: Params) -> pd.DataFrame:
-    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
-
-    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
-    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
-    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
-    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
-    """
-    run = {key: getattr(params.cells[0], key) for key in RUN}
-    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
-def curve(case: Any) -> tuple[list[int], list[float]]:
-    """Candidates and entropies of a row of :func:`cases`."""
-    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
-
-
-def chosen(found: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
-    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
-    taken: list[Sentence] = []
-    for case, (counts, size) in RULES.items():
-        fitting = [one for one in found if counts(one) and one not in taken]
-        if fitting:
-            taken.append(max(fitting, key=size))
-            yield case, taken[-1]
-
-
-def _sentences(params: Params) -> Iterator[Sentence]:
-    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
-
-    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
-    shorter or longer than all candidates.
-    """
-    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
-    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
-    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    sign = 1 if params.metric.higher_is_better else -1
-    for name, row in testset.items():
-        of = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
-        kept = {f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), of[f"{method}_output"]) for method in METHODS}
-        candidates, delta = of["ev_candidates"], of["ev_score"] - of["ratio_score"]
-        yield {
-            **{"id": name, "source": row["source"], "reference": row["target"], **of, "delta": delta, "items": kind},
-            **{**kept, "candidates": _text(candidates), "entropies": _text(of["ev_entropies"])},
-            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
-            "beyond": not min(candidates) <= of["oracle_slots"] <= max(candidates),
-        }
-
-
-def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a method did with each sentence, by id."""
-    scores = sentences(cell, params.metric)
-    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
-    outputs = hypotheses(cell, params["sentences"], testset)
-    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
-    found = {}
-    for name, canvas in canvases.items():
-        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
-        found[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
-    return found
-
-
-def _kept(items: Sequence[str], output: str) -> float:
-    return retention(items, output) if items else nan
-
-
-def _text(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:g}" for number in numbers)
-
-
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
     KEPT: "Largest win of EV in what it keeps of the source",
@@ -133,7 +58,7 @@ _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and p
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 
 
-class _Line(NamedTuple):
+class _CaseLine(NamedTuple):
     """What a case says of one text; NaN where there is no such number."""
 
     label: str
@@ -147,8 +72,8 @@ class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        found = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
-        return [cell for cell in found if (cell.run, cell.testset) == (found[0].run, found[0].testset)]
+        cells = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
+        return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
     def inputs(self, experiment: Experiment) -> list[str]:
         cells = self.cells(experiment)
@@ -170,7 +95,7 @@ class Cases(_Cases, TableReport):
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", params.metric.label, "Kept")))
-        sections = (Section(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
+        sections = (TableSection(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
         return Table(columns, tuple(sections), (*_notes(params, numbers), *map(Note, _absent(numbers))))
 
 
@@ -189,15 +114,15 @@ class CasesFigure(_Cases, FigureReport):
         return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        found = list(numbers.itertuples())
+        cases = list(numbers.itertuples())
 
         def panel(axes: Axes) -> None:
             axes.set_axis_off()
             axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
             top = 0.0
-            for case in found:
+            for case in cases:
                 _texts(axes, params, case, top)
-                _curve(axes, case, top, last=case is found[-1])
+                _curve(axes, case, top, last=case is cases[-1])
                 top -= _height(case)
             for text in _absent(numbers):
                 top -= 1
@@ -206,18 +131,104 @@ class CasesFigure(_Cases, FigureReport):
         return [panel]
 
 
+# --- The numbers.
+
+
+def cases(params: Params) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
+
+    Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
+    ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
+    of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
+    compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
+    """
+    run = {key: getattr(params.cells[0], key) for key in RUN}
+    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def curve(case: Any) -> tuple[list[int], list[float]]:
+    """Candidates and entropies of a row of :func:`cases`."""
+    return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
+
+
+def chosen(listed: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
+    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
+    taken: list[Sentence] = []
+    for case, (counts, size) in RULES.items():
+        fitting = [one for one in listed if counts(one) and one not in taken]
+        if fitting:
+            taken.append(max(fitting, key=size))
+            yield case, taken[-1]
+
+
+def _sentences(params: Params) -> Iterator[Sentence]:
+    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
+
+    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
+    shorter or longer than all candidates.
+    """
+    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
+    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
+    sign = 1 if params.metric.higher_is_better else -1
+    for name, row in testset.items():
+        values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
+        kept = {
+            f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), values[f"{method}_output"]) for method in METHODS
+        }
+        candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
+        yield {
+            **{
+                "id": name,
+                "source": row["source"],
+                "reference": row["target"],
+                **values,
+                "delta": delta,
+                "items": kind,
+            },
+            **{**kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
+            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
+        }
+
+
+def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a method did with each sentence, by id."""
+    scores = sentences(cell, params.metric)
+    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
+    outputs = hypotheses(cell, params["sentences"], testset)
+    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
+    results = {}
+    for name, canvas in canvases.items():
+        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
+        results[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
+    return results
+
+
+def _kept(items: Sequence[str], output: str) -> float:
+    return retention(items, output) if items else nan
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
+
+
+# --- The layout.
+
+
 def _absent(numbers: pd.DataFrame) -> list[str]:
     """What is said of the cases that the run has no sentence for."""
     return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in set(numbers["case"])]
 
 
-def _lines(case: Any) -> list[_Line]:
+def _lines(case: Any) -> list[_CaseLine]:
     """The texts of a case."""
     return [
-        _Line("Source", case.source),
-        _Line("Reference", case.reference, case.oracle_slots),
-        _Line("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
-        _Line("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
+        _CaseLine("Source", case.source),
+        _CaseLine("Reference", case.reference, case.oracle_slots),
+        _CaseLine("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
+        _CaseLine("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
     ]
 
 
@@ -229,11 +240,11 @@ def _heading(params: Params, case: Any) -> str:
 def _groups(params: Params, case: Any) -> Iterator[Group]:
     for line in _lines(case):
         numbers = (f"{line.slots:.0f}", formats.number(line.score, params.metric.decimals), f"{100 * line.kept:.0f}%")
-        known = (line.slots, line.score, line.kept)
-        cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in zip(known, numbers, strict=True)]
-        yield Group(line.label, (Row((TableCell(line.text), *cells), shaded=line.label == "EV"),))
+        values = (line.slots, line.score, line.kept)
+        cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in zip(values, numbers, strict=True)]
+        yield Group(line.label, (TableRow((TableCell(line.text), *cells), shaded=line.label == "EV"),))
     entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
-    yield Group("Entropy", (Row((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
+    yield Group("Entropy", (TableRow((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
 
 
 def _notes(params: Params, numbers: pd.DataFrame) -> list[Note]:
@@ -279,10 +290,10 @@ def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
     axes.text(0, top - 1, _heading(params, case), fontweight="bold")
     y = top - 2.2
     for line in _lines(case):
-        if known := not isnan(line.slots):
+        if has_canvas := not isnan(line.slots):
             name = {"Reference": "oracle"}.get(line.label, line.label.lower())
             axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
-        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if known else line.label, fontsize=SIZE)
+        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
         if not isnan(line.score):
             axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
         for text in wrapped(line.text):

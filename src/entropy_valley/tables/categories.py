@@ -20,10 +20,74 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import diagnostics_files, testset_file
 from entropy_valley.tables.labels import order_label
 from entropy_valley.tables.order_sweep import DELTA, FIXED, RUN, SYSTEM, TESTED, Orders, fixed, run_heading
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 OVERALL = "overall"
 FIELDS = [*RUN, "category", "metric", "value"]
+NOTES = (
+    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
+    DELTA,
+)
+CONCENTRATIONS = {
+    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
+    "authors' code.",
+    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
+    "largest have; our definition.",
+}
+
+
+class Categories(Orders):
+    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
+
+    caption = (
+        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
+        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
+        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
+        return {
+            **super().extra(experiment, cells),
+            "challenge": experiment.corpus.challenge,
+            "concentration": experiment.sig_concentration.measure,
+            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
+        }
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        listed = [*super().problems(experiment, study, cells)]
+        if not listed and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
+            listed = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
+        yield from listed
+        for direction in dict.fromkeys(cell.run.direction for cell in cells):
+            if problem := refused(direction, experiment.corpus.challenge):
+                yield f"{problem}; name other directions, or see `corpus.challenge`"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return negative_order(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
+        sections, correlations = [], []
+        for key, group in numbers.groupby(list(RUN), sort=False):
+            values: dict[str, dict[str, float]] = {}
+            for row in group.itertuples(index=False):
+                values.setdefault(row.category, {})[row.metric] = row.value
+            heading = run_heading(params, key, values[OVERALL]["sentences"])
+            rows = tuple(_category(params, name, values[name]) for name in values if name != OVERALL)
+            sections += [TableSection(rows, heading), TableSection((_category(params, OVERALL, values[OVERALL]),))]
+            correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
+        titles = (params.metric.label + " " + name for name in (other, main))
+        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
+        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
+        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
+
+
+# --- The numbers.
 
 
 def negative_order(params: Params) -> pd.DataFrame:
@@ -37,9 +101,11 @@ def negative_order(params: Params) -> pd.DataFrame:
     rows = []
     for run, systems in by_run(params.cells, RUN, SYSTEM).items():
         frame = _sentences(params, fixed(systems, _other(params)), fixed(systems, params["main"]))
-        found = {name: _compared(params, frame[[name in of for of in frame["categories"]]]) for name in CATEGORIES}
-        found[OVERALL] = _compared(params, frame) | _spearman(frame)
-        rows += [(*run, category, *item) for category, numbers in found.items() for item in numbers.items()]
+        categories = {
+            name: _compared(params, frame[[name in listed for listed in frame["categories"]]]) for name in CATEGORIES
+        }
+        categories[OVERALL] = _compared(params, frame) | _spearman(frame)
+        rows += [(*run, category, *item) for category, numbers in categories.items() for item in numbers.items()]
     return pd.DataFrame(rows, columns=FIELDS)
 
 
@@ -80,85 +146,25 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
     benefit = frame["other"] - frame["main"]
     if len(frame) < 3 or benefit.nunique() < 2 or frame["concentration"].nunique() < 2:
         return {"spearman_rho": float("nan"), "spearman_p": float("nan")}
-    found = scipy.stats.spearmanr(frame["concentration"], benefit)
-    return {"spearman_rho": float(found.statistic), "spearman_p": float(found.pvalue)}
+    test = scipy.stats.spearmanr(frame["concentration"], benefit)
+    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
-NOTES = (
-    Note("The canvas has the reference's length. A sentence may be in several categories of its source."),
-    DELTA,
-)
-CONCENTRATIONS = {
-    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
-    "authors' code.",
-    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
-    "largest have; our definition.",
-}
+# --- The layout.
 
 
-class Categories(Orders):
-    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
-
-    caption = (
-        "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a "
-        "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
-    )
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
-        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
-        return {
-            **super().extra(experiment, cells),
-            "challenge": experiment.corpus.challenge,
-            "concentration": experiment.sig_concentration.measure,
-            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
-        }
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        found = [*super().problems(experiment, study, cells)]
-        if not found and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
-            found = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
-        yield from found
-        for direction in dict.fromkeys(cell.run.direction for cell in cells):
-            if problem := refused(direction, experiment.corpus.challenge):
-                yield f"{problem}; name other directions, or see `corpus.challenge`"
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return negative_order(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
-        sections, correlations = [], []
-        for key, group in numbers.groupby(list(RUN), sort=False):
-            found: dict[str, dict[str, float]] = {}
-            for row in group.itertuples(index=False):
-                found.setdefault(row.category, {})[row.metric] = row.value
-            heading = run_heading(params, key, found[OVERALL]["sentences"])
-            rows = tuple(_category(params, name, found[name]) for name in found if name != OVERALL)
-            sections += [Section(rows, heading), Section((_category(params, OVERALL, found[OVERALL]),))]
-            correlations.append(_correlation(f"{other} − {main}", heading, found[OVERALL]))
-        titles = (params.metric.label + " " + name for name in (other, main))
-        compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
-        columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
-        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
-
-
-def _category(params: Params, name: str, found: Mapping[str, float]) -> Group:
-    count, bold = f"{found['sentences']:.0f}", name == OVERALL
+def _category(params: Params, name: str, values: Mapping[str, float]) -> Group:
+    count, bold = f"{values['sentences']:.0f}", name == OVERALL
     texts = [count, *[formats.NONE] * 4]
-    if found["sentences"]:
-        p = formats.p_value(found["p_two_sided"], params.how.resamples)
-        scores = [formats.number(found[name], params.metric.decimals) for name in ("other", "main")]
-        texts = [count, *scores, formats.lead(found, params.metric), p]
-    return Group(name.capitalize(), (Row(tuple(TableCell(text, bold) for text in texts)),))
+    if values["sentences"]:
+        p = formats.p_value(values["p_two_sided"], params.how.resamples)
+        scores = [formats.number(values[name], params.metric.decimals) for name in ("other", "main")]
+        texts = [count, *scores, formats.lead(values, params.metric), p]
+    return Group(name.capitalize(), (TableRow(tuple(TableCell(text, bold) for text in texts)),))
 
 
-def _correlation(difference: str, heading: str, found: Mapping[str, float]) -> Note:
-    values = formats.signed(found["spearman_rho"], 4)
+def _correlation(difference: str, heading: str, numbers: Mapping[str, float]) -> Note:
+    values = formats.signed(numbers["spearman_rho"], 4)
     if values != formats.NOT_AVAILABLE:
-        values += f", two-sided p = {found['spearman_p']:.4f}, N = {found['sentences']:.0f}"
+        values += f", two-sided p = {numbers['spearman_p']:.4f}, N = {numbers['sentences']:.0f}"
     return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")

@@ -17,40 +17,11 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.paper_numbers import means
 from entropy_valley.tables import formats, labels
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
 RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
-
-
-def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
-
-    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
-    not trained here, only the keys that its file has.
-    """
-    rows = []
-    for adapter in adapters:
-        facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in FIELDS[:3]}
-        spec = facts.get("spec", {})
-        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
-        settings |= {key: facts[key] for key in RAN if key in facts}
-        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings and lists, by joined names; nothing for null."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{name}_{key}" if name else key, inner)
-    elif isinstance(value, list):
-        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
-    elif value is not None:
-        yield name, value
-
-
 ROWS = {
     "betas_1": "AdamW beta 1",
     "betas_2": "AdamW beta 2",
@@ -111,7 +82,7 @@ class ConfigTable(TableReport):
         return self.table(params, numbers), numbers
 
 
-class Hyperparams(ConfigTable):
+class HyperparamsTable(ConfigTable):
     """A row for each setting, a column for each backbone, and the paper's."""
 
     caption = "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters."
@@ -131,32 +102,32 @@ class Hyperparams(ConfigTable):
         values: dict[tuple[str, str], dict[str, None]] = {}
         for row in numbers.itertuples(index=False):
             values.setdefault((row.key, row.backbone), {})[str(row.value)] = None
-        known = list(ROWS)
-        keys = sorted(numbers["key"].unique(), key=lambda key: known.index(key) if key in ROWS else len(known))
+        order = list(ROWS)
+        keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
         paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
         groups = []
         for key in keys:
             texts = ["; ".join(values.get((key, name), {})) for name, _ in params["backbones"]]
-            row = Row(tuple(TableCell(text or formats.NONE) for text in (*texts, paper.get(key, ""))))
+            row = TableRow(tuple(TableCell(text or formats.NONE) for text in (*texts, paper.get(key, ""))))
             groups.append(Group(ROWS.get(key, key.replace("_", " ")), (row,)))
         titles = (*(label for _, label in params["backbones"]), "Paper")
         columns = (Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles))
-        return Table(columns, (Section(tuple(groups)),), HYPERPARAMS)
+        return Table(columns, (TableSection(tuple(groups)),), HYPERPARAMS)
 
 
-class Prompts(ConfigTable):
+class PromptsTable(ConfigTable):
     """A row for each direction and prompt, with the backbones that get it."""
 
     caption = "The prompts of each direction, in training and in decoding."
 
     def facts(self, experiment: Experiment) -> dict[str, Any]:
         runs = dict.fromkeys((run.direction, run.backbone) for run in self.runs(experiment))
-        found = []
+        prompts = []
         for direction, backbone in runs:
             decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
             text = prompt(experiment, backbone, direction)
-            found.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
-        return {"prompts": found}
+            prompts.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
+        return {"prompts": prompts}
 
     def numbers(self, params: Params) -> pd.DataFrame:
         return pd.DataFrame(params["prompts"])
@@ -168,7 +139,7 @@ class Prompts(ConfigTable):
             for row in rows.itertuples(index=False):
                 shared.setdefault((row.prompt, row.decoded_as), []).append(names[row.backbone])
             lines = (
-                Row(
+                TableRow(
                     (
                         TableCell("all" if len(shared) == 1 else ", ".join(listed)),
                         *_texts(text, decoded_as, str(direction)),
@@ -178,7 +149,40 @@ class Prompts(ConfigTable):
             )
             groups.append(Group(labels.direction(str(direction)), tuple(lines)))
         titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
-        return Table(tuple(Column(title, align="l") for title in titles), (Section(tuple(groups)),), PROMPTS)
+        return Table(tuple(Column(title, align="l") for title in titles), (TableSection(tuple(groups)),), PROMPTS)
+
+
+# --- The numbers.
+
+
+def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
+
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
+    not trained here, only the keys that its file has.
+    """
+    rows = []
+    for adapter in adapters:
+        facts, run = files.read_json(adapter["path"]), {key: adapter[key] for key in FIELDS[:3]}
+        spec = facts.get("spec", {})
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
+        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings and lists, by joined names; nothing for null."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}_{key}" if name else key, inner)
+    elif isinstance(value, list):
+        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
+    elif value is not None:
+        yield name, value
+
+
+# --- The layout.
 
 
 def _texts(prompt: str, decoded_as: str, direction: str) -> list[TableCell]:

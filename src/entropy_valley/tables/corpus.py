@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,71 +11,18 @@ from entropy_valley import files, provenance, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import tokenizers
 from entropy_valley.data.filters import REASONS
+from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.tables import formats, labels
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
-UNKNOWN = float("nan")
-
-
 Direction = Mapping[str, str]  # its name, label and source, and its ``corpus.json`` (report) and ``length_ratios.json``
-
-
-def corpora(params: Params) -> pd.DataFrame:
-    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
-
-    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
-    ``train``, ``dev``. The parts are NaN where the job that drew the pairs did not count them. Of each tokenizer:
-    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
-    |y|/|x| of the training pairs in tokens.
-    """
-    rows = [row for one in params["directions"] for row in (*_counts(one), *_length_ratios(one))]
-    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
-
-
-def filters(direction: Direction) -> dict[str, Any]:
-    """The length limits that the pairs had to be within, by language."""
-    return files.read_json(direction["report"])["filters"]
-
-
-def digest(direction: Direction) -> str:
-    """That of the training pairs."""
-    return files.read_json(direction["report"])["digest"]["train"]
-
-
-def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
-    counts = files.read_json(one["report"])["counts"]
-    read, dropped = counts["read"], counts["filtered"]
-    found = {"read": read, "dropped": dropped, **_reasons(one, dropped), "kept": read - dropped}
-    for metric, value in {**found, "train": counts["train"], "dev": counts["dev"]}.items():
-        yield one["direction"], "", metric, value
-
-
-def _reasons(one: Direction, dropped: int) -> dict[str, float]:
-    """How many pairs were dropped for each reason, as the record of their job says."""
-    made = provenance.record_of(one["report"])
-    said = made.facts.get("dropped") if made else None
-    known = said if said is not None else None if dropped else {}
-    languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))
-    return {
-        f"dropped_{side}_{why}": UNKNOWN if known is None else known.get(language, {}).get(why, 0)
-        for side, language in languages.items()
-        for why in REASONS
-    }
-
-
-def _length_ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
-    for backbone, found in files.read_json(one["ratios"]).items():
-        for name in (name for name in RATIOS if name in found):  # a file of an earlier version has no percentiles
-            yield one["direction"], backbone, f"length_ratio_{name}", found[name]
-
-
-Found = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
+Values = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
 COUNTED = (
     ("read", "Pairs read"),
@@ -93,10 +39,9 @@ ORDER = Note(
     "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
     "long."
 )
-UNCOUNTED = Note(f"{formats.NONE}: drawn by an earlier version, which did not count this.")
 
 
-class Corpus(TableReport):
+class CorpusTable(TableReport):
     """A column for each direction whose pairs train a backbone; a row for each number."""
 
     caption = (
@@ -142,11 +87,68 @@ class Corpus(TableReport):
         return self.table(params, numbers), numbers
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        found = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
+        values = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
         columns = (Column("", align="l"), *(Column(one["label"], align="r") for one in params["directions"]))
-        ratios = Section((*_ratios(params, found, CENTRE, "{:.2f} ({:.2f})"), *_papers(params)), RATIO)
-        spread = Section(_ratios(params, found, RANGE, " ".join(["{:.2f}"] * len(RANGE))), SPREAD)
-        return Table(columns, (Section(_pairs(params, found), "Pairs"), ratios, spread), tuple(_notes(params, numbers)))
+        ratios = TableSection((*_ratios(params, values, CENTRE, "{:.2f} ({:.2f})"), *_papers(params)), RATIO)
+        spread = TableSection(_ratios(params, values, RANGE, " ".join(["{:.2f}"] * len(RANGE))), SPREAD)
+        return Table(
+            columns, (TableSection(_pairs(params, values), "Pairs"), ratios, spread), tuple(_notes(params, numbers))
+        )
+
+
+# --- The numbers.
+
+
+def corpora(params: Params) -> pd.DataFrame:
+    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
+
+    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
+    ``train``, ``dev``. Of each tokenizer:
+    ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of
+    |y|/|x| of the training pairs in tokens.
+    """
+    rows = [row for one in params["directions"] for row in (*_counts(one), *_length_ratios(one))]
+    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
+
+
+def filters(direction: Direction) -> dict[str, Any]:
+    """The length limits that the pairs had to be within, by language."""
+    return files.read_json(direction["report"])["filters"]
+
+
+def digest(direction: Direction) -> str:
+    """That of the training pairs."""
+    return files.read_json(direction["report"])["digest"]["train"]
+
+
+def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    counts = files.read_json(one["report"])["counts"]
+    read, dropped = counts["read"], counts["filtered"]
+    numbers = {"read": read, "dropped": dropped, **_reasons(one), "kept": read - dropped}
+    for metric, value in {**numbers, "train": counts["train"], "dev": counts["dev"]}.items():
+        yield one["direction"], "", metric, value
+
+
+def _reasons(one: Direction) -> dict[str, int]:
+    """How many pairs were dropped for each reason, from the record of their job."""
+    record = provenance.record_of(one["report"])
+    if record is None:
+        raise InputError(one["report"], "its record is missing", "Make the corpus again.")
+    languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))
+    return {
+        f"dropped_{side}_{why}": record.facts["dropped"].get(language, {}).get(why, 0)
+        for side, language in languages.items()
+        for why in REASONS
+    }
+
+
+def _length_ratios(one: Direction) -> Iterator[tuple[str, str, str, float]]:
+    for backbone, ratios in files.read_json(one["ratios"]).items():
+        for name in RATIOS:
+            yield one["direction"], backbone, f"length_ratio_{name}", ratios[name]
+
+
+# --- The layout.
 
 
 def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -157,20 +159,20 @@ def _papers_ratios(experiment: Experiment, directions: Iterable[Mapping[str, str
     return {direction: number.text for direction, number in printed.items() if number}
 
 
-def _pairs(params: Params, found: Found) -> tuple[Group, ...]:
+def _pairs(params: Params, values: Values) -> tuple[Group, ...]:
     """Where the pairs come from, and the numbers of :data:`COUNTED`."""
     counts = (
-        _row(params, label, lambda one, key=key: _count(found[one["direction"], "", key])) for key, label in COUNTED
+        _row(params, label, lambda one, key=key: _count(values[one["direction"], "", key])) for key, label in COUNTED
     )
     return (_row(params, "Source", lambda one: one["source"]), *counts)
 
 
-def _ratios(params: Params, found: Found, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
+def _ratios(params: Params, values: Values, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
     """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
 
     def ratio(one: Direction, backbone: str) -> str:
         keys = [(one["direction"], backbone, f"length_ratio_{metric}") for metric in metrics]
-        return text.format(*map(found.get, keys)) if all(key in found for key in keys) else formats.NONE
+        return text.format(*map(values.get, keys)) if keys[0] in values else formats.NONE
 
     named = params["backbones"]
     return tuple(_row(params, label, lambda one, name=name: ratio(one, name)) for name, label in named)
@@ -183,11 +185,11 @@ def _papers(params: Params) -> Iterator[Group]:
 
 
 def _row(params: Params, label: str, text: Callable[[Direction], str]) -> Group:
-    return Group(label, (Row(tuple(TableCell(text(one)) for one in params["directions"])),))
+    return Group(label, (TableRow(tuple(TableCell(text(one)) for one in params["directions"])),))
 
 
 def _count(value: float) -> str:
-    return formats.NONE if math.isnan(value) else f"{value:,.0f}"
+    return f"{value:,.0f}"
 
 
 def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
@@ -201,12 +203,10 @@ def _notes(params: Params, numbers: pd.DataFrame) -> Iterator[Note]:
     if limits:
         yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
     yield ORDER
-    if numbers["value"].isna().any():
-        yield UNCOUNTED
     for one in params["directions"]:
         yield Note(f"Training pairs of {one['label']}, N = {_drawn(one, numbers)}:", digest(one))
 
 
 def _drawn(one: Direction, numbers: pd.DataFrame) -> str:
-    found = numbers[(numbers["direction"] == one["direction"]) & (numbers["metric"] == "train")]
-    return _count(found["value"].item())
+    train = numbers[(numbers["direction"] == one["direction"]) & (numbers["metric"] == "train")]
+    return _count(train["value"].item())

@@ -19,7 +19,7 @@ from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
@@ -75,8 +75,8 @@ class Cost(TableReport):
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         sections = []
         for part, rows in numbers.groupby("part", sort=False):
-            groups = (Group(_described(params, row), (Row(_cells(row)),)) for row in rows.to_dict("records"))
-            sections.append(Section(tuple(groups), PARTS[str(part)][0]))
+            groups = (Group(_described(params, row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
+            sections.append(TableSection(tuple(groups), PARTS[str(part)][0]))
         columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
         timing = notes.timing_of([files.read_json(path) for _, _, path in params["timed"]])
         return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(params)))
@@ -95,14 +95,14 @@ PARTS = {
 
 def _timed(experiment: Experiment) -> list[tuple[str, str, str]]:
     """Direction, method and file of the latencies that studies ask for, of the main backbone's EV and Ratio."""
-    found = {}
+    files_of = {}
     for name in experiment.tables.studies:
         if TIMED.keys() & set(experiment.studies[name].columns):
             for cell in matrix.study_cells(experiment, name):
                 main = (experiment.tables.backbone, experiment.tables.order, experiment.tables.steps)
                 if cell.method in ("ratio", "ev") and (cell.run.backbone, cell.order, cell.steps) == main:
-                    found[cell.run.direction, cell.method] = cell.latency(experiment.results)
-    return [(*key, path) for key, path in found.items()]
+                    files_of[cell.run.direction, cell.method] = cell.latency(experiment.results)
+    return [(*key, path) for key, path in files_of.items()]
 
 
 def _shares(params: Params) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport, best, testset_file, tokens_file
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
 CAPITALS_MARK_NAMES = ("en", "fr")  # not in German, which capitalises all nouns; Chinese has no capitals
@@ -54,7 +54,9 @@ EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
 
 def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
     """By kind, in the paper's order, how the items of a source in this language are found."""
-    return {kind: of for kind, of in EXTRACTORS.items() if kind != ENTITIES or language in CAPITALS_MARK_NAMES}
+    return {
+        kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or language in CAPITALS_MARK_NAMES
+    }
 
 
 def retention(items: Sequence[str], output: str) -> float:
@@ -99,8 +101,8 @@ def bucket(ratio: float, edges: Sequence[float]) -> int:
 
 def papers_count(direction: str, item: str) -> int | None:
     """On how many sentences of WMT22 the paper finds an item, or a ratio r of a bucket; None where it does not say."""
-    found = find("tab:coverage", "sentences", direction=direction, setting=item)
-    return int(found.value) if found else None
+    number = find("tab:coverage", "sentences", direction=direction, setting=item)
+    return int(number.value) if number else None
 
 
 def read_tokens(path: str) -> dict[str, tuple[int, int]]:
@@ -123,20 +125,20 @@ def _rows(params: Params, cells: Mapping[System, ScoredCell]) -> Iterator[dict[s
         number = _buckets(params, first, testset, sources)
         for at, name in enumerate(bucket_names(edges)):
             ids = [one for one in sources if number[one] == at]
-            yield from _compared(params, BUCKET, name, {key: found.loc[ids] for key, found in scores.items()})
+            yield from _compared(params, BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
 
 
 def hypotheses(cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, str]:
     """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of ``testset``, a file."""
-    found = {row["id"]: row["hypothesis"] for row in cell.translations()}
-    require_sentences(cell.within(cell.translations_file), found, testset, ids)
-    return found
+    texts = {row["id"]: row["hypothesis"] for row in cell.translations()}
+    require_sentences(cell.within(cell.translations_file), texts, testset, ids)
+    return texts
 
 
 def _scores(params: Params, cell: ScoredCell, testset: str, ids: Iterable[str]) -> pd.Series:
-    found = sentences(cell, params.metric)
-    require_sentences(cell.within(cell.scores_file), found.index, testset, ids)
-    return found
+    scores = sentences(cell, params.metric)
+    require_sentences(cell.within(cell.scores_file), scores.index, testset, ids)
+    return scores
 
 
 def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.Series:
@@ -181,8 +183,8 @@ class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        found = matrix.table_cells(experiment, experiment.tables.backbone)
-        return [cell for cell in found if cell.method in (EV, *RIVALS)]
+        cells = matrix.table_cells(experiment, experiment.tables.backbone)
+        return [cell for cell in cells if cell.method in (EV, *RIVALS)]
 
     def inputs(self, experiment: Experiment) -> list[str]:
         cells = self.cells(experiment)
@@ -198,7 +200,7 @@ class OfEvAndRatio(TableReport):
         }
 
 
-class Coverage(OfEvAndRatio):
+class CoverageTable(OfEvAndRatio):
     """A section for the literal items of each direction, and one for its groups by r."""
 
     caption = (
@@ -219,15 +221,15 @@ class Coverage(OfEvAndRatio):
         sections = []
         for (*place, block), rows in numbers.groupby([*PLACE, "block"], sort=False):
             what = "retention, Δ in pp" if block == RETENTION else f"{params.metric.label} by r"
-            sections.append(Section(_groups(params, rows), f"{params.place(*place)}: {what}"))
+            sections.append(TableSection(_groups(params, rows), f"{params.place(*place)}: {what}"))
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("[95 % CI]", f"Δ over {method(name).short}") for name in rivals)
         columns = (*_heads("Category", rivals), *deltas)
         return Table(columns, tuple(sections), (*_notes(params, numbers), TESTS, *_beside_the_papers(params, numbers)))
 
 
-class FaithfulnessSummary(Coverage):
-    """The rows of :class:`Coverage` that the paper has in its text, of the directions with groups by r."""
+class FaithfulnessSummary(CoverageTable):
+    """The rows of :class:`CoverageTable` that the paper has in its text, of the directions with groups by r."""
 
     caption = (
         "Retention of placeholders and numbers, and {metric} where references are short or long for their source: a "
@@ -247,7 +249,7 @@ class FaithfulnessSummary(Coverage):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         sections = [
-            Section(_groups(params, rows, tested=False), params.place(*place))
+            TableSection(_groups(params, rows, tested=False), params.place(*place))
             for place, rows in numbers.groupby(list(PLACE), sort=False)
         ]
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
@@ -264,13 +266,13 @@ def _papers_numbers(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dic
         return {}
     hub = section.hub if section.family == "llada" and not section.pretraining else None
     released = hub and find_family(section.family).release(hub.repository)
-    found: dict[str, dict[str, int]] = {}
+    printed: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys(cell.run.direction for cell in cells if cell.testset == WMT22):
         edges = sorted(experiment.coverage.buckets.get(name, ()))
         items = [*extractors(name.split("-")[0]), *(bucket_names(edges) if released and edges else ())]
         counts = {item: count for item in items if (count := papers_count(name, item)) is not None}
-        found |= {name: counts} if counts else {}
-    return found
+        printed |= {name: counts} if counts else {}
+    return printed
 
 
 def _heads(first: str, rivals: Sequence[str]) -> tuple[Column, ...]:
@@ -280,13 +282,13 @@ def _heads(first: str, rivals: Sequence[str]) -> tuple[Column, ...]:
 
 def _groups(params: Params, rows: pd.DataFrame, tested: bool = True) -> tuple[Group, ...]:
     """A row for each item."""
-    found = (
+    items = (
         (block, item, {row.method: row for row in part.itertuples(index=False)})
         for (block, item), part in rows.groupby(["block", "item"], sort=False)
     )
     return tuple(
-        Group(_label(params, block, item, tested), (Row(_cells(params, block, systems, tested)),))
-        for block, item, systems in found
+        Group(_label(params, block, item, tested), (TableRow(_cells(params, block, systems, tested)),))
+        for block, item, systems in items
     )
 
 
@@ -343,8 +345,8 @@ def _beside_the_papers(params: Params, numbers: pd.DataFrame) -> list[Note]:
     lines = []
     for direction, counts in params["paper"].items():
         rows = numbers[(numbers["direction"] == direction) & (numbers["method"] == EV)].itertuples(index=False)
-        known = ((row, counts[row.item]) for row in rows if row.item in counts)
-        other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in known if row.sentences != n]
-        said = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
-        lines.append(Note(f"N of {params.label('directions', direction)}: {said}."))
+        counted = ((row, counts[row.item]) for row in rows if row.item in counts)
+        other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
+        text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
+        lines.append(Note(f"N of {params.label('directions', direction)}: {text}."))
     return lines

@@ -12,9 +12,9 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, Place, Results, TableReport
+from entropy_valley.tables.base import FigureReport, Results, TableReport, TestPlace
 from entropy_valley.tables.labels import closure_title, method
-from entropy_valley.tables.render import Column, Group, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class CrossBackbone(TableReport):
         shown = [method(name).short for name in METHODS if name in results.methods]
         titles = (*shown, "Δ EV−Ratio", *map(closure_title, results.baselines))
         columns = (Column("Backbone", align="l"), Column("Direction", align="l"), *map(Column, titles))
-        sections = tuple(Section(_groups(params, results, metric), metric.label) for metric in params.shown_metrics)
+        sections = tuple(
+            TableSection(_groups(params, results, metric), metric.label) for metric in params.shown_metrics
+        )
         return Table(columns, sections, (notes.setting(params, results), *notes.reading(params, numbers)))
 
 
@@ -80,7 +82,7 @@ class CrossBackboneFigure(FigureReport):
         def panel(axes: Axes) -> None:
             for index, (direction, testset) in enumerate(series):
                 offset = (index - (len(series) - 1) / 2) * SPAN / len(series)
-                places = {i: Place(name, direction, testset) for i, name in enumerate(results.backbones)}
+                places = {i: TestPlace(name, direction, testset) for i, name in enumerate(results.backbones)}
                 bars = {i + offset: place for i, place in places.items() if place in results.places}
                 colour, label = SERIES_COLOURS[index % len(SERIES_COLOURS)], params.place(direction, testset)
                 _bars(axes, params.metric, results, bars, width=SPAN / len(series), color=colour, label=label)
@@ -104,15 +106,17 @@ def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ..
     )
 
 
-def _row(params: Params, results: Results, place: Place, metric: Metric) -> Row:
+def _row(params: Params, results: Results, place: TestPlace, metric: Metric) -> TableRow:
     shown = [name for name in METHODS if name in results.methods]
     scores = [results.score(place, name, metric, shaded=name == "ev") for name in shown]
     delta = formats.signed(results.row(place, "ev", metric).delta_ratio, metric.decimals)
     closures = (results.closure(place, "ev", metric, shaded=True, baseline=name) for name in results.baselines)
-    return Row((TableCell(params.place(place.direction, place.testset)), *scores, TableCell(delta), *closures))
+    return TableRow((TableCell(params.place(place.direction, place.testset)), *scores, TableCell(delta), *closures))
 
 
-def _bars(axes: Axes, metric: Metric, results: Results, bars: dict[float, Place], width: float, **look: str) -> None:
+def _bars(
+    axes: Axes, metric: Metric, results: Results, bars: dict[float, TestPlace], width: float, **look: str
+) -> None:
     """One direction's bars at their positions, each with its value or n/a."""
     rows = [results.row(place, "ev", metric) for place in bars.values()]
     means, stds = [100 * row.gap_closure_mean for row in rows], [100 * row.gap_closure_std for row in rows]

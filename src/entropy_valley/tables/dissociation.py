@@ -16,90 +16,17 @@ from entropy_valley.stats.closure import BASELINES, RUN, aggregate, collect, gap
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, Place, Report, Results, TableReport, require_one_backbone
+from entropy_valley.tables.base import FigureReport, Report, Results, TableReport, TestPlace, require_one_backbone
 from entropy_valley.tables.labels import RISING, closure_title, method, method_in
 from entropy_valley.tables.main import by_place
-from entropy_valley.tables.render import Column, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 AT = ("backbone", "direction", "testset")
 MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
 """Mean distance in slots of the canvas from the reference's tokens and its EOS, which is Oracle's canvas."""
-
-
-def lengths_and_scores(params: Params) -> pd.DataFrame:
-    """Means over runs of the main metric and of :data:`MAE` with their gap closures, as ``summary.aggregate``."""
-    errors = pd.DataFrame(
-        {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
-        for cell, error in length_errors(params.cells).items()
-    )
-    return aggregate(pd.concat([collect(params.cells, [params.metric]), errors]), [params.metric, MAE])
-
-
-def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
-    """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's."""
-    found = {}
-    for methods in by_run(cells).values():
-        oracle = methods["oracle"]
-        true = _lengths(oracle)
-        for cell in methods.values():
-            lengths = _lengths(cell)
-            place, of_oracle = (one.within(one.translations_file) for one in (cell, oracle))
-            require_sentences(place, lengths.index, of_oracle, true.index)
-            found[cell] = (lengths - true).abs()
-    return found
-
-
-def _lengths(cell: ScoredCell) -> pd.Series:
-    return pd.Series({row["id"]: row["length"] for row in cell.canvases("length")})
-
-
-def points(params: Params) -> pd.DataFrame:
-    """A row per backbone, direction, test set, method and sentence: ``error`` and ``score``, means over runs."""
-    frames = []
-    for cell, error in length_errors(params.cells).items():
-        frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id").reset_index()
-        frames.append(frame.assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
-    return pd.concat(frames).groupby([*AT, "method", "id"], sort=False, as_index=False).mean()
-
-
-def claims(params: Params) -> pd.DataFrame:
-    """How much more of the gap in score than of the gap in length error EV closes, in each run over each baseline.
-
-    Columns: those of RUN, ``baseline``, ``ev_length_mae``, ``score_closure``, ``length_closure``, ``delta`` (the first
-    closure minus the second) and the limits of its 95 % percentile bootstrap over sentences, ``ci_low`` and
-    ``ci_high``. NaN in a run without such gaps.
-    """
-    errors, rows, sign = length_errors(params.cells), [], 1 if params.metric.higher_is_better else -1
-    for run, methods in by_run(params.cells).items():
-        scores = {name: sign * sentences(cell, params.metric) for name, cell in methods.items()}
-        lengths = {name: -errors[cell] for name, cell in methods.items()}
-        for baseline in (name for name in BASELINES if name in methods):
-            columns = [of[name] for of in (scores, lengths) for name in ("ev", baseline, "oracle")]
-            found = {"baseline": baseline, "ev_length_mae": -float(lengths["ev"].mean())}
-            found |= _claim(pd.concat(columns, axis=1).to_numpy(dtype=float), params.how)
-            rows.append(dict(zip(RUN, run, strict=True)) | found)
-    return pd.DataFrame(rows)
-
-
-def _claim(values: np.ndarray, how: Statistics) -> dict[str, float]:
-    """``values`` has shape (sentences, 6): score, then length, of EV, the baseline and Oracle; higher is better."""
-    score, length = (float(closure[0]) for closure in _closures(values.mean(axis=0, keepdims=True)))
-    low = high = score - length
-    if not np.isnan(low):
-        drawn_score, drawn_length = _closures(bootstrap_means(values, how.resamples, how.seed, how.generator))
-        low, high = np.nanquantile(drawn_score - drawn_length, LEVELS)
-    return {"score_closure": score, "length_closure": length, "delta": score - length, "ci_low": low, "ci_high": high}
-
-
-def _closures(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The closures in score and in length of means, shape (draws, 6)."""
-    return gap_closures(*means[:, :3].T), gap_closures(*means[:, 3:].T)
-
-
 LENGTHS = Note(
     "Length error: mean distance of the canvas from the reference's tokens and its EOS, in slots; so Oracle's is 0."
 )
@@ -128,8 +55,8 @@ class Dissociation(_LengthsAndScores, TableReport):
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """The means over runs, then the claim in each run (with a ``seed``)."""
-        found = pd.concat([lengths_and_scores(params), claims(params)], ignore_index=True)
-        return found.astype({name: "Int64" for name in found if name.endswith("runs")})  # claims have none
+        numbers = pd.concat([lengths_and_scores(params), claims(params)], ignore_index=True)
+        return numbers.astype({name: "Int64" for name in numbers if name.endswith("runs")})  # claims have none
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         summary = numbers[numbers["seed"].isna()]
@@ -140,13 +67,15 @@ class Dissociation(_LengthsAndScores, TableReport):
         heads = (Column("Direction", align="l"), Column("Method", align="l"))
         columns = (*heads, *(Column(title, metric.label) for metric in shown for title in titles))
 
-        def row(params: Params, results: Results, place: Place, name: str) -> Row:
-            found = (cell for metric in shown for cell in results.scored(place, name, metric))
-            return Row((TableCell(method_in(params, name, place.direction), bold=name == "ev"), *found), name == "ev")
+        def row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:
+            scores = (cell for metric in shown for cell in results.scored(place, name, metric))
+            return TableRow(
+                (TableCell(method_in(params, name, place.direction), bold=name == "ev"), *scores), name == "ev"
+            )
 
         reading = (notes.setting(params, results), *notes.reading(params, summary), LENGTHS)
         tested = _tested(params, numbers[numbers["seed"].notna()])
-        return Table(columns, (Section(by_place(params, results, row)),), (*reading, *tested))
+        return Table(columns, (TableSection(by_place(params, results, row)),), (*reading, *tested))
 
 
 class DissociationFigure(_LengthsAndScores, FigureReport):
@@ -172,24 +101,100 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         return [_panel(params, results, place, sentences) for place in results.places]
 
 
+# --- The numbers.
+
+
+def lengths_and_scores(params: Params) -> pd.DataFrame:
+    """Means over runs of the main metric and of :data:`MAE` with their gap closures, as :func:`closure.aggregate`."""
+    errors = pd.DataFrame(
+        {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
+        for cell, error in length_errors(params.cells).items()
+    )
+    return aggregate(pd.concat([collect(params.cells, [params.metric]), errors]), [params.metric, MAE])
+
+
+def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
+    """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's."""
+    errors = {}
+    for methods in by_run(cells).values():
+        oracle = methods["oracle"]
+        true = _lengths(oracle)
+        for cell in methods.values():
+            lengths = _lengths(cell)
+            place, of_oracle = (one.within(one.translations_file) for one in (cell, oracle))
+            require_sentences(place, lengths.index, of_oracle, true.index)
+            errors[cell] = (lengths - true).abs()
+    return errors
+
+
+def _lengths(cell: ScoredCell) -> pd.Series:
+    return pd.Series({row["id"]: row["length"] for row in cell.canvases("length")})
+
+
+def points(params: Params) -> pd.DataFrame:
+    """A row per backbone, direction, test set, method and sentence: ``error`` and ``score``, means over runs."""
+    frames = []
+    for cell, error in length_errors(params.cells).items():
+        frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id").reset_index()
+        frames.append(frame.assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
+    return pd.concat(frames).groupby([*AT, "method", "id"], sort=False, as_index=False).mean()
+
+
+def claims(params: Params) -> pd.DataFrame:
+    """How much more of the gap in score than of the gap in length error EV closes, in each run over each baseline.
+
+    Columns: those of RUN, ``baseline``, ``ev_length_mae``, ``score_closure``, ``length_closure``, ``delta`` (the first
+    closure minus the second) and the limits of its 95 % percentile bootstrap over sentences, ``ci_low`` and
+    ``ci_high``. NaN in a run without such gaps.
+    """
+    errors, rows, sign = length_errors(params.cells), [], 1 if params.metric.higher_is_better else -1
+    for run, methods in by_run(params.cells).items():
+        scores = {name: sign * sentences(cell, params.metric) for name, cell in methods.items()}
+        lengths = {name: -errors[cell] for name, cell in methods.items()}
+        for baseline in (name for name in BASELINES if name in methods):
+            columns = [values[name] for values in (scores, lengths) for name in ("ev", baseline, "oracle")]
+            claim = {"baseline": baseline, "ev_length_mae": -float(lengths["ev"].mean())}
+            claim |= _claim(pd.concat(columns, axis=1).to_numpy(dtype=float), params.how)
+            rows.append(dict(zip(RUN, run, strict=True)) | claim)
+    return pd.DataFrame(rows)
+
+
+def _claim(values: np.ndarray, how: Statistics) -> dict[str, float]:
+    """``values`` has shape (sentences, 6): score, then length, of EV, the baseline and Oracle; higher is better."""
+    score, length = (float(closure[0]) for closure in _closures(values.mean(axis=0, keepdims=True)))
+    low = high = score - length
+    if not np.isnan(low):
+        drawn_score, drawn_length = _closures(bootstrap_means(values, how.resamples, how.seed, how.generator))
+        low, high = np.nanquantile(drawn_score - drawn_length, LEVELS)
+    return {"score_closure": score, "length_closure": length, "delta": score - length, "ci_low": low, "ci_high": high}
+
+
+def _closures(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The closures in score and in length of means, shape (draws, 6)."""
+    return gap_closures(*means[:, :3].T), gap_closures(*means[:, 3:].T)
+
+
+# --- The layout.
+
+
 def _tested(params: Params, runs: pd.DataFrame) -> list[Note]:
     """In how many runs EV closes more of the gap in score than of that in length, over each baseline."""
     label, errors = params.metric.label, runs["ev_length_mae"]
     far = f"In these runs EV's length error is {errors.min():.2f} to {errors.max():.2f} slots."
     rule = f"The claim holds in a run where EV closes more of the gap in {label} than of the gap in length error, with "
-    found = [Note(far), Note(rule + "the 95 % interval of the difference (paired bootstrap over sentences) above 0.")]
+    lines = [Note(far), Note(rule + "the 95 % interval of the difference (paired bootstrap over sentences) above 0.")]
     for baseline in BASELINES:
-        known = runs[runs["baseline"] == baseline]
-        if len(known):
-            found.append(Note(f"Over {method(baseline).short}: {_counted(params, known)}."))
-    return found
+        tested = runs[runs["baseline"] == baseline]
+        if len(tested):
+            lines.append(Note(f"Over {method(baseline).short}: {_counted(params, tested)}."))
+    return lines
 
 
 def _counted(params: Params, runs: pd.DataFrame) -> str:
     """``holds in 5 of 9 runs (En→Zh 3 of 3, …), is refuted in 1 (interval below 0)``."""
     holds, refuted = runs["ci_low"] > 0, runs["ci_high"] < 0
     places = runs.assign(holds=holds).groupby(["direction", "testset"], sort=False)["holds"]
-    by_place = ", ".join(f"{params.place(*place)} {found.sum()} of {len(found)}" for place, found in places)
+    by_place = ", ".join(f"{params.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
     none = runs["delta"].isna().sum()
     gap = f"; {none} without a gap" if none else ""
     return (
@@ -197,9 +202,9 @@ def _counted(params: Params, runs: pd.DataFrame) -> str:
     )
 
 
-def _panel(params: Params, results: Results, place: Place, sentences: pd.DataFrame) -> Panel:
+def _panel(params: Params, results: Results, place: TestPlace, sentences: pd.DataFrame) -> Panel:
     """One direction; the first names the vertical axis, the last has the legend beside it."""
-    here = sentences[(sentences[list(Place._fields)] == list(place)).all(axis=1)]
+    here = sentences[(sentences[list(TestPlace._fields)] == list(place)).all(axis=1)]
 
     def panel(axes: Axes) -> None:
         for place_of, name in enumerate(RISING):

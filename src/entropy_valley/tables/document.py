@@ -55,8 +55,8 @@ def read(configured: Mapping[str, Report]) -> list[str]:
 
 def items(experiment: Experiment, configured: Mapping[str, Report]) -> list[Item]:
     """The tables and figures of a config, those of the paper first and in its order."""
-    there = [file.split(".")[0] for file in read(configured)]
-    ordered = [path for path in PAPER if path in there] + [path for path in there if path not in PAPER]
+    paths = [file.split(".")[0] for file in read(configured)]
+    ordered = [path for path in PAPER if path in paths] + [path for path in paths if path not in PAPER]
     return [Item(path, configured[path].described(experiment)) for path in ordered]
 
 
@@ -75,8 +75,8 @@ def to_latex(listed: Sequence[Item], folder: Path) -> str:
         HEAD,
     ]
     for title, of_paper in (("The paper's tables and figures", True), ("Ours", False)):
-        found = [item for item in listed if (item.path in PAPER) == of_paper]
-        lines += [rf"\clearpage\section{{{title}}}", *(line for item in found for line in _item(item))] if found else []
+        part = [item for item in listed if (item.path in PAPER) == of_paper]
+        lines += [rf"\clearpage\section{{{title}}}", *(line for item in part for line in _item(item))] if part else []
     return "\n".join([*lines, r"\end{document}"]) + "\n"
 
 
@@ -94,8 +94,8 @@ def typeset(source: Path, out: Path) -> None:
         for _ in range(2):  # the second one knows the pages of the contents
             done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, errors="replace")
         if done.returncode:
-            said = "\n".join(re.findall(r"^!.*(?:\n.*){0,4}", done.stdout, re.M)) or done.stdout[-500:]
-            raise InputError(source, f"pdflatex cannot set it:\n{said}", "Mend what it names, or compile it by hand.")
+            errors = "\n".join(re.findall(r"^!.*(?:\n.*){0,4}", done.stdout, re.M)) or done.stdout[-500:]
+            raise InputError(source, f"pdflatex cannot set it:\n{errors}", "Mend what it names, or compile it by hand.")
         with files.atomic(out) as new:
             shutil.copyfile(Path(work, source.stem + ".pdf"), new)
 

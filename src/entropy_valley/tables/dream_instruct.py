@@ -26,7 +26,7 @@ from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport, testset_file
 from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -40,6 +40,50 @@ class LossSummary:
     last_std: float
     minimum: float
     minimum_step: int
+
+
+REFERENCE = "reference"  # in the place of a method
+LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
+DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
+FIELDS = ["backbone", "method", "metric", "value"]
+WORSE = "*"  # marks a cross-entropy above that of a uniform guess
+
+
+class DreamInstruct(TableReport):
+    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
+
+    caption = (
+        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
+        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
+        "the shift shows that the shift was at fault, not the backbone."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.instruct_cells(experiment)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        cells = self.cells(experiment)
+        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
+        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
+        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """What each variant is, and the references."""
+        variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
+        return {"testset": testset_file(experiment, cells[0]), "variants": variants}
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        by_shift: dict[str, list[Group]] = {}
+        for name, variant in _variants(params).items():
+            by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
+        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
+        return Table(_columns(params), sections, _notes(params, numbers))
+
+
+# --- The numbers.
 
 
 def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> LossSummary:
@@ -80,12 +124,6 @@ def _number(place: str, name: str, text: str | None) -> float:
     if not math.isfinite(value):
         raise InputError(place, f"{name} is {text!r}, not a finite number", "Train the adapter again.")
     return value
-
-
-REFERENCE = "reference"  # in the place of a method
-LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
-DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
-FIELDS = ["backbone", "method", "metric", "value"]
 
 
 def measure(params: Params) -> pd.DataFrame:
@@ -151,41 +189,7 @@ def mean_characters(texts: Sequence[str]) -> float:
     return sum(map(len, texts)) / len(texts)
 
 
-WORSE = "*"  # marks a cross-entropy above that of a uniform guess
-
-
-class DreamInstruct(TableReport):
-    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
-
-    caption = (
-        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
-        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
-        "the shift shows that the shift was at fault, not the backbone."
-    )
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.instruct_cells(experiment)
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
-        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
-        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What each variant is, and the references."""
-        variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
-        return {"testset": testset_file(experiment, cells[0]), "variants": variants}
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        by_shift: dict[str, list[Group]] = {}
-        for name, variant in _variants(params).items():
-            by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
-        sections = tuple(Section(tuple(groups), heading) for heading, groups in by_shift.items())
-        return Table(_columns(params), sections, _notes(params, numbers))
+# --- The layout.
 
 
 def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
@@ -221,7 +225,7 @@ def _variant(params: Params, numbers: pd.DataFrame, name: str) -> Group:
     """A variant's one row, by its label."""
     outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key), params.metric)]
     texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-    return Group(params["variants"][name]["label"], (Row(tuple(map(TableCell, texts))),))
+    return Group(params["variants"][name]["label"], (TableRow(tuple(map(TableCell, texts))),))
 
 
 def _numbers(numbers: pd.DataFrame, backbone: str, name: str) -> dict[str, float]:

@@ -17,12 +17,43 @@ from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 AXES = ("offsets", "offsets_complete", "ratios")
 PLACE = ["backbone", "direction", "testset"]
 POINT = [*PLACE, "axis", "at"]
 NORMAL = 1.96  # standard errors on either side: 95 % of a mean over many sentences
 OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
+
+
+class EntropyValleyFigure(FigureReport):
+    """A panel for each direction and test set, a line for each backbone.
+
+    All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
+    CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
+    """
+
+    caption = (
+        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
+        "% of the mean over sentences."
+    )
+    width, scored = 2.1, False
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        return matrix.valley_cells(experiment)
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return diagnostics_files(experiment, self.cells(experiment))
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] != "ratios"]
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
+        return [_panel(params, lines, not number) for number, (_, lines) in enumerate(places)]
+
+
+# --- The numbers.
 
 
 def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
@@ -68,33 +99,7 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
     return {"mean": centre, **band, "runs": len(group), **averages}
 
 
-class EntropyValley(FigureReport):
-    """A panel for each direction and test set, a line for each backbone.
-
-    All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
-    CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
-    """
-
-    caption = (
-        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
-        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
-        "% of the mean over sentences."
-    )
-    width, scored = 2.1, False
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.valley_cells(experiment)
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return diagnostics_files(experiment, self.cells(experiment))
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        points = over_runs(curves(params.cells))
-        return points[points["axis"] != "ratios"]
-
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
-        return [_panel(params, lines, not number) for number, (_, lines) in enumerate(places)]
+# --- The layout.
 
 
 def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:

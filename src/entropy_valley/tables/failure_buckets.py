@@ -13,7 +13,7 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.coverage import EV, PLACE, RIVALS, OfEvAndRatio, read_tokens
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 RUN = (*PLACE, "seed")
 CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
@@ -21,6 +21,46 @@ SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
 ALL = "all"
 SHORTEST = 3  # tokens of a very short source
 FIELDS = [*RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]
+LABELS = {
+    SHORT: "Very short source",
+    OVERSHOOT: "Overshoot beyond grid",
+    UNDER: "Under-compression",
+    WITHIN: "Within-grid wrong pick",
+    ALL: "All losses",
+}
+RULES = Note(
+    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
+    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
+)
+
+
+class FailureBuckets(OfEvAndRatio):
+    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
+
+    caption = (
+        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
+        "all such sentences, and by how much EV scores less."
+    )
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return failure_buckets(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        means = numbers[numbers["statistic"] == "mean"]
+        rivals = [name for name in RIVALS if name in set(means["rival"])]
+        sections = [
+            _section(params, rows, f"{params.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}")
+            for place, rows in means.groupby(list(PLACE), sort=False)
+        ]
+        titles = ("Losses", "Share", f"Mean Δ {params.metric.label}")
+        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
+        cell, runs = params.cells[0], means["runs"].max()
+        setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
+        counted = f"means over {runs} runs, each run by itself is in the CSV." if runs > 1 else "one run."
+        return Table((Column("Likely cause", align="l"), *over), tuple(sections), (Note(setting + counted), RULES))
+
+
+# --- The numbers.
 
 
 def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) -> str:
@@ -61,9 +101,9 @@ def _rows(params: Params, cells: Mapping[str, ScoredCell]) -> Iterator[dict[str,
         delta = scores - other.loc[scores.index]
         lost = delta[sign * delta < 0]
         for name in (*CAUSES, ALL):
-            found = lost if name == ALL else lost[causes.loc[lost.index] == name]
-            share = len(found) / len(lost) if len(lost) else float("nan")
-            numbers = {"losses": len(found), "share": share, "delta": float(found.mean())}
+            losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
+            share = len(losses) / len(lost) if len(lost) else float("nan")
+            numbers = {"losses": len(losses), "share": share, "delta": float(losses.mean())}
             yield {"sentences": len(scores), "rival": rival, "cause": name, **numbers}
 
 
@@ -75,51 +115,17 @@ def _causes(params: Params, ev: ScoredCell) -> pd.Series:
     return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)
 
 
-LABELS = {
-    SHORT: "Very short source",
-    OVERSHOOT: "Overshoot beyond grid",
-    UNDER: "Under-compression",
-    WITHIN: "Within-grid wrong pick",
-    ALL: "All losses",
-}
-RULES = Note(
-    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
-    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
-)
+# --- The layout.
 
 
-class FailureBuckets(OfEvAndRatio):
-    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
-
-    caption = (
-        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
-        "all such sentences, and by how much EV scores less."
-    )
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return failure_buckets(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        means = numbers[numbers["statistic"] == "mean"]
-        rivals = [name for name in RIVALS if name in set(means["rival"])]
-        sections = [
-            _section(params, rows, f"{params.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}")
-            for place, rows in means.groupby(list(PLACE), sort=False)
-        ]
-        titles = ("Losses", "Share", f"Mean Δ {params.metric.label}")
-        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
-        cell, runs = params.cells[0], means["runs"].max()
-        setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
-        counted = f"means over {runs} runs, each run by itself is in the CSV." if runs > 1 else "one run."
-        return Table((Column("Likely cause", align="l"), *over), tuple(sections), (Note(setting + counted), RULES))
-
-
-def _section(params: Params, rows: pd.DataFrame, heading: str) -> Section:
+def _section(params: Params, rows: pd.DataFrame, heading: str) -> TableSection:
     groups = []
     for cause, part in rows.groupby("cause", sort=False):
         cells = [text for row in part.itertuples(index=False) for text in _texts(params, row)]
-        groups.append(Group(LABELS[str(cause)], (Row(tuple(TableCell(text, bold=cause == ALL) for text in cells)),)))
-    return Section(tuple(groups), heading)
+        groups.append(
+            Group(LABELS[str(cause)], (TableRow(tuple(TableCell(text, bold=cause == ALL) for text in cells)),))
+        )
+    return TableSection(tuple(groups), heading)
 
 
 def _texts(params: Params, row: Any) -> list[str]:

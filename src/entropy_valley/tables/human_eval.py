@@ -18,7 +18,7 @@ from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class HumanEval(OfRatings, TableReport):
             first, second = system_names(params, name)
             shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
             texts = (f"{first} − {second}", *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
-            groups.append(Group(params.label("directions", name), (Row(tuple(map(TableCell, texts))),)))
-        return Table(columns, (Section(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, values)))
+            groups.append(Group(params.label("directions", name), (TableRow(tuple(map(TableCell, texts))),)))
+        return Table(columns, (TableSection(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, values)))
 
 
 PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
@@ -117,7 +117,9 @@ class HumanEvalDetails(OfRatings, TableReport):
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
         columns = (Column("", align="l"), *map(Column, params["annotators"]), Column("All"))
-        sections = [Section(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)]
+        sections = [
+            TableSection(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)
+        ]
         return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, values)))
 
 
@@ -205,7 +207,7 @@ def _of_all(params: Params, values: Mapping[str, float]) -> list[tuple[str, str]
 
 
 def _row(label: str, texts: Sequence[str]) -> Group:
-    return Group(label, (Row(tuple(map(TableCell, texts))),))
+    return Group(label, (TableRow(tuple(map(TableCell, texts))),))
 
 
 def _preferences(values: Mapping[str, float]) -> str:
@@ -319,7 +321,7 @@ def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
 
 def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
     means = rows.groupby("id")[["adequacy", "difference"]].mean()
-    found = statistics.correlations(means.assign(fluency=means["adequacy"]))
+    correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
 
     def panel(axes: Axes) -> None:
         axes.axhline(0, color=INK, linewidth=0.6)
@@ -328,6 +330,6 @@ def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
         first, second = system_names(params, direction)
         axes.set_xlabel(f"Δ{params.metric.label} ({first} − {second})")
         axes.set_ylabel("mean Δadequacy")
-        axes.set_title(f"ρ = {formats.signed(found['adequacy_rho'], 2)}")
+        axes.set_title(f"ρ = {formats.signed(correlations['adequacy_rho'], 2)}")
 
     return panel

@@ -11,7 +11,7 @@ from entropy_valley.stats.cells import Params
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodNames:
     """A method's printed names; an upper bound uses the reference and is never the best."""
 
     label: str
@@ -20,43 +20,43 @@ class Method:
 
 
 METHODS = {
-    "oracle": Method("Oracle length", "Oracle", upper_bound=True),
-    "ratio": Method("Fixed ratio", "Ratio"),
-    "ratio_eos": Method("Fixed ratio + EOS slot", "Ratio + EOS"),
-    "ev": Method("Entropy-Valley", "EV"),
-    "ev_narrow": Method("EV, narrow grid", "EV narrow"),
-    "ev_medium": Method("EV, medium grid", "EV medium"),
-    "ev_wide": Method("EV, wide grid", "EV wide"),
-    "ev_full": Method("EV, full grid", "EV full"),
-    "ev_extra": Method("EV, extra grid", "EV extra"),
-    "ev_sum": Method("EV, summed entropy", "EV sum"),
-    "ev_normalised": Method("EV, mean entropy / log L", "EV / log L"),
-    "ev_median": Method("EV, median entropy", "EV median"),
-    "adaptive_ev": Method("Adaptive EV", "Adaptive EV"),
-    "smartcrop_style": Method("SmartCrop-style", "SmartCrop-style"),
-    "lr_style": Method("LR-style", "LR-style"),
-    "cal": Method("CAL", "CAL"),
-    "ev_calibrated": Method("Calibrated EV", "Calibrated EV"),
-    "ev_prior": Method("EV with a length prior", "EV prior"),
-    "ev_line": Method("EV along the length line", "EV line"),
-    "ev_line_4": Method("EV along the length line, K = 4", "EV line 4"),
-    "ev_line_5": Method("EV along the length line, K = 5", "EV line 5"),
-    "length_line": Method("Length line alone", "Line"),
-    "ev_line_mode": Method("Mode of the line's prior alone", "Mode"),
-    "ev_line_4_no_prior": Method("EV along the length line, K = 4, no prior", "EV line 4, λ = 0"),
-    "ev_line_5_no_prior": Method("EV along the length line, K = 5, no prior", "EV line 5, λ = 0"),
-    "ev_line_7_no_prior": Method("EV along the length line, no prior", "EV line, λ = 0"),
-    "ev_line_4_unshifted": Method("EV along the length line, K = 4, prior on the line", "EV line 4, δ = 0"),
-    "ev_line_7_unshifted": Method("EV along the length line, prior on the line", "EV line, δ = 0"),
-    "neighbours": Method("Decode five neighbours", "Neighbours"),
-    "neighbours_reveal": Method("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
-    "ev_rerank": Method("EV, two candidates reranked", "EV rerank"),
-    "length_head": Method("Length head", "Length head"),
-    "length_head_beam5": Method("Length head, beam 5", "Length head 5"),
-    "daedal": Method("DAEDAL", "DAEDAL"),
-    "daedal_own": Method("DAEDAL, own defaults", "DAEDAL own"),
-    "eos_probe": Method("EOS probe", "EOS probe"),
-    "partial_unmask": Method("Partial unmask", "Partial unmask"),
+    "oracle": MethodNames("Oracle length", "Oracle", upper_bound=True),
+    "ratio": MethodNames("Fixed ratio", "Ratio"),
+    "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
+    "ev": MethodNames("Entropy-Valley", "EV"),
+    "ev_narrow": MethodNames("EV, narrow grid", "EV narrow"),
+    "ev_medium": MethodNames("EV, medium grid", "EV medium"),
+    "ev_wide": MethodNames("EV, wide grid", "EV wide"),
+    "ev_full": MethodNames("EV, full grid", "EV full"),
+    "ev_extra": MethodNames("EV, extra grid", "EV extra"),
+    "ev_sum": MethodNames("EV, summed entropy", "EV sum"),
+    "ev_normalised": MethodNames("EV, mean entropy / log L", "EV / log L"),
+    "ev_median": MethodNames("EV, median entropy", "EV median"),
+    "adaptive_ev": MethodNames("Adaptive EV", "Adaptive EV"),
+    "smartcrop_style": MethodNames("SmartCrop-style", "SmartCrop-style"),
+    "lr_style": MethodNames("LR-style", "LR-style"),
+    "cal": MethodNames("CAL", "CAL"),
+    "ev_calibrated": MethodNames("Calibrated EV", "Calibrated EV"),
+    "ev_prior": MethodNames("EV with a length prior", "EV prior"),
+    "ev_line": MethodNames("EV along the length line", "EV line"),
+    "ev_line_4": MethodNames("EV along the length line, K = 4", "EV line 4"),
+    "ev_line_5": MethodNames("EV along the length line, K = 5", "EV line 5"),
+    "length_line": MethodNames("Length line alone", "Line"),
+    "ev_line_mode": MethodNames("Mode of the line's prior alone", "Mode"),
+    "ev_line_4_no_prior": MethodNames("EV along the length line, K = 4, no prior", "EV line 4, λ = 0"),
+    "ev_line_5_no_prior": MethodNames("EV along the length line, K = 5, no prior", "EV line 5, λ = 0"),
+    "ev_line_7_no_prior": MethodNames("EV along the length line, no prior", "EV line, λ = 0"),
+    "ev_line_4_unshifted": MethodNames("EV along the length line, K = 4, prior on the line", "EV line 4, δ = 0"),
+    "ev_line_7_unshifted": MethodNames("EV along the length line, prior on the line", "EV line, δ = 0"),
+    "neighbours": MethodNames("Decode five neighbours", "Neighbours"),
+    "neighbours_reveal": MethodNames("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
+    "ev_rerank": MethodNames("EV, two candidates reranked", "EV rerank"),
+    "length_head": MethodNames("Length head", "Length head"),
+    "length_head_beam5": MethodNames("Length head, beam 5", "Length head 5"),
+    "daedal": MethodNames("DAEDAL", "DAEDAL"),
+    "daedal_own": MethodNames("DAEDAL, own defaults", "DAEDAL own"),
+    "eos_probe": MethodNames("EOS probe", "EOS probe"),
+    "partial_unmask": MethodNames("Partial unmask", "Partial unmask"),
 }
 RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are expected to rise
 
@@ -73,16 +73,18 @@ ORDERS = {
 _UNSAID = {"seed"}  # settings that make no other kind of order
 
 
-def method(name: str) -> Method:
+def method(name: str) -> MethodNames:
     """The printed names of a method: ``beam4`` is a beam search, any other not listed goes by its own name."""
     beam = re.fullmatch(r"beam(\d+)", name)
-    return METHODS.get(name) or (Method(f"Beam search, beam {beam[1]}", "Beam") if beam else Method(name, name))
+    return METHODS.get(name) or (
+        MethodNames(f"Beam search, beam {beam[1]}", "Beam") if beam else MethodNames(name, name)
+    )
 
 
-def shown(params: Params, name: str) -> Method:
+def shown(params: Params, name: str) -> MethodNames:
     """The printed names of a method, which the config may give."""
     label = params["labels"].get("methods", {}).get(name)
-    return Method(label, label, method(name).upper_bound) if label else method(name)
+    return MethodNames(label, label, method(name).upper_bound) if label else method(name)
 
 
 def method_in(params: Params, name: str, direction: str) -> str:

@@ -14,7 +14,8 @@ from entropy_valley.files import shown
 from entropy_valley.tables.render import Column, Group, Table, TableCell
 
 PACKAGES = ("booktabs", "multirow", "colortbl", "adjustbox", "tabulary")  # what every table needs
-CHINESE = "CJKutf8"  # and one with Chinese text
+CHINESE = "CJKutf8"
+OPTIONAL = {CHINESE: "CJK", "longtable": "longtable", "pdflscape": "landscape"}  # and what some need, by environment
 FONT = "gbsn"  # the Chinese font, of Debian's latex-cjk-chinese and of TeX Live's collection-langchinese
 LONG = 40  # characters: a column with a longer line is one of text, whose lines tabulary breaks
 
@@ -43,24 +44,48 @@ _LETTERS = set("ßæøœłÆØŒŁ¡¿§¶")
 _ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 _CHINESE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")  # characters and punctuation
 
+TEXT = r">{\raggedright\arraybackslash}p{.25\linewidth}"  # and that in a table of several pages
+LONG_TABLE = 45  # rows: a table with more goes over several pages
+LINE, PAGE = 455, 683  # points of an A4 page's text
+SMALL = 0.75  # of \footnotesize: the table is turned where it would be smaller
+
+# A turned table stands at a right angle on a page of its own, a long one takes as many pages as it needs.
 TEMPLATE = r"""
-<% if label %>
-\begin{table*}[t]
+<% if label and not long %>
+\begin{table*}[<< "p" if turned else "t" >>]
+<% endif %>
+<% if turned and long %>
+\begin{landscape}
+<% elif turned %>
+\noindent\adjustbox{angle=90,max width=\linewidth,center}{\begin{minipage}{.85\textheight}
 <% endif %>
 \begingroup\centering\footnotesize\setlength{\tabcolsep}{3pt}\setlength{\tymin}{6em}
-\begin{adjustbox}{max width=\linewidth,max totalheight=.8\textheight}
-<% if types.islower() %>
-\begin{tabular}{<< types >>}
-<% else %>
-\begin{tabulary}{\linewidth}{<< types >>}
+<% if long %>
+\setlength{\LTcapwidth}{\linewidth}
+\begin{longtable}{<< types >>}
+<% if label %>
+\caption{<< caption | tex >>}\label{<< label >>} \\
 <% endif %>
 \toprule
 << header >> \\
+\endfirsthead
+\toprule
+<< header >> \\
+\midrule
+\endhead
+\bottomrule
+\endfoot
+<% else %>
+\begin{adjustbox}{max width=\linewidth,max totalheight=<< ".7\\textwidth" if turned else ".8\\textheight" >>}
+\begin{<< kind >>}<< "{\\linewidth}" if kind == "tabulary" else "" >>{<< types >>}
+\toprule
+<< header >> \\
+<% endif %>
 <% for section in table.sections %>
 \midrule
 <% if section.heading %>
 \rowcolor[RGB]{240,238,245}
-\multicolumn{<< types | length >>}{l}{\textit{<< section.heading | tex >>}} \\
+\multicolumn{<< table.columns | length >>}{l}{\textit{<< section.heading | tex >>}} \\<< "*" if long else "" >>
 <% endif %>
 <% for group in section.groups %>
 <% if not loop.first and section.groups | map(attribute="rows") | map("length") | max > 1 %>
@@ -70,14 +95,20 @@ TEMPLATE = r"""
 <% if row.shaded %>
 \rowcolor[RGB]{230,241,248}
 <% endif %>
-<< group | label(types[0]) if loop.last >> & << row.cells | map("cell") | join(" & ") >> \\
+<% set name = (group.label | tex if loop.first else "") if long else (group | label(types[0]) if loop.last else "") %>
+<% set together = "*" if long and loop.length < 10 and not loop.last else "" %>
+<< name >> & << row.cells | map("cell") | join(" & ") >> \\<< together >>
 <% endfor %>
 <% endfor %>
 <% endfor %>
+<% if long %>
+\end{longtable}
+<% else %>
 \bottomrule
-\end{<< 'tabular' if types.islower() else 'tabulary' >>}
+\end{<< kind >>}
 \end{adjustbox}
 \par\smallskip
+<% endif %>
 \parbox{\linewidth}{\scriptsize\raggedright
 <% for note in table.notes if not note.signature %>
 << note.text | tex >>\par
@@ -86,9 +117,16 @@ TEMPLATE = r"""
 <% for note in table.notes if note.signature %>
 % << note.text | shown >> << note.signature | shown >>
 <% endfor %>
-<% if label %>
+<% if label and not long %>
 \caption{<< caption | tex >>}
 \label{<< label >>}
+<% endif %>
+<% if turned and long %>
+\end{landscape}
+<% elif turned %>
+\end{minipage}}
+<% endif %>
+<% if label and not long %>
 \end{table*}
 <% endif %>
 """
@@ -98,18 +136,44 @@ def to_latex(table: Table, caption: str = "", label: str = "") -> str:
     """The table as booktabs, bare to ``\\input`` into a ``table*``; with ``label``, in one of its own.
 
     Its first line names the packages that it needs. Long texts are broken into lines where the table is wider than the
-    line; what is still too wide, or too high for a page, is scaled down. Signatures are comments below the table.
+    line; what is still too wide, or too high for a page, is turned or scaled down. A table of more than
+    :data:`LONG_TABLE` rows is a ``longtable``: it must stand in one column and outside of floats. Signatures are
+    comments below the table.
     """
     rows = [[""] * len(table.columns)]
     for group in (group for section in table.sections for group in section.groups):
         rows += [[group.label, *(cell.text for cell in row.cells)] for row in group.rows]
     widths = [max(len(line) for text in column for line in text.split("\n")) for column in zip(*rows, strict=True)]
-    aligns = [column.align for column in table.columns]
-    types = "".join(align.upper() if width > LONG else align for align, width in zip(aligns, widths, strict=True))
-    header = _header(table.columns, widths)
-    text = _TEMPLATE.render(table=table, types=types, header=header, caption=caption, label=label)
-    packages = [*PACKAGES, *([CHINESE] if r"\begin{CJK*}" in text else [])]
-    return rf"% needs \usepackage{{{','.join(packages)}}}" + text
+    long = len(rows) - 1 > LONG_TABLE
+    types = "".join(
+        column.align if width <= LONG else TEXT if long else column.align.upper()
+        for column, width in zip(table.columns, widths, strict=True)
+    )
+    text = _TEMPLATE.render(
+        table=table,
+        long=long,
+        turned=_turned(table, widths, len(rows), long),
+        kind="tabular" if types.islower() else "tabulary",
+        types=types,
+        header=_header(table.columns, widths),
+        caption=caption,
+        label=label,
+    )
+    packages = [*PACKAGES, *(name for name, command in OPTIONAL.items() if rf"\begin{{{command}" in text)]
+    where = "; must stand in one column, outside of floats" if long else ""
+    return rf"% needs \usepackage{{{','.join(packages)}}}{where}" + text
+
+
+def _turned(table: Table, widths: Sequence[int], rows: int, long: bool) -> bool:
+    """Whether the table is larger at a right angle, and small without. Sizes are estimated from the characters."""
+    lines = (_title_lines(column, width) for column, width in zip(table.columns, widths, strict=True))
+    titles = (max(map(len, title), default=0) for title in lines)
+    columns = (max(4.3 * min(width, LONG), 5 * title) for width, title in zip(widths, titles, strict=True))
+    width, height = sum(column + 6 for column in columns), 10 * rows  # points in \footnotesize
+    if long:
+        return width > LINE
+    upright, turned = min(LINE / width, 0.8 * PAGE / height), min(0.85 * PAGE / width, 0.7 * LINE / height)
+    return upright < SMALL and turned > upright
 
 
 def escape(text: str) -> str:
@@ -149,11 +213,16 @@ def _bold(text: str) -> str:
     return rf"\textbf{{{escape(text)}}}" if text else ""
 
 
+def _title_lines(column: Column, width: int) -> list[str]:
+    """The title in lines as wide as the column."""
+    return textwrap.wrap(column.title, max(width, 9), break_long_words=False)
+
+
 def _header(columns: Sequence[Column], widths: Sequence[int]) -> str:
     """The titles, in lines as wide as their columns; above them those that neighbours share, with partial rules."""
     titles = []
     for column, width in zip(columns, widths, strict=True):
-        lines = [_bold(line) for line in textwrap.wrap(column.title, max(width, 9), break_long_words=False)]
+        lines = list(map(_bold, _title_lines(column, width)))
         stack = r"\begin{tabular}[b]{@{}%s@{}}%s\end{tabular}" if len(lines) > 1 else "%.0s%s"
         titles.append(stack % (column.align, r" \\ ".join(lines)))
     if not any(column.over for column in columns):

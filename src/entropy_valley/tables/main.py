@@ -10,9 +10,9 @@ import pandas as pd
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
-from entropy_valley.tables.base import Place, Results, TableReport, require_one_backbone
+from entropy_valley.tables.base import Results, TableReport, TestPlace, require_one_backbone
 from entropy_valley.tables.labels import closure_title, method_in
-from entropy_valley.tables.render import Column, Group, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 
 class Main(TableReport):
@@ -39,10 +39,14 @@ class Main(TableReport):
         titles = (results.mean_title, *map(closure_title, results.baselines))
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
-        return Table(columns, (Section(groups),), (notes.setting(params, results), *notes.reading(params, numbers)))
+        return Table(
+            columns, (TableSection(groups),), (notes.setting(params, results), *notes.reading(params, numbers))
+        )
 
 
-def by_place(params: Params, results: Results, row: Callable[[Params, Results, Place, str], Row]) -> tuple[Group, ...]:
+def by_place(
+    params: Params, results: Results, row: Callable[[Params, Results, TestPlace, str], TableRow]
+) -> tuple[Group, ...]:
     """A group for each direction, in it a row for each method."""
     return tuple(
         Group(
@@ -53,7 +57,7 @@ def by_place(params: Params, results: Results, row: Callable[[Params, Results, P
     )
 
 
-def _row(params: Params, results: Results, place: Place, name: str) -> Row:
+def _row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:
     label = method_in(params, name, place.direction)
     scores = (cell for metric in params.shown_metrics for cell in results.scored(place, name, metric))
-    return Row((TableCell(label, bold=name == "ev"), *scores), shaded=name == "ev")
+    return TableRow((TableCell(label, bold=name == "ev"), *scores), shaded=name == "ev")

@@ -11,15 +11,15 @@ import pandas as pd
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
-from entropy_valley.tables.base import Place, Results, TableReport
+from entropy_valley.tables.base import Results, TableReport, TestPlace
 from entropy_valley.tables.labels import closure_title, method_in, order_label
 from entropy_valley.tables.order_sweep import described_orders
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 WITHIN = Note("Gap closure and bold compare the methods of one reveal order and one T.")
 
 
-class Matrix(TableReport):
+class MatrixTable(TableReport):
     """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
 
     caption = (
@@ -42,11 +42,11 @@ class Matrix(TableReport):
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in titles]
         labels = (Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l"))
         sections = tuple(_sections(params, settings))
-        said = (_described(params, settings), WITHIN, *notes.reading(params, numbers))
-        return Table((*labels, *scores), sections, said)
+        described = (_described(params, settings), WITHIN, *notes.reading(params, numbers))
+        return Table((*labels, *scores), sections, described)
 
 
-def _sections(params: Params, settings: Sequence[Results]) -> Iterator[Section]:
+def _sections(params: Params, settings: Sequence[Results]) -> Iterator[TableSection]:
     """One for each backbone and order."""
     for backbone in settings[0].backbones:
         places = [place for place in settings[0].places if place.backbone == backbone]
@@ -56,17 +56,17 @@ def _sections(params: Params, settings: Sequence[Results]) -> Iterator[Section]:
                 Group(params.place(place.direction, place.testset), tuple(_rows(params, of_order, place)))
                 for place in places
             )
-            yield Section(tuple(groups), f"{params.label('backbones', backbone)}, {_label(params, order)}")
+            yield TableSection(tuple(groups), f"{params.label('backbones', backbone)}, {_label(params, order)}")
 
 
-def _rows(params: Params, settings: Sequence[Results], place: Place) -> Iterator[Row]:
+def _rows(params: Params, settings: Sequence[Results], place: TestPlace) -> Iterator[TableRow]:
     """The methods of each budget; T stands in the first of their rows."""
     for results in settings:
         steps = itertools.chain([str(results.steps)], itertools.repeat(""))
         for text, name in zip(steps, results.methods, strict=False):
             label = TableCell(method_in(params, name, place.direction), bold=name == "ev")
             scores = (cell for metric in params.shown_metrics for cell in results.scored(place, name, metric))
-            yield Row((TableCell(text), label, *scores), shaded=name == "ev")
+            yield TableRow((TableCell(text), label, *scores), shaded=name == "ev")
 
 
 def _orders(settings: Sequence[Results]) -> list[str]:

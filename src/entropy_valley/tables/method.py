@@ -31,7 +31,7 @@ LINE, ROWS = 0.155, 11  # inches from row to row; rows beside those of the candi
 MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"]
 
 
-class Method(FigureReport):
+class MethodFigure(FigureReport):
     """Probes, valley, canvas and denoising, from top to bottom, at the width of a column."""
 
     caption = (

@@ -34,8 +34,8 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     root, groups = experiment.results, dict[tuple[str, str], list[ScoredCell]]()
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
-            there = entries(one.scores(root))
-            for cell in (cell for cell in one.cells if system_of(cell) in there):
+            scored_cells = entries(one.scores(root))
+            for cell in (cell for cell in one.cells if system_of(cell) in scored_cells):
                 scored = ScoredCell(**{**cell.key(), "path": one.folder(root)})
                 groups.setdefault((cell.testset, cell.run.direction), []).append(scored)
     if not groups:
@@ -82,11 +82,11 @@ def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, t
         "sys": [(one, of_all.get(metric.name)) for one, (of_all, _) in scores.items()],
         "seg": [(one, row.get(metric.name)) for one, (_, rows) in scores.items() for row in rows],
     }
-    found = {level: rows for level, rows in levels.items() if all(value is not None for _, value in rows)}
-    for level, rows in found.items():
+    complete = {level: rows for level, rows in levels.items() if all(value is not None for _, value in rows)}
+    for level, rows in complete.items():
         path = folder / "metric-scores" / direction / f"{name}.{level}.score"
         _lines(path, (f"{one}\t{value}" for one, value in rows))
-    return bool(found)
+    return bool(complete)
 
 
 def _lines(path: Path, texts: Iterable[str]) -> None:

@@ -51,7 +51,7 @@ def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Itera
         for cell, doubtful in comparisons.doubtful_gaps(params.cells, baseline, params.metric).items():
             place = f"{params.label('backbones', cell.backbone)} {params.place(cell.direction, cell.testset)}"
             counts.setdefault(place, []).append(doubtful)
-        listed = ", ".join(f"{place} ({sum(of)} of {len(of)} runs)" for place, of in counts.items() if any(of))
+        listed = ", ".join(f"{place} ({sum(runs)} of {len(runs)} runs)" for place, runs in counts.items() if any(runs))
         if listed:
             title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
@@ -76,19 +76,14 @@ def timing(params: Params) -> tuple[Note, ...]:
 def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
     lines = dict.fromkeys(
-        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences{_batch(one)}; "
+        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences"
+        f"{', batches of ' + str(one['batch']) if one['batch'] < one['sentences'] else ''}; "
         f"{one['device']}, "
         f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
         f"at most {one['token_budget']} tokens a pass; {one['date']}."
         for one in measured
     )
     return tuple(map(Note, lines))
-
-
-def _batch(measured: Mapping[str, Any]) -> str:
-    """The size of a batch, if not all sentences were together; older files do not say it."""
-    size = measured.get("batch", measured["sentences"])
-    return f", batches of {size}" if size < measured["sentences"] else ""
 
 
 def sentences(params: Params) -> Note:
@@ -113,19 +108,19 @@ def provenance(params: Params) -> tuple[Note, ...]:
         return ()
     everywhere = {cell.direction for cell in params.cells}
     facts = signatures.provenance(params.cells, params.shown_metrics)
-    made = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
+    signed = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    said = (*overlaps(params), *(Note(text) for text in approximate if text))
-    return (sentences(params), *said, *made)
+    lines = (*overlaps(params), *(Note(text) for text in approximate if text))
+    return (sentences(params), *lines, *signed)
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     tests = dict.fromkeys((cell.direction, cell.testset) for cell in params.cells)
     paths = {test: params.get("overlaps", {}).get(test[0], {}).get(test[1]) for test in tests}
-    found = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
-    trained = [f"{place} {_in_training(counts)}" for place, counts in found if "training" in counts]
-    odd = [f"{place}: {said}" for place, counts in found for said in _odd(counts)]
+    counted = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
+    trained = [f"{place} {_in_training(counts)}" for place, counts in counted if "training" in counts]
+    odd = [f"{place}: {text}" for place, counts in counted for text in _odd(counts)]
     return (
         *([Note(f"Test sentences that occur in training: {'; '.join(trained)}.")] if trained else []),
         *([Note(f"Odd sentences: {'; '.join(odd)}.")] if odd else []),
@@ -133,16 +128,16 @@ def overlaps(params: Params) -> tuple[Note, ...]:
 
 
 def _in_training(counts: Mapping[str, Any]) -> str:
-    known = counts["training"]
-    if not (known["source"] or known["target"]):
+    training = counts["training"]
+    if not (training["source"] or training["target"]):
         return "none"
-    return f"{known['source']:,} sources, {known['target']:,} references, {known['pair']:,} pairs"
+    return f"{training['source']:,} sources, {training['target']:,} references, {training['pair']:,} pairs"
 
 
 def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
     """What is odd in a test set and its training pairs, each with its number."""
-    for of, found in (("", counts), ("training pairs ", counts.get("training", {}))):
-        yield from (f"{found[kind]:,} {of}{text}" for kind, text in ODD.items() if found.get(kind))
+    for part, numbers in (("", counts), ("training pairs ", counts.get("training", {}))):
+        yield from (f"{numbers[kind]:,} {part}{text}" for kind, text in ODD.items() if numbers.get(kind))
 
 
 def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:

@@ -21,7 +21,7 @@ from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.labels import method, order_label
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 FIELDS = [*RUN, "method", "order", "metric", "value"]
@@ -29,69 +29,13 @@ SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
 COSTS = ("sentences", "calls", "slots", "passes")  # per sentence, but for their number
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
-
-
-def order_sweep(params: Params) -> pd.DataFrame:
-    """The tidy numbers, :data:`FIELDS`.
-
-    Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
-    lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
-    ``source_guided_span``, the range of main scores over the orders guided by the source, as in the paper,
-    ``main_and_guided_span`` with the main order, ``span`` over all; ``length_span``, the range over the length methods
-    under the main order; and, where their cells are there, ``oracle_ratio``
-    and ``ev_ratio``, their differences under the main order, each also over the first of these spans, as
-    ``oracle_ratio_over_span``. NaN where that is 0, or no order is guided by the source.
-    """
-    rows = []
-    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
-        numbers = {system: _numbers(params, systems, cell) for system, cell in systems.items()}
-        numbers["", ""] = _span_numbers(params, numbers)
-        rows += [(*run, *system, *item) for system, found in numbers.items() for item in found.items()]
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
-def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCell:
-    """A run's cell of an order under Oracle's lengths."""
-    if (FIXED, order) not in systems:
-        problem = f"its run has no cell of {FIXED} and {order}"
-        raise InputError(next(iter(systems.values())).name, problem, "Add both to the study.")
-    return systems[FIXED, order]
-
-
-def _numbers(params: Params, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
-    cost = per_sentence(cell)
-    found = system_scores(cell, params.metrics) | {name: cost[name] for name in COSTS}
-    if cell.method == FIXED and cell.order != params["main"]:
-        test = asdict(against_mean(cell, [fixed(systems, params["main"])], **params.test))
-        found |= {name: test[name] for name in TESTED}
-    return found
-
-
-def _span_numbers(params: Params, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
-    main = {system: found[params.metric.name] for system, found in numbers.items()}
-    orders = {order: score for (method, order), score in main.items() if method == FIXED}
-    guided = [score for order, score in orders.items() if params["orders"][order]["source_guided"]]
-    span, with_main = _range(guided), _range([*guided, orders[params["main"]]])
-    found = {"source_guided_span": span, "main_and_guided_span": with_main, "span": _range(list(orders.values()))}
-    found["length_span"] = _range([score for (_, order), score in main.items() if order == params["main"]])
-    for name in (FIXED, "ev"):
-        if (name, params["main"]) in main and ("ratio", params["main"]) in main:
-            lead = main[name, params["main"]] - main["ratio", params["main"]]
-            found |= {f"{name}_ratio": lead, f"{name}_ratio_over_span": lead / span if span else float("nan")}
-    return found
-
-
-def _range(scores: Sequence[float]) -> float:
-    return max(scores) - min(scores) if scores else float("nan")
-
-
 DASH = formats.NONE
 DELTA = Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided.")
 Numbers = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class _Run:
+class _OrderRun:
     """One run: where it is, and the numbers of each (method, order) in it."""
 
     heading: str
@@ -128,6 +72,66 @@ class Orders(OfStudy, TableReport):
         return Table(_columns(params), tuple(sections), _notes(params))
 
 
+# --- The numbers.
+
+
+def order_sweep(params: Params) -> pd.DataFrame:
+    """The tidy numbers, :data:`FIELDS`.
+
+    Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
+    lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
+    ``source_guided_span``, the range of main scores over the orders guided by the source, as in the paper,
+    ``main_and_guided_span`` with the main order, ``span`` over all; ``length_span``, the range over the length methods
+    under the main order; and, where their cells are there, ``oracle_ratio``
+    and ``ev_ratio``, their differences under the main order, each also over the first of these spans, as
+    ``oracle_ratio_over_span``. NaN where that is 0, or no order is guided by the source.
+    """
+    rows = []
+    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
+        numbers = {system: _numbers(params, systems, cell) for system, cell in systems.items()}
+        numbers["", ""] = _span_numbers(params, numbers)
+        rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCell:
+    """A run's cell of an order under Oracle's lengths."""
+    if (FIXED, order) not in systems:
+        problem = f"its run has no cell of {FIXED} and {order}"
+        raise InputError(next(iter(systems.values())).name, problem, "Add both to the study.")
+    return systems[FIXED, order]
+
+
+def _numbers(params: Params, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
+    cost = per_sentence(cell)
+    numbers = system_scores(cell, params.metrics) | {name: cost[name] for name in COSTS}
+    if cell.method == FIXED and cell.order != params["main"]:
+        test = asdict(against_mean(cell, [fixed(systems, params["main"])], **params.test))
+        numbers |= {name: test[name] for name in TESTED}
+    return numbers
+
+
+def _span_numbers(params: Params, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
+    main = {system: spans[params.metric.name] for system, spans in numbers.items()}
+    orders = {order: score for (method, order), score in main.items() if method == FIXED}
+    guided = [score for order, score in orders.items() if params["orders"][order]["source_guided"]]
+    span, with_main = _range(guided), _range([*guided, orders[params["main"]]])
+    spans = {"source_guided_span": span, "main_and_guided_span": with_main, "span": _range(list(orders.values()))}
+    spans["length_span"] = _range([score for (_, order), score in main.items() if order == params["main"]])
+    for name in (FIXED, "ev"):
+        if (name, params["main"]) in main and ("ratio", params["main"]) in main:
+            lead = main[name, params["main"]] - main["ratio", params["main"]]
+            spans |= {f"{name}_ratio": lead, f"{name}_ratio_over_span": lead / span if span else float("nan")}
+    return spans
+
+
+def _range(scores: Sequence[float]) -> float:
+    return max(scores) - min(scores) if scores else float("nan")
+
+
+# --- The layout.
+
+
 def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
     """Params: the ``orders`` of cells (order, settings, whether the SIG guides it), and the ``main`` one of them."""
     main = experiment.tables.order
@@ -136,8 +140,8 @@ def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> di
 
 
 def _described(experiment: Experiment, name: str) -> dict[str, Any]:
-    found = order_settings(experiment, name)
-    order, settings = found["order"], found["order_settings"]
+    section = order_settings(experiment, name)
+    order, settings = section["order"], section["order_settings"]
     return {"order": order, "settings": settings, "source_guided": source_guided(experiment, name)}
 
 
@@ -155,49 +159,49 @@ def _columns(params: Params) -> tuple[Column, ...]:
     return (Column("Schedule", align="l"), *map(Column, titles))
 
 
-def _sections(params: Params, key: Sequence[str | int], group: pd.DataFrame) -> list[Section]:
+def _sections(params: Params, key: Sequence[str | int], group: pd.DataFrame) -> list[TableSection]:
     systems: dict[tuple[str, str], dict[str, float]] = {}
     for row in group.itertuples(index=False):
         systems.setdefault((row.method, row.order), {})[row.metric] = row.value
-    run = _Run(run_heading(params, key, systems[FIXED, params["main"]]["sentences"]), systems)
+    run = _OrderRun(run_heading(params, key, systems[FIXED, params["main"]]["sentences"]), systems)
     guided = [name for name in run.orders() if name != params["main"] and params["orders"][name]["source_guided"]]
     controls = [name for name in run.orders() if name != params["main"] and not params["orders"][name]["source_guided"]]
     main = order_label(params["main"], params["orders"][params["main"]])
-    sections = [Section(tuple(_order(params, run, name) for name in (params["main"], *guided)), run.heading)]
+    sections = [TableSection(tuple(_order(params, run, name) for name in (params["main"], *guided)), run.heading)]
     if controls:
-        sections.append(Section(tuple(_order(params, run, name) for name in controls), "Additional controls"))
+        sections.append(TableSection(tuple(_order(params, run, name) for name in controls), "Additional controls"))
     spans = tuple(_spans(params.metric, systems["", ""], main))
-    return [*sections, Section(spans)] if spans else sections
+    return [*sections, TableSection(spans)] if spans else sections
 
 
-def _order(params: Params, run: _Run, name: str) -> Group:
-    found = run.systems[FIXED, name]
-    tested = "delta" in found
+def _order(params: Params, run: _OrderRun, name: str) -> Group:
+    values = run.systems[FIXED, name]
+    tested = "delta" in values
     texts = (
-        *(formats.number(found[metric.name], metric.decimals) for metric in params.shown_metrics),
-        formats.lead(found, params.metric) if tested else DASH,
-        formats.p_value(found["p_two_sided"], params.how.resamples) if tested else DASH,
-        *(f"{found[key]:.2f}" for key in ("calls", "slots", "passes")),
+        *(formats.number(values[metric.name], metric.decimals) for metric in params.shown_metrics),
+        formats.lead(values, params.metric) if tested else DASH,
+        formats.p_value(values["p_two_sided"], params.how.resamples) if tested else DASH,
+        *(f"{values[key]:.2f}" for key in ("calls", "slots", "passes")),
     )
     return _row(order_label(name, params["orders"][name]), texts)
 
 
-def _spans(metric: Metric, found: Numbers, main: str) -> list[Group]:
+def _spans(metric: Metric, numbers: Numbers, main: str) -> list[Group]:
     spans = {"Source-guided span (max − min)": "source_guided_span", f"The same with {main}": "main_and_guided_span"}
-    guided = not pd.isna(found["source_guided_span"])
-    rows = [_row(label, (formats.number(found[name], metric.decimals),)) for label, name in spans.items() if guided]
+    guided = not pd.isna(numbers["source_guided_span"])
+    rows = [_row(label, (formats.number(numbers[name], metric.decimals),)) for label, name in spans.items() if guided]
     for name in (FIXED, "ev"):
-        if f"{name}_ratio" in found:
-            over = found[f"{name}_ratio_over_span"]
+        if f"{name}_ratio" in numbers:
+            over = numbers[f"{name}_ratio_over_span"]
             times = DASH if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
-            texts = (formats.signed(found[f"{name}_ratio"], metric.decimals), DASH, times)
+            texts = (formats.signed(numbers[f"{name}_ratio"], metric.decimals), DASH, times)
             rows.append(_row(f"{method(name).short} − {method('ratio').short}", texts))
     return rows
 
 
 def _row(label: str, texts: Sequence[str]) -> Group:
     """A row of its own; what is not said is a dash."""
-    return Group(label, (Row(tuple(map(TableCell, [*texts, *[DASH] * (7 - len(texts))]))),))
+    return Group(label, (TableRow(tuple(map(TableCell, [*texts, *[DASH] * (7 - len(texts))]))),))
 
 
 def _notes(params: Params) -> tuple[Note, ...]:

@@ -27,49 +27,49 @@ if TYPE_CHECKING:
 # --- The sentences of a test set as a page: source, reference, and the outputs of all methods below each other.
 
 
-Place = tuple[str, str]  # direction and test set
+PagePlace = tuple[str, str]  # direction and test set
 
 
-def cells(experiment: Experiment) -> dict[Place, list[Cell]]:
+def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
     """The cells of each page: the first seed of each backbone, under the order and steps of the main tables."""
-    matrix, tables, asked = experiment.matrix, experiment.tables, experiment.pages
-    backbones = asked.backbones or [*matrix.backbones, *experiment.autoregressive.backbones]
-    methods, found = asked.methods or matrix.methods, {}
+    matrix, tables, pages = experiment.matrix, experiment.tables, experiment.pages
+    backbones = pages.backbones or [*matrix.backbones, *experiment.autoregressive.backbones]
+    methods, pages_cells = pages.methods or matrix.methods, {}
     for cell in all_cells(experiment):
         run = cell.run
         first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
         if first and run.backbone in backbones and (denoised or not cell.order):
-            found.setdefault((run.direction, cell.testset), []).append(cell)
+            pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
     ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
     order = [*methods]
     return {
         place: sorted(
             group, key=lambda cell: (ranks[cell.run.backbone], order.index(cell.method) if cell.order else len(order))
         )
-        for place, group in found.items()
+        for place, group in pages_cells.items()
     }
 
 
-def inputs(experiment: Experiment, place: Place) -> list[str]:
+def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown = _shown(experiment, place)
     return [testset_file(experiment, shown[0]), *set_files(experiment, shown)]
 
 
-def params(experiment: Experiment, place: Place) -> dict[str, Any]:
+def params(experiment: Experiment, place: PagePlace) -> dict[str, Any]:
     """What a page depends on, the backbone ``main`` first, and where the ``sentences`` are."""
     shown = _shown(experiment, place)
     own = {"sentences": testset_file(experiment, shown[0]), "main": experiment.tables.backbone}
     return {**shared_params(experiment, shown), **own}
 
 
-def _shown(experiment: Experiment, place: Place) -> list[Cell]:
-    found = cells(experiment)
-    if place not in found:
-        there = ", ".join(map(".".join, found))
-        raise InputError(f"the page {'.'.join(place)}", "the config has no such results", f"There is {there}.")
-    return found[place]
+def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
+    shown = cells(experiment)
+    if place not in shown:
+        names = ", ".join(map(".".join, shown))
+        raise InputError(f"the page {'.'.join(place)}", "the config has no such results", f"There is {names}.")
+    return shown[place]
 
 
 def make_sentences(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
@@ -96,7 +96,7 @@ def write_sentences(path: str | Path, params: Params) -> None:
         "sentences": [
             [
                 *(row["id"], row["source"], row["target"], _categories(row["source"], source)),
-                [of(row["source"]) for of in find.values()],
+                [extract(row["source"]) for extract in find.values()],
                 [system[row["id"]] for system in outputs],
             ]
             for row in rows
@@ -122,11 +122,11 @@ def _outputs(cell: ScoredCell, params: Params, ids: Sequence[str]) -> dict[str, 
     for path, rows in ((cell.translations_file, outputs), (cell.scores_file, scores)):
         require_sentences(cell.within(path), rows, params["sentences"], ids)
     canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
-    metrics, found = [metric for metric in params.metrics if metric.segments], {}
+    metrics, texts = [metric for metric in params.metrics if metric.segments], {}
     for name, row in outputs.items():
         values = [scores[name].get(metric.name) for metric in metrics]
-        found[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
-    return found
+        texts[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
+    return texts
 
 
 def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:

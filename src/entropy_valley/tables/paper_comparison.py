@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import functools
 import io
 import itertools
 import math
@@ -12,150 +10,102 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
-from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
-from entropy_valley.stats.paper_numbers import (
-    FOLDER,
-    ExpressionError,
-    NoRowsError,
-    Published,
-    conditions,
-    deviation,
-    evaluate,
-    means,
-    single,
-)
+from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, TableRows, ours
+from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
-NONE = float("nan")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where our tables have some numbers of the paper: a row of ``paper/places.csv``; the first that fits counts.
-
-    ``label`` and ``metric`` (several, with spaces between them), ``system`` and ``setting`` (empty: all) say for which
-    numbers. ``table`` is a CSV file of ours, ``where`` conditions on its rows, ``ours`` and ``spread`` expressions
-    (:mod:`analysis.expressions`); a number for each run stands for their mean and sample deviation. ``order`` is yes
-    where systems can be put in an order. :meth:`Setting.variables` has what ``$`` names stand for.
-    """
-
-    label: str
-    metric: str
-    system: str
-    setting: str
-    table: str
-    where: str
-    ours: str
-    spread: str
-    order: str
-
-    def fits(self, number: Published) -> bool:
-        """Whether it is a place for this number."""
-        listed = number.label in self.label.split() and number.metric in self.metric.split()
-        return listed and self.system in ("", number.system) and self.setting in ("", number.setting)
+DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
-class Ours(NamedTuple):
-    """A number of ours, as the tables have it (shares, not per cent), and its deviation over runs, NaN if unknown."""
+class PaperComparisonTable(OfTables):
+    """A section for each label of the paper, a row for each number. It waits for no study that the config has not."""
 
-    value: float
-    std: float
+    caption = (
+        "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
+        "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
+    )
+    rule, endings, scored = "comparison", ("html", "md", "csv"), False
 
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        """Those of the main table, which any config has."""
+        backbone = experiment.tables.backbone
+        return matrix.table_cells(experiment, backbone) if experiment.paper_comparison.compare else []
 
-@dataclass(frozen=True)
-class Setting:
-    """The config whose results are compared: its names for those of the paper's config, main metric, T and seeds."""
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return list(self._files(experiment).values())
 
-    names: Mapping[str, str]
-    metric: str
-    steps: int
-    seeds: Sequence[int]
+    def _files(self, experiment: Experiment) -> dict[str, str]:
+        return self.csv_files(experiment, FUNCTIONS)
 
-    def variables(self, number: Published) -> dict[str, str]:
-        """The values of the ``$`` names for a number."""
-        first, _, second = number.system.partition("-")
-        method, _, other_steps = number.system.partition("@")
-        steps = other_steps or (number.setting[2:] if number.setting.startswith("T=") else str(self.steps))
-        testset, _, pool = number.setting.partition(" ")
-        run = re.fullmatch("run ([A-Z])", number.setting)
-        place = ord(run[1]) - ord("A") if run else 0
+    def params(self, experiment: Experiment) -> dict[str, Any]:
+        settings, metric, seeds = experiment.paper_comparison, metrics_of(experiment.scoring)[0], experiment.matrix
+        backbone = experiment.tables.backbone
         return {
-            **{name: getattr(number, name) for name in ("direction", "backbone", "system", "setting", "metric")},
-            **{"testset": testset, "pool": pool, "first": first, "second": second, "method": method},
-            **{"T": steps, "main": self.metric},
-            "seed": str(self.seeds[place]) if place < len(self.seeds) else "none",
+            "revision": revisions.REPORTING,
+            "transcription": files.file_digest(TRANSCRIPTION),
+            "tables": self._files(experiment),
+            "names": settings.names,
+            "metric": metric.name,
+            "metric_label": metric.label,
+            "paper_label": "COMET-22",
+            "steps": experiment.tables.steps,
+            "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
+            "values": settings.compare == "values",
         }
 
-    def text(self, template: str, number: Published) -> str:
-        """Conditions or an expression for a number, with this config's names."""
-        filled = Template(template).substitute(self.variables(number))
-        return re.sub(r"(?<==)[^\s}]+", lambda name: self.names.get(name[0], name[0]), filled)
+    def numbers(self, params: Any) -> pd.DataFrame:
+        return compare(params)
+
+    def make(self, params: Any, **paths: Path) -> None:
+        numbers = self.numbers(params)
+        table = self.table(params, numbers)
+        files.write_text(paths["html"], render.page(TITLE, table))
+        files.write_text(paths["md"], render.to_markdown(table))
+        render.write_csv(paths["csv"], numbers)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        sections = tuple(
+            TableSection(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
+            for label, rows in numbers.groupby("label", sort=False)
+        )
+        ours = Note(
+            f"{params['paper_label']} is the paper's metric; the column Here has {params['metric_label']} in its place."
+        )
+        notes = (*[ours] * (params["metric_label"] != params["paper_label"]), *_summary(numbers), CLAIMS, ABSENT)
+        return Table(COLUMNS, sections, (VALUES if params["values"] else SIGNS, *notes))
 
 
-@functools.cache
-def places() -> list[Place]:
-    """The rows of the file, in its order."""
-    with open(FOLDER / "places.csv", newline="", encoding="utf-8") as file:
-        return [Place(**row) for row in csv.DictReader(file)]
-
-
-def place_of(number: Published) -> Place | None:
-    """Where ours is; None if no table of ours has it."""
-    return next((place for place in places() if place.fits(number)), None)
-
-
-def ours(number: Published, place: Place, rows: pd.DataFrame, setting: Setting) -> Ours | None:
-    """Our number in the rows of its table (texts, as in the file); None where these lack it: it was not run.
-
-    Raises :class:`InputError` for a place that does not fit its table.
-    """
-    where = conditions(setting.text(place.where, number))
-
-    def number_of(expression: str) -> Ours:
-        found = evaluate(setting.text(expression, number), rows, where)
-        several = isinstance(found, pd.Series) and len(found) > 1
-        return Ours(float(found.mean()), float(found.std())) if several else Ours(single(found), NONE)
-
-    try:
-        found = number_of(place.ours)
-    except NoRowsError:
-        return None
-    except ExpressionError as error:
-        problem = f"{place.table}.csv for {number.label} {number.metric}: {error}"
-        raise InputError(FOLDER / "places.csv", problem, "Correct its place.") from None
-    try:
-        return found._replace(std=number_of(place.spread).value) if place.spread else found
-    except NoRowsError:  # a single run has none
-        return found
-
+# --- The numbers: ours beside the paper's, and a verdict on each.
 
 NOT_RUN, NO_TABLE = "not run", "not compared"
 KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
 NUMBERS = ("paper", "paper_std", "ours", "ours_std", "difference")
+ORDERED = (  # metrics by which systems can be put in an order
+    *("comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span"),
+    *("cost", "calls", "slots", "latency", "latency_batch16"),
+)
+UNORDERED = ("tab:fwdcount_control", "calls")  # these are made equal on purpose
 ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbones
-DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
 @dataclass(frozen=True)
-class Pair:
+class NumberPair:
     """A number of the paper and ours, if it was run; ``state`` says why it is not there."""
 
     number: Published
     std: float
     ours: Ours | None
     state: str
-    ordered: bool
 
     @property
     def difference(self) -> float:
@@ -190,23 +140,27 @@ def compare(params: Params) -> pd.DataFrame:
     return pd.DataFrame(sorted(rows, key=lambda row: labels.index(row["label"])))
 
 
-def _pairs(params: Params) -> Iterator[Pair]:
-    setting = Setting(params["names"], params["metric"], params["steps"], params["seeds"])
-    render = {name: _rows(path) for name, path in params["tables"].items()}
+def _pairs(params: Params) -> Iterator[NumberPair]:
+    setting = (params["names"], params["metric"], params["steps"], params["seeds"])
+    tables = {name: TableRows(_rows(params["tables"].get(name)), *setting) for name in FUNCTIONS}
     for number in means():
-        place, std = place_of(number), deviation(number)
-        rows = render.get(place.table) if place else None
-        found = ours(number, place, rows, setting) if place and rows is not None else None
-        state = NO_TABLE if place is None else NOT_RUN if found is None else ""
-        yield Pair(number, std.value if std else NONE, found, state, bool(place and place.order))
+        std = deviation(number)
+        try:
+            value = ours(number, tables)
+            state = NOT_RUN if value is None else ""
+        except KeyError:
+            value, state = None, NO_TABLE
+        yield NumberPair(number, std.value if std else NONE, value, state)
 
 
-def _rows(path: str) -> pd.DataFrame:
-    """A CSV file as texts."""
+def _rows(path: str | None) -> pd.DataFrame | None:
+    """A CSV file as texts; None for none."""
+    if path is None:
+        return None
     return pd.read_csv(io.StringIO("\n".join(files.read_lines(path))), dtype=str, keep_default_na=False)
 
 
-def _verdict(pair: Pair) -> str:
+def _verdict(pair: NumberPair) -> str:
     number = pair.number
     if pair.ours is None:
         return pair.state
@@ -223,18 +177,19 @@ def _verdict(pair: Pair) -> str:
     return "within" if beyond <= DEVIATIONS * max(spreads) else "outside"
 
 
-def _sign(pair: Pair) -> str:
+def _sign(pair: NumberPair) -> str:
     if pair.ours is None:
         return pair.state
     return "same" if pair.ours.value * pair.number.value > 0 else "other"
 
 
-def _orders(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
+def _orders(pairs: Sequence[NumberPair]) -> Iterator[dict[str, Any]]:
     """A row for each group of systems that differ in nothing else."""
-    groups: dict[tuple[str, ...], list[Pair]] = {}
+    groups: dict[tuple[str, ...], list[NumberPair]] = {}
     for pair in pairs:
-        if pair.ordered:
-            number = pair.number
+        number = pair.number
+        ordered = number.metric in ORDERED and (number.label, number.metric) != UNORDERED
+        if ordered and pair.state != NO_TABLE:
             backbone = "" if number.label in ACROSS_BACKBONES else number.backbone
             group = (number.label, backbone, number.direction, number.setting, number.metric)
             groups.setdefault(group, []).append(pair)
@@ -243,12 +198,12 @@ def _orders(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
             yield _order(group)
 
 
-def _order(group: Sequence[Pair]) -> dict[str, Any]:
-    there = [pair for pair in group if pair.ours]
-    comparable = len({pair.number.value for pair in there}) > 1
+def _order(group: Sequence[NumberPair]) -> dict[str, Any]:
+    compared = [pair for pair in group if pair.ours]
+    comparable = len({pair.number.value for pair in compared}) > 1
     paper = _sorted({pair.number.system: pair.number.value for pair in group})
-    ours = _sorted({pair.number.system: pair.ours.value for pair in there if pair.ours})
-    shown = group[0].row("order", _agreement(there) if comparable else NOT_RUN)
+    ours = _sorted({pair.number.system: pair.ours.value for pair in compared if pair.ours})
+    shown = group[0].row("order", _agreement(compared) if comparable else NOT_RUN)
     return {**shown, **dict.fromkeys(NUMBERS, NONE), "system": "", "what": "", "text": paper, "ours_text": ours}
 
 
@@ -259,12 +214,14 @@ def _sorted(values: Mapping[str, float]) -> str:
     return "".join(itertools.chain.from_iterable(zip(falling, [*signs, ""], strict=False)))
 
 
-def _agreement(group: Sequence[Pair]) -> str:
+def _agreement(group: Sequence[NumberPair]) -> str:
     """How many pairs that differ in the paper are in its order here."""
     pairs = [(one, other) for one, other in itertools.permutations(group, 2) if one.number.value > other.number.value]
     same = sum(one.ours.value > other.ours.value for one, other in pairs if one.ours and other.ours)
     return "same" if same == len(pairs) else f"{same} of {len(pairs)} pairs"
 
+
+# --- The layout.
 
 TITLE = "The paper's numbers and those of this config"
 COLUMNS = (
@@ -289,64 +246,6 @@ CLAIMS = Note(
 ABSENT = Note("not run: this config did not ask for it. not compared: no table here has it.")
 
 
-class PaperComparison(OfTables):
-    """A section for each label of the paper, a row for each number. It waits for no study that the config has not."""
-
-    caption = (
-        "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
-        "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
-    )
-    rule, endings, scored = "comparison", ("html", "md", "csv"), False
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        """Those of the main table, which any config has."""
-        asked = experiment.paper_comparison.compare
-        return matrix.table_cells(experiment, experiment.tables.backbone) if asked else []
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return list(self._files(experiment).values())
-
-    def _files(self, experiment: Experiment) -> dict[str, str]:
-        return self.csv_files(experiment, (place.table for place in places()))
-
-    def params(self, experiment: Experiment) -> dict[str, Any]:
-        settings, metric, seeds = experiment.paper_comparison, metrics_of(experiment.scoring)[0], experiment.matrix
-        backbone = experiment.tables.backbone
-        return {
-            "revision": revisions.REPORTING,
-            "transcription": [files.file_digest(FOLDER / name) for name in ("numbers.csv", "places.csv")],
-            "tables": self._files(experiment),
-            "names": settings.names,
-            "metric": metric.name,
-            "metric_label": metric.label,
-            "paper_label": "COMET-22",
-            "steps": experiment.tables.steps,
-            "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
-            "values": settings.compare == "values",
-        }
-
-    def numbers(self, params: Any) -> pd.DataFrame:
-        return compare(params)
-
-    def make(self, params: Any, **paths: Path) -> None:
-        numbers = self.numbers(params)
-        table = self.table(params, numbers)
-        files.write_text(paths["html"], render.page(TITLE, table))
-        files.write_text(paths["md"], render.to_markdown(table))
-        render.write_csv(paths["csv"], numbers)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        sections = tuple(
-            Section(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
-            for label, rows in numbers.groupby("label", sort=False)
-        )
-        ours = Note(
-            f"{params['paper_label']} is the paper's metric; the column Here has {params['metric_label']} in its place."
-        )
-        notes = (*[ours] * (params["metric_label"] != params["paper_label"]), *_summary(numbers), CLAIMS, ABSENT)
-        return Table(COLUMNS, sections, (VALUES if params["values"] else SIGNS, *notes))
-
-
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Signs", "order": "Orders"}
@@ -359,7 +258,7 @@ def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
 
 def _heading(label: str) -> str:
     """The paper's label, and the tables here that have its numbers."""
-    here = dict.fromkeys(place.table for place in places() if label in place.label.split())
+    here = TABLES_OF.get(label)
     return f"{label} (here: {', '.join(here)})" if here else label
 
 
@@ -367,7 +266,7 @@ def _groups(params: Params, rows: Sequence[dict[str, Any]]) -> Iterator[Group]:
     for row in rows:
         cells = _order_cells(row) if row["kind"] == "order" else _number(row)
         bold = row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
-        yield Group(_described(params, row), (Row((*cells, TableCell(row["verdict"], bold=bold))),))
+        yield Group(_described(params, row), (TableRow((*cells, TableCell(row["verdict"], bold=bold))),))
 
 
 def _described(params: Params, row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader
 from entropy_valley import files
 from entropy_valley.files import guarded, shown
 
-# --- One model for every table of the paper, and its Markdown and CSV; :mod:`latex` and :mod:`html` write the rest.
+# --- One model for every table of the paper, and its Markdown and CSV; :mod:`latex` writes it in LaTeX.
 #
 # Texts of a table are plain Unicode; each writer escapes them for its format.
 
@@ -43,7 +43,7 @@ class TableCell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """The cells behind the group's label; ``shaded`` paints the whole row."""
 
     cells: tuple[TableCell, ...]
@@ -55,11 +55,11 @@ class Group:
     """Rows between two rules that share the label in the first column."""
 
     label: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True)
-class Section:
+class TableSection:
     """Groups under a heading that spans the table; no heading, no row for it."""
 
     groups: tuple[Group, ...]
@@ -79,7 +79,7 @@ class Table:
     """Columns (the first holds the groups' labels), sections and footnote."""
 
     columns: tuple[Column, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[TableSection, ...]
     notes: tuple[Note, ...] = ()
 
 
@@ -106,7 +106,7 @@ def to_markdown(table: Table) -> str:
     return "\n".join([_markdown_row(titles), _markdown_row(rules), *rows]) + "\n\n" + "\n\n".join(notes) + "\n"
 
 
-def _markdown_section(section: Section, width: int) -> list[str]:
+def _markdown_section(section: TableSection, width: int) -> list[str]:
     heading = [_markdown_row([f"**{_markdown(section.heading)}**", *[""] * (width - 1)])] if section.heading else []
     rows = [
         _markdown_row([_markdown(group.label) if first else "", *map(_markdown_cell, row.cells)])

@@ -14,36 +14,14 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Place, Results, TableReport, of_one_backbone
+from entropy_valley.tables.base import OfStudy, Results, TableReport, TestPlace, of_one_backbone
 from entropy_valley.tables.labels import method_in
 from entropy_valley.tables.main import by_place
-from entropy_valley.tables.render import Column, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
 
 NONE = float("nan")
 PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
 PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
-
-
-def published(metric: str, direction: str, method: str) -> list[float]:
-    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
-    found = []
-    for name in ("", "_closure"):
-        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
-        std = deviation(mean) if mean else None
-        found += [number.value / number.scale if number else NONE for number in (mean, std)]
-    return found
-
-
-def reproduction(params: Params) -> pd.DataFrame:
-    """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the paper's),
-    ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
-    summary = summarise(params.cells, params.metrics)
-    keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
-    summary[PRINTED] = [published(*key) for key in keys]
-    summary["difference"] = summary["mean"] - summary["paper_mean"]
-    return summary
-
-
 TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 NOTES = (
     Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
@@ -75,23 +53,51 @@ class Reproduction(OfStudy, TableReport):
         groups = by_place(params, results, _row)
         scores = [Column(title, metric.label) for metric in params.shown_metrics for title in TITLES]
         columns = (Column("Direction", align="l"), Column("Method", align="l"), *scores)
-        said = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
-        return Table(columns, (Section(groups),), said)
+        lines = (notes.setting(params, results), *NOTES, *notes.reading(params, numbers))
+        return Table(columns, (TableSection(groups),), lines)
 
 
-def _row(params: Params, results: Results, place: Place, name: str) -> Row:
+# --- The numbers.
+
+
+def published(metric: str, direction: str, method: str) -> list[float]:
+    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
+    values = []
+    for name in ("", "_closure"):
+        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(mean) if mean else None
+        values += [number.value / number.scale if number else NONE for number in (mean, std)]
+    return values
+
+
+def reproduction(params: Params) -> pd.DataFrame:
+    """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the paper's),
+    ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
+    summary = summarise(params.cells, params.metrics)
+    keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
+    summary[PRINTED] = [published(*key) for key in keys]
+    summary["difference"] = summary["mean"] - summary["paper_mean"]
+    return summary
+
+
+# --- The layout.
+
+
+def _row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:
     cells = (cell for metric in params.shown_metrics for cell in _compared(results, place, name, metric))
-    return Row((TableCell(method_in(params, name, place.direction)), *cells), shaded=name == "ev")
+    return TableRow((TableCell(method_in(params, name, place.direction)), *cells), shaded=name == "ev")
 
 
-def _compared(results: Results, place: Place, name: str, metric: Metric) -> list[TableCell]:
+def _compared(results: Results, place: TestPlace, name: str, metric: Metric) -> list[TableCell]:
     row, decimals = results.row(place, name, metric), metric.decimals
     if pd.isna(row.paper_mean):
         paper = difference = closure = formats.NONE
     else:
         paper = formats.mean_std(row.paper_mean, row.paper_std, decimals)
         difference = formats.signed(row.difference, decimals)
-        known = not pd.isna(row.paper_gap_closure_mean)
-        closure = formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std) if known else formats.NONE
+        has_closure = not pd.isna(row.paper_gap_closure_mean)
+        closure = (
+            formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std) if has_closure else formats.NONE
+        )
     own = results.score(place, name, metric), TableCell(paper), TableCell(difference)
     return [*own, results.closure(place, name, metric), TableCell(closure)]

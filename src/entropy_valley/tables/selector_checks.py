@@ -23,18 +23,86 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
-from entropy_valley.tables.entropy_valley import EntropyValley, curves, draw_line, over_runs
+from entropy_valley.tables.entropy_valley import EntropyValleyFigure, curves, draw_line, over_runs
 from entropy_valley.tables.labels import method, ordered
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
 PLACE = ("direction", "testset")
+Numbers = Mapping[str, float]
+COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
+
+
+class Checks(OfStudy, TableReport):
+    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
+
+    caption = (
+        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
+        "over canvases whose ratios were dealt to other sentences."
+    )
+
+    def inputs(self, experiment: Experiment) -> list[str]:
+        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+        yield from of_one_backbone("the layout checks", cells)
+        if METHOD not in {cell.method for cell in cells}:
+            yield f"the layout checks is of the method {METHOD}; add it"
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        return measure(params)
+
+    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+        """A column for each direction; a check that was not run has no rows."""
+        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
+        heads = (Column("Check", align="l"), Column("", align="l"))
+        columns = (*heads, *(Column(params.place(*place)) for place in places))
+        tests, metric = _of(numbers, "test"), params.metric
+        score = functools.partial(_score, metric)
+        parts = [
+            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
+            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
+            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
+        ]
+        for name, runs in tests.groupby("item", sort=False):
+            parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
+        groups = tuple(Group(label, rows) for label, rows in parts if rows)
+        return Table(columns, (TableSection(groups),), _notes(params, tests))
+
+
+class SelectorChecksFigure(EntropyValleyFigure):
+    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
+
+    caption = (
+        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
+        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
+    )
+
+    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+        main = experiment.tables.backbone
+        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        return _with_grids(experiment, cells)
+
+    def numbers(self, params: Params) -> pd.DataFrame:
+        points = over_runs(curves(params.cells))
+        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+
+    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+        lines = numbers.groupby(["direction", "testset"], sort=False)
+        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+
+
+# --- The numbers.
 
 
 def measure(params: Params) -> pd.DataFrame:
@@ -53,13 +121,13 @@ def measure(params: Params) -> pd.DataFrame:
 
 def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     """What EV is compared with, by name: the permutations of a reassignment together, an alternative by itself."""
-    found: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
     for name in methods:
         match = PERMUTATION.fullmatch(name)
         if match or name in ALTERNATIVES:
-            found.setdefault(match[1] if match else name, []).append(name)
+            named.setdefault(match[1] if match else name, []).append(name)
     order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
-    return {name: found[name] for name in order if name in found}
+    return {name: named[name] for name in order if name in named}
 
 
 def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
@@ -123,78 +191,13 @@ def _tests(params: Params) -> Iterator[tuple[object, ...]]:
             yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
 
 
-Numbers = Mapping[str, float]
-COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
-
-
 def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
     """EV's grid in each direction."""
     directions = dict.fromkeys(cell.run.direction for cell in cells)
     return {"grids": {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}}
 
 
-class Checks(OfStudy, TableReport):
-    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
-
-    caption = (
-        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
-        "over canvases whose ratios were dealt to other sentences."
-    )
-
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        yield from of_one_backbone("the layout checks", cells)
-        if METHOD not in {cell.method for cell in cells}:
-            yield f"the layout checks is of the method {METHOD}; add it"
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
-
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        """A column for each direction; a check that was not run has no rows."""
-        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
-        heads = (Column("Check", align="l"), Column("", align="l"))
-        columns = (*heads, *(Column(params.place(*place)) for place in places))
-        tests, metric = _of(numbers, "test"), params.metric
-        score = functools.partial(_score, metric)
-        found = [
-            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
-            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
-            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
-        ]
-        for name, runs in tests.groupby("item", sort=False):
-            found.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
-        groups = tuple(Group(label, rows) for label, rows in found if rows)
-        return Table(columns, (Section(groups),), _notes(params, tests))
-
-
-class SelectorChecksFigure(EntropyValley):
-    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
-
-    caption = (
-        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
-        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
-    )
-
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        main = experiment.tables.backbone
-        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
-
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        points = over_runs(curves(params.cells))
-        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        lines = numbers.groupby(["direction", "testset"], sort=False)
-        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+# --- The layout.
 
 
 def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
@@ -206,18 +209,18 @@ def _rows(
     numbers: pd.DataFrame,
     text: Callable[[Numbers], str],
     label: Callable[[str], str] = str,
-) -> tuple[Row, ...]:
+) -> tuple[TableRow, ...]:
     """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
     rows = []
     for item in ordered(numbers["item"]):
-        known = numbers[numbers["item"] == item]
-        values = [_values(known, place) for place in places]
+        of_item = numbers[numbers["item"] == item]
+        values = [_values(of_item, place) for place in places]
         texts = [text(one) if one else formats.NONE for one in values]
-        rows.append(Row((TableCell(label(item)), *map(TableCell, texts))))
+        rows.append(TableRow((TableCell(label(item)), *map(TableCell, texts))))
     return tuple(rows)
 
 
-def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[Row, ...]:
+def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[TableRow, ...]:
     """A row for each run: runs are never pooled."""
     by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
     return _rows(places, by_seed, functools.partial(_test, metric))

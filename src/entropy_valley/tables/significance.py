@@ -13,7 +13,7 @@ from entropy_valley.stats.comparisons import compare
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 LEVEL = 0.001  # of a one-sided p below which a test holds, as in the paper's sentence on all backbones
 COLUMNS = ("Δ [95 % CI]", "p, one-sided", "p, two-sided", "Wilcoxon p", "Cohen's d")
@@ -43,14 +43,14 @@ class Significance(TableReport):
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, COLUMNS))
         sections = tuple(
-            Section(_runs(params, rows), params.label("backbones", str(backbone)))
+            TableSection(_runs(params, rows), params.label("backbones", str(backbone)))
             for backbone, rows in numbers.groupby("backbone", sort=False)
         )
         return Table(columns, sections, (*_notes(params), *_held(params, numbers)))
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """:func:`analysis.comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
+    """:func:`comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
     columns = {
         f"{name}_printed": [
             formats.p_value(p, n) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
@@ -73,7 +73,7 @@ def _runs(params: Params, tests: pd.DataFrame) -> tuple[Group, ...]:
     )
 
 
-def _row(params: Params, test: Any) -> Row:
+def _row(params: Params, test: Any) -> TableRow:
     texts = (
         _comparison(test.first, test.second),
         formats.interval(test.delta, test.ci_low, test.ci_high, params.metric.decimals),
@@ -82,7 +82,7 @@ def _row(params: Params, test: Any) -> Row:
         formats.small_p(test.wilcoxon_p),
         formats.signed(test.cohens_d, 2),
     )
-    return Row(tuple(map(TableCell, texts)))
+    return TableRow(tuple(map(TableCell, texts)))
 
 
 def _comparison(first: str, second: str) -> str:

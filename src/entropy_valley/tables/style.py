@@ -77,7 +77,7 @@ def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
 
     with mpl.rc_context(RC):
         for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
-            made = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
-            drawn.savefig(made, format=kind, metadata=undated)
+            buffer = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
+            drawn.savefig(buffer, format=kind, metadata=undated)
             with files.atomic(path) as temporary:
-                temporary.write_bytes(made.getvalue())
+                temporary.write_bytes(buffer.getvalue())

@@ -24,7 +24,7 @@ from entropy_valley.stats.comparisons import against_mean, by_run, closure_limit
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, best, of_one_backbone, require_one_backbone
 from entropy_valley.tables.labels import METHODS, closure_title, method, method_in, ordered, shown
-from entropy_valley.tables.render import Column, Group, Note, Row, Section, Table, TableCell
+from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ def study(params: Params) -> pd.DataFrame:
     runs = pd.DataFrame(_row(cell, params) for cell in params.cells)
     if CHANGED in params["columns"]:
         runs[CHANGED] = _changed(params.cells)
-    asked = _intervals(params, (*RUN, *SYSTEM))
-    runs = pd.concat([runs, _gaps(runs, params), _tests(params), asked], axis=1)
+    intervals = _intervals(params, (*RUN, *SYSTEM))
+    runs = pd.concat([runs, _gaps(runs, params), _tests(params), intervals], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
     for frame in statistics.values():
-        frame[[*TESTED[1:], *asked]] = float("nan")  # limits and p-values are of single runs
+        frame[[*TESTED[1:], *intervals]] = float("nan")  # limits and p-values are of single runs
         frame["runs"] = groups.size()
-    statistics["mean"][[*asked]] = _intervals(params, (*PLACE, *SYSTEM)).to_numpy()
+    statistics["mean"][[*intervals]] = _intervals(params, (*PLACE, *SYSTEM)).to_numpy()
     named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
     place = places(any(cell.pool for cell in params.cells))
@@ -114,8 +114,10 @@ def _changed(cells: Sequence[ScoredCell]) -> list[float]:
     texts = {system(cell): _texts(cell) for cell in cells if cell.backbone == first}
     pairs = ((_texts(cell), texts.get(system(cell)) if cell.backbone != first else None) for cell in cells)
     return [
-        float("nan") if known is None else sum(text != known.get(name) for name, text in found.items()) / len(found)
-        for found, known in pairs
+        float("nan")
+        if others is None
+        else sum(text != others.get(name) for name, text in texts_of.items()) / len(texts_of)
+        for texts_of, others in pairs
     ]
 
 
@@ -125,31 +127,31 @@ def _texts(cell: ScoredCell) -> dict[str, str]:
 
 def _intervals(params: Params, keys: Sequence[str]) -> pd.DataFrame:
     """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
-    found = [differences(params, keys)] if DIFFERENCE in params["columns"] else []
+    frames = [differences(params, keys)] if DIFFERENCE in params["columns"] else []
     if LIMITS in params["columns"]:
-        found.append(closure_limits(params, keys, *params["against"][1:]))
-    return pd.concat(found, axis=1) if found else pd.DataFrame()
+        frames.append(closure_limits(params, keys, *params["against"][1:]))
+    return pd.concat(frames, axis=1) if frames else pd.DataFrame()
 
 
 def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
-    known = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
-    return pd.DataFrame([_gap(known, row, params) for row in known.values()])
+    rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
+    return pd.DataFrame([_gap(rows, row, params) for row in rows.values()])
 
 
-def _gap(known: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
+def _gap(rows: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    found = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.get("fixed", ())), "cost"), float("nan"))
+    gaps = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.get("fixed", ())), "cost"), float("nan"))
     for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
-        oracle, *rivals = (known.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
-        fixed = [known[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in known]
+        oracle, *rivals = (rows.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
+        fixed = [rows[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in rows]
         best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
         for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
             if rival and oracle:
-                found[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
+                gaps[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
         if rivals[0] and oracle:
-            found["cost"] = row["calls"] / rivals[0]["calls"]
-    return found
+            gaps["cost"] = row["calls"] / rivals[0]["calls"]
+    return gaps
 
 
 def _tests(params: Params) -> pd.DataFrame:
@@ -187,7 +189,7 @@ NOTES = {
 
 
 @dataclass(frozen=True)
-class System:
+class SystemRow:
     """A row: what it is, its mean and deviation over runs, and its runs one by one."""
 
     params: Params
@@ -255,27 +257,27 @@ class System:
         return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
 
 
-Cells = Callable[[System], str]
+Cells = Callable[[SystemRow], str]
 
 COLUMNS: dict[str, tuple[Column, Cells]] = {
     "order": (Column("Order"), lambda system: system.key["order"]),
     "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
     "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
-    "ratios": (Column("Ratios"), System.ratios),
+    "ratios": (Column("Ratios"), SystemRow.ratios),
     "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
     "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
-    LIMITS: (Column("Its 95 % CI"), System.closure_interval),
+    LIMITS: (Column("Its 95 % CI"), SystemRow.closure_interval),
     "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
     BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
-    "lead": (Column("{against} − system [95 % CI], p"), System.lead),
-    DIFFERENCE: (Column("Difference [95 % CI], p"), System.difference),
-    "cost": (Column("Cost", align="r"), System.cost),
+    "lead": (Column("{against} − system [95 % CI], p"), SystemRow.lead),
+    DIFFERENCE: (Column("Difference [95 % CI], p"), SystemRow.difference),
+    "cost": (Column("Cost", align="r"), SystemRow.cost),
     "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
     TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), System.changed),
-    "untouched": (Column("Untouched", align="r"), System.untouched),
+    CHANGED: (Column("Changed", align="r"), SystemRow.changed),
+    "untouched": (Column("Untouched", align="r"), SystemRow.untouched),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
 }
@@ -285,14 +287,14 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 def columns_of(params: Params) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
     metrics, rival = metrics_by_column(params.metrics), method(params["against"][0]).short
-    found = {}
+    columns = {}
     for name in params["columns"]:
         if name in metrics:
-            found[name] = _metric_column(name, metrics[name])
+            columns[name] = _metric_column(name, metrics[name])
         else:
             column, text = COLUMNS[name]
-            found[name] = dataclasses.replace(column, title=column.title.replace("{against}", rival)), text
-    return found
+            columns[name] = dataclasses.replace(column, title=column.title.replace("{against}", rival)), text
+    return columns
 
 
 def _metric_column(name: str, metric: Metric) -> tuple[Column, Cells]:
@@ -305,14 +307,14 @@ def column_names(experiment: Experiment) -> list[str]:
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
-def systems(params: Params, frame: pd.DataFrame) -> list[System]:
+def systems(params: Params, frame: pd.DataFrame) -> list[SystemRow]:
     """The rows of the table, in the order of the cells."""
-    found, keys = [], [*places("pool" in frame), *SYSTEM]
+    rows, keys = [], [*places("pool" in frame), *SYSTEM]
     for key, group in frame.groupby(keys, sort=False):
         parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
         named = {"pool": "", **dict(zip(keys, key, strict=True))}
-        found.append(System(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
-    return found
+        rows.append(SystemRow(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
+    return rows
 
 
 class Systems(OfStudy, TableReport):
@@ -361,12 +363,12 @@ class Systems(OfStudy, TableReport):
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         columns = columns_of(params)
-        found: dict[tuple[Any, ...], list[System]] = {}
+        places_rows: dict[tuple[Any, ...], list[SystemRow]] = {}
         for system in systems(params, numbers):
-            found.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
+            places_rows.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
         sections = tuple(
-            Section(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
-            for place, rows in found.items()
+            TableSection(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
+            for place, rows in places_rows.items()
         )
         head = (Column("System", align="l"), *(column for column, _ in columns.values()))
         timing = notes.timing(params) if _timed(params["columns"]) else ()
@@ -378,16 +380,16 @@ def _timed(columns: Sequence[str]) -> bool:
     return bool(TIMED.keys() & set(columns))
 
 
-def _group(system: System, rivals: Sequence[System], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
     metrics = metrics_by_column(system.params.metrics)
     cells = (
         TableCell(text(system), name in metrics and _is_best(system, rivals, name, metrics[name]))
         for name, (_, text) in columns.items()
     )
-    return Group(_label(system), (Row(tuple(cells), shaded=system.is_tested),))
+    return Group(_label(system), (TableRow(tuple(cells), shaded=system.is_tested),))
 
 
-def _label(system: System) -> str:
+def _label(system: SystemRow) -> str:
     """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
     params, key = system.params, system.key
     label = method_in(params, key["method"], key["direction"])
@@ -397,12 +399,12 @@ def _label(system: System) -> str:
     return ", ".join([label, *others])
 
 
-def _is_best(system: System, rivals: Sequence[System], name: str, metric: Metric) -> bool:
+def _is_best(system: SystemRow, rivals: Sequence[SystemRow], name: str, metric: Metric) -> bool:
     deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
     return system in deployable and system.mean[name] == best(metric)(rival.mean[name] for rival in deployable)
 
 
-def _heading(params: Params, place: Sequence[str], rows: Sequence[System]) -> str:
+def _heading(params: Params, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
     backbone, direction, testset, pool = place
     sentences, trained = f"N = {rows[0].mean['sentences']:.0f}", [f"pool of {pool} training pairs"] if pool else []
     return ", ".join([params.label("backbones", backbone), params.place(direction, testset), *trained, sentences])
@@ -508,8 +510,8 @@ def _draw(axes: Axes, point: Point) -> None:
 def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    known = row.method in METHODS or row.method not in params["ratios"]
-    parts = [shown(params, row.method).short if known else method_in(params, row.method, row.direction)]
+    by_name = row.method in METHODS or row.method not in params["ratios"]
+    parts = [shown(params, row.method).short if by_name else method_in(params, row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:
