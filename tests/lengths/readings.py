@@ -8,7 +8,7 @@ import math
 
 from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import Sentence
-from entropy_valley.lengths.select import choosing
+from entropy_valley.lengths.base import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics
 
 # Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line

@@ -5,8 +5,7 @@ from readings import SETTINGS, STATISTICS, choose_canvases
 
 from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
-from entropy_valley.lengths.base import Choice
-from entropy_valley.lengths.select import sentences_of
+from entropy_valley.lengths.base import Choice, sentences_of
 
 
 class Words:

@@ -29,8 +29,9 @@ from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translations import signature
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
-from entropy_valley.lengths.select import needed_head, read_method, sentences_of
+from entropy_valley.lengths.select import needed_head, read_method
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from entropy_valley.decoding.probe import Draft, Finished, Gain, Probe, anchored
 from entropy_valley.decoding.requests import Runner
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import LengthMethod
+from entropy_valley.lengths.base import choosing, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
-from entropy_valley.lengths.select import choosing, draft_steps, sentences_of
 from entropy_valley.model import adapters
 from entropy_valley.model.prompt import Prompt, attention_of
 
@@ -133,7 +133,7 @@ class Translator:
         """
         return self._all(sources, self.denoising, skip, place, names)
 
-    @property
+    @functools.cached_property
     def denoising(self) -> Denoising:
         """How canvases are filled. An order that :attr:`.Denoising.looks_at_distractor` compares each sentence with
         another one of its list."""
@@ -261,7 +261,7 @@ class Pipeline:
         return cls(Runner(lambda: engine, engine.ledger), inputs, refresh)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
-        """The :func:`~entropy_valley.lengths.select.canvas_row` of each sentence."""
+        """The :func:`~entropy_valley.lengths.base.canvas_row` of each sentence."""
         works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
         return _in_order(self.runner.run(works))
 
