@@ -14,8 +14,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.probe import Draft, Probe
-from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.requests import Draft, Ledger, Memo, Probe, Runner
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt

@@ -11,6 +11,7 @@ import torch
 from entropy_valley.decoding import head, kernels
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.kernels import whole_sums
+from entropy_valley.decoding.prompt_cache import Reuse
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
@@ -72,7 +73,9 @@ def test_one_graph_serves_all_layers_and_passes(attention, backbone, monkeypatch
     backbone = dataclasses.replace(backbone, attention=attention)
     draw, canvases = random.Random(5), []
     for length in (1, 2, 5, 9, 9, 20, 33, 120):
-        canvases.append(Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, is_source=length == 9))
+        canvases.append(
+            Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, reuse=Reuse(is_source=length == 9))
+        )
     eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
     kernels.require_compiler("cpu")
     torch._dynamo.utils.counters.clear()

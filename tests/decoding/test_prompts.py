@@ -13,6 +13,7 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.prompt_cache import Reuse
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
@@ -87,14 +88,14 @@ def test_under_prefix_attention_each_prompt_is_run_once(prefix, cases):
 def test_under_prefix_attention_a_prompt_cache_changes_nothing(prefix, cases):
     for canvases in (asked(cases, MED), [Canvas(range(5, 25), 2, (1, 1))]):
         plain, engine = fill(prefix, canvases)
-        cached, other = fill(prefix, [dataclasses.replace(canvas, refresh=1) for canvas in canvases])
+        cached, other = fill(prefix, [dataclasses.replace(canvas, reuse=Reuse(1)) for canvas in canvases])
         assert cached == plain and other.ledger == engine.ledger
 
 
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
 @pytest.mark.parametrize("order", [MED, HYBRID], ids=["med", "hybrid"])
 def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, order, refresh):
-    model, canvases = prefix if refresh is None else backbone, asked(cases, order, refresh=refresh)
+    model, canvases = prefix if refresh is None else backbone, asked(cases, order, reuse=Reuse(refresh))
     whole, engine = fill(model, canvases, order)
     small, other = fill(model, canvases, order, budget=64)
     assert whole == small and engine.ledger.passes < other.ledger.passes
@@ -107,7 +108,7 @@ def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, order, re
 @pytest.mark.parametrize("refresh", [1, 2, 3, NEVER])
 @pytest.mark.parametrize("order", [MED, HYBRID], ids=["med", "hybrid"])
 def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, refresh):
-    filled, _ = fill(backbone, asked(cases, order, refresh=refresh), order, budget=200)
+    filled, _ = fill(backbone, asked(cases, order, reuse=Reuse(refresh)), order, budget=200)
     texts = [
         reference.decode_cached(
             backbone, it.prompt, it.length, steps, refresh, rank=rank(order), sourceless=it.sourceless
@@ -119,8 +120,15 @@ def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, ref
 
 def test_exact_and_approximate_canvases_share_passes(backbone, cases):
     """None attends to what is kept for another that is computed otherwise, though the prompt is the same."""
-    kinds = [asked(cases[::6], HYBRID), asked(cases[::6], HYBRID, refresh=2), asked(cases[::6], HYBRID, refresh=NEVER)]
-    kinds += [[Canvas(case.prompt, case.length + more, beside=case.length) for case in cases[::6]] for more in (1, 3)]
+    kinds = [
+        asked(cases[::6], HYBRID),
+        asked(cases[::6], HYBRID, reuse=Reuse(2)),
+        asked(cases[::6], HYBRID, reuse=Reuse(NEVER)),
+    ]
+    kinds += [
+        [Canvas(case.prompt, case.length + more, reuse=Reuse(beside=case.length)) for case in cases[::6]]
+        for more in (1, 3)
+    ]
     together, _ = fill(backbone, itertools.chain(*kinds), HYBRID, budget=300)
     apart = (fill(backbone, kind, HYBRID)[0] for kind in kinds)
     assert together == dict(enumerate(results[place] for results in apart for place in sorted(results)))
@@ -128,7 +136,7 @@ def test_exact_and_approximate_canvases_share_passes(backbone, cases):
 
 def test_renewed_in_each_pass_a_prompt_is_exact(backbone, cases):
     canvases = asked(cases, HYBRID)
-    assert fill(backbone, asked(cases, HYBRID, refresh=1), HYBRID)[0] == fill(backbone, canvases, HYBRID)[0]
+    assert fill(backbone, asked(cases, HYBRID, reuse=Reuse(1)), HYBRID)[0] == fill(backbone, canvases, HYBRID)[0]
 
 
 @pytest.mark.parametrize("budget", [40, 1000], ids=["apart", "together"])
@@ -140,7 +148,7 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
         other = rng.randrange(2, 20)
         canvases |= {(number, other): Canvas(prompt, other)} if number % 2 else {}
         for length in rng.sample([length for length in range(2, 20) if length != other], 3):
-            canvases[number, length] = Canvas(prompt, length, beside=other)
+            canvases[number, length] = Canvas(prompt, length, reuse=Reuse(beside=other))
             expected[number, length] = reference.read_cached(backbone, prompt, length, other)
     engine = Engine(backbone, budget=budget)
     readings = dict(engine.run(Queue(canvases.items())))
@@ -148,14 +156,14 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
         assert list(readings[name].tokens) == tokens
         assert readings[name].entropies == pytest.approx(entropies, rel=1e-4, abs=1e-9)
     if budget == 1000:  # a length that is probed itself gives the rows: nothing is run twice
-        sources = {(tuple(canvas.prompt), canvas.beside) for canvas in canvases.values() if canvas.beside}
-        rows = sum(canvas.length + int(backbone.shifted) for canvas in canvases.values() if canvas.beside)
+        sources = {(tuple(canvas.prompt), canvas.reuse.beside) for canvas in canvases.values() if canvas.reuse.beside}
+        rows = sum(canvas.length + int(backbone.shifted) for canvas in canvases.values() if canvas.reuse.beside)
         assert engine.ledger.tokens == rows + sum(len(prompt) + length for prompt, length in sources)
 
 
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
 def test_a_pass_without_memory_loses_nothing(backbone, prefix, cases, refresh, monkeypatch):
-    model, canvases, failed = prefix if refresh is None else backbone, asked(cases, MED, refresh=refresh), []
+    model, canvases, failed = prefix if refresh is None else backbone, asked(cases, MED, reuse=Reuse(refresh)), []
 
     def scarce(model, packed, rows, fill):
         if sum(packed.lengths) + packed.kept.pool.used > 160:
@@ -172,7 +180,7 @@ def test_a_pass_without_memory_loses_nothing(backbone, prefix, cases, refresh, m
 
 @pytest.mark.parametrize("refresh", [None, 2], ids=["prefix", "renewed"])
 def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cases, refresh, monkeypatch):
-    model, canvases, most = prefix if refresh is None else backbone, asked(cases, MED, refresh=refresh), 60
+    model, canvases, most = prefix if refresh is None else backbone, asked(cases, MED, reuse=Reuse(refresh)), 60
     engine, seen, shift = Engine(model, budget=200), [], int(model.shifted)
     engine.prompts.most = most
     read = engine._read
@@ -193,5 +201,5 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
 
 @pytest.mark.parametrize("refresh", [None, 2], ids=["prefix", "renewed"])
 def test_padded_passes_give_the_same(backbone, prefix, cases, refresh):
-    model, canvases = prefix if refresh is None else backbone, asked(cases, HYBRID, refresh=refresh)
+    model, canvases = prefix if refresh is None else backbone, asked(cases, HYBRID, reuse=Reuse(refresh))
     assert fill(model, canvases, HYBRID, fill=256)[0] == fill(model, canvases, HYBRID)[0]

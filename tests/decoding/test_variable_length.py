@@ -13,8 +13,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import VariableLength
-from entropy_valley.decoding.probe import Probe
-from entropy_valley.decoding.requests import Reading, Runner
+from entropy_valley.decoding.requests import Probe, Reading, Runner
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method

@@ -96,7 +96,8 @@ class Chosen:
         """A translator for each length method, all on one loaded model."""
         import torch
 
-        from entropy_valley.decoding.job import How, Job, refresh_of
+        from entropy_valley.decoding.job import How, Job
+        from entropy_valley.decoding.prompt_cache import PromptCache
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.lengths.select import needed_head, read_method
@@ -105,12 +106,12 @@ class Chosen:
 
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
-        how = How(self.backbone, self.adapter, None, self.corpus, self.store, device, threads)
+        how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
         with Job(self.spec, how) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
-        shared = (job.engine, job.reveals_masks, refresh_of(self.spec))
+        shared = (job.engine, job.reveals_masks, PromptCache.of(self.spec))
         made = {}
         for name, settings in self.methods.items():
             method = read_method(name, settings, fits.statistics)

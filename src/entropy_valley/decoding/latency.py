@@ -23,8 +23,9 @@ import torch
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import How, Job, refresh_of
+from entropy_valley.decoding.job import How, Job
 from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.prompt_cache import PromptCache
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translations import signature
 from entropy_valley.decoding.translator import Pipeline
@@ -108,7 +109,7 @@ def timing(
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
     engine = Engine(job.backbone, ledger, job.how.token_budget, reveals_masks=job.reveals_masks)
-    pipeline = Pipeline.of(engine, inputs, refresh_of(job.spec))
+    pipeline = Pipeline.of(engine, inputs, PromptCache.of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}

@@ -1,8 +1,8 @@
 """Prompts that are computed once: the keys and values of their rows are kept between passes.
 
 Under prefix attention this is exact: the rows of a prompt never see a canvas, so they are computed once for all passes
-over the sentence. Else it is the approximation that a canvas asks for (``refresh``, ``beside``): its slots attend to
-rows of the prompt that saw an earlier canvas.
+over the sentence. Else it is the approximation that a canvas asks for: its slots attend to
+rows of the prompt that saw an earlier canvas (:mod:`.prompt_cache`).
 
 :class:`Prompts` decides what is kept and lays out each pass; :class:`Load` counts what the next pass takes;
 :class:`Layout` is the rows of a pass; :class:`Pool` holds the tensors, and :class:`Kept` hands them to the attention.
@@ -24,13 +24,15 @@ import numpy as np
 import torch
 
 from entropy_valley import machine
+from entropy_valley.decoding.prompt_cache import NO_REUSE
 from entropy_valley.model.attention import FULL_KERNEL, Packed
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.model.transfer import upload
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.batch import Batch
-    from entropy_valley.decoding.requests import Canvas, Prompt, Queue, Source
+    from entropy_valley.decoding.prompt_cache import PromptIds, Source
+    from entropy_valley.decoding.requests import Canvas, Queue
     from entropy_valley.model.load import Backbone
 
 
@@ -62,8 +64,7 @@ class Prompts:
 
     def sources(self, canvas: Canvas) -> list[Source]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
-        shared = self.are_shared
-        return canvas.sources(shared) if shared or canvas.beside is not None else []
+        return canvas.shared_sources if self.are_shared else canvas.sources
 
     def rows(self, prompt: Sequence[int]) -> int:
         """The rows of a prompt that are kept."""
@@ -95,14 +96,14 @@ class Prompts:
         """
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
-        if not (needed or self._waiting or any(canvas.refresh or canvas.is_source for canvas in whole.canvases)):
+        if not (needed or self._waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return Layout.of(whole)
         all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
         given = {
             source: place
             for source, place in all_masked.items()
             if source not in self.known
-            and (source in needed or source in self._waiting or whole.canvases[place].is_source)
+            and (source in needed or source in self._waiting or whole.canvases[place].reuse.is_source)
         }
         alone = [source for source in needed if source not in self.known and source not in given]
         giving = given | {source: place for place, source in enumerate(alone, len(whole))}
@@ -119,7 +120,7 @@ class Prompts:
         prompt, slots = source
         return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
 
-    def _saved(self, sequence: int, prompt: Prompt, holder: dict[Any, Places], name: Any) -> Saved:
+    def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Saved:
         places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
         return Saved(sequence, places, holder, name)
 
@@ -130,7 +131,7 @@ class Prompts:
         known, renewed = [], []
         for place, (canvas, step, kept) in enumerate(zip(whole.canvases, whole.steps, whole.kept, strict=True)):
             prompt = tuple(canvas.prompt)
-            if renews(canvas, step, prompt in kept):
+            if canvas.reuse.renews(step, prompt in kept):
                 renewed.append(self._saved(place, prompt, kept, prompt))
                 known.append(_NONE)
             else:
@@ -138,15 +139,10 @@ class Prompts:
         return known, renewed
 
 
-def renews(canvas: Canvas, step: int, is_kept: bool) -> bool:
-    """Whether a canvas's ``step``-th pass computes the rows of its prompt for later ones."""
-    return canvas.refresh is not None and not (is_kept and step % canvas.refresh)
-
-
 def _all_masked(whole: Batch, sources: Sequence[Source | None]) -> Iterator[Source | None]:
     """What each canvas may be the source of: the all-mask ones that are run whole; None for the others."""
     for canvas, source, masks in zip(whole.canvases, sources, whole.masks, strict=True):
-        is_whole = source is None and canvas.refresh is None
+        is_whole = source is None and canvas.reuse.refresh is None
         yield (tuple(canvas.prompt), canvas.length) if is_whole and masks == canvas.length else None
 
 
@@ -179,19 +175,20 @@ class Load:
     def _fits(self, rows: int, kept: int) -> bool:
         return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
 
-    def add(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> None:
+    def add(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> None:
         """Count a canvas in: its ``step``-th pass, its ``own`` prompts being kept."""
         self.rows, self.kept = self.after(canvas, step, own)
         self._seen.update((*self._prompts.sources(canvas), *_own_source(canvas)))
 
-    def after(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> tuple[int, int]:
+    def after(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> tuple[int, int]:
         """Rows to run and rows kept with a canvas more."""
         rows, kept, sources = self.rows, self.kept, self._prompts.sources(canvas)
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
-            if sources or not (canvas.refresh is None or renews(canvas, step, prompt in own)):
+            renewed = canvas.reuse.refresh is not None
+            if sources or (renewed and not canvas.reuse.renews(step, prompt in own)):
                 rows -= self._prompts.rows(prompt)
-            elif canvas.refresh is not None and prompt not in own:
+            elif renewed and prompt not in own:
                 kept += self._prompts.rows(prompt)
         for prompt, slots in set(sources) - self._seen:
             rows, kept = rows + len(prompt) + slots, kept + self._prompts.rows(prompt)
@@ -202,7 +199,7 @@ class Load:
 
 def _own_source(canvas: Canvas) -> list[Source]:
     """The source that a canvas itself is for later ones, if it is one."""
-    return [(tuple(canvas.prompt), canvas.length)] if canvas.is_source else []
+    return [(tuple(canvas.prompt), canvas.length)] if canvas.reuse.is_source else []
 
 
 @dataclass(frozen=True)

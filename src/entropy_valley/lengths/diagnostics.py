@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.job import ROW, How, Job
-from entropy_valley.decoding.probe import probe, slot_sigs
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
@@ -105,7 +104,7 @@ def read_valley(job: Job) -> dict[str, Any]:
     """The curves of a test set, see :mod:`.valley`, and the source tokens of each sentence."""
     tokens = job.identity.prompt.tokens
     around, grid = valley_places(job)
-    entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
+    entropies = [mean_entropy(reading) for reading in job.probe([(it.row, it.length) for it in around + grid])]
     return {
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
@@ -142,7 +141,7 @@ def read_sig(job: Job) -> list[dict[str, Any]]:
             "concentration": round(concentration(sigs, job.spec), 6),
             "mean_sig": round(statistics.fmean(sigs), 6),
         }
-        for row, sigs in zip(job.rows, slot_sigs(job, places, job.spec["sig"]), strict=True)
+        for row, sigs in zip(job.rows, job.slot_sigs(places, job.spec["sig"]), strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The length methods of a job: their fits, what they may know of each sentence, and the control that deals ratios out."""
+"""The length methods of a job: their fits, what they may know of a sentence, and a control that permutes ratios."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.decoding.job import ROW, Job
-from entropy_valley.decoding.probe import probe
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.ev import mean_entropy
@@ -53,7 +52,7 @@ def _entropies(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
     canvases = [
         (place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])
     ]
-    readings = probe(job, canvases)
+    readings = job.probe(canvases)
     return [(length, mean_entropy(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
@@ -67,7 +66,7 @@ def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
         for length in fitting.LENGTHS
         if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
     ]
-    readings = probe(job, canvases)
+    readings = job.probe(canvases)
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
