@@ -19,7 +19,7 @@ from entropy_valley.config import Experiment, paths
 from entropy_valley.config import params as jobs
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.param_parts import needs_anchors, reassigned_methods, selector_settings
-from entropy_valley.decoding.job import modes
+from entropy_valley.decoding.prompt_cache import PromptCache
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method
@@ -97,7 +97,6 @@ class Chosen:
         import torch
 
         from entropy_valley.decoding.job import How, Job
-        from entropy_valley.decoding.prompt_cache import PromptCache
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.lengths.select import needed_head, read_method
@@ -273,7 +272,7 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
         yield "adapter: none, the bare checkpoint"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
-    yield from (f"approximate: {mode}" for mode in modes(spec))
+    yield from (f"approximate: {mode}" for mode in PromptCache.of(spec).names)
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
 
