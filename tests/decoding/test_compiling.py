@@ -68,9 +68,9 @@ def test_one_graph_serves_all_numbers_of_rows(function, given, vocabulary, graph
 
 
 @pytest.mark.parametrize("attention", [BOTH_WAYS, PREFIX])
-def test_one_graph_serves_all_layers_and_passes(attention, backbone, monkeypatch):
+def test_one_graph_serves_all_layers_and_passes(attention, llada):
     """Through the real compiler; a canvas longer than a pass is not compiled. Nothing of the model stays changed."""
-    backbone = dataclasses.replace(backbone, attention=attention)
+    backbone = dataclasses.replace(llada, attention=attention)
     draw, canvases = random.Random(5), []
     for length in (1, 2, 5, 9, 9, 20, 33, 120):
         canvases.append(

@@ -13,7 +13,7 @@ from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue, Reading
 from entropy_valley.model.attention import hidden_states
 
-LENGTHS, STEPS = (1, 2, 3, 5, 7, 8, 13, 21, 34), (1, 2, 5, 8, 32)
+LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 
 
 def canvas(backbone, rng, length, steps):
@@ -25,7 +25,7 @@ def canvas(backbone, rng, length, steps):
 def cases(backbone):
     """Canvases with L < T, L = T and L > T, in no order, and the step budget of each."""
     rng = random.Random(backbone.family.name)
-    pairs = list(itertools.product(LENGTHS, STEPS)) * 2
+    pairs = list(itertools.product(LENGTHS, STEPS))
     rng.shuffle(pairs)
     return [(canvas(backbone, rng, length, steps), steps) for length, steps in pairs]
 
@@ -56,7 +56,7 @@ def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases):
             settled += 1
         else:
             assert ours.tokens == tokens
-    assert settled > 5  # the case that stops early was there
+    assert settled > 2  # the case that stops early was there
 
 
 def test_a_result_is_bit_equal_in_any_company(backbone, cases):

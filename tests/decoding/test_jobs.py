@@ -74,7 +74,7 @@ def test_costs_are_the_methods_and_the_engines(bench):
         assert canvas["calls"] <= row["passes"] <= canvas["calls"] + min(8, row["length"]) - 1
         assert row["head_rows"] <= row["slots"]
     (ledger,) = bench.ledgers()
-    assert ledger["asked"] == sum(row["canvas"]["calls"] for row in rows) + 12
+    assert ledger["requested"] == sum(row["canvas"]["calls"] for row in rows) + 12
     assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
     assert ledger["rows"] == sum(row["head_rows"] for row in rows)
     assert info["passes"] == sum(row["passes"] for row in rows) and info["sentences"] == 12
@@ -265,7 +265,7 @@ def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench)
     for settings in ({}, {"mask_token": "may_be_revealed"}):
         bench.spec |= settings
         decoders.append(bench.decode("ratio")[1]["signature"]["decoder"])
-        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]
+        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
     assert decoders[1] == f"{decoders[0]}|reveals masks"
 
 
@@ -308,7 +308,7 @@ def test_another_attention_has_results_of_its_own(bench):
     for settings in ({}, {"attention": "prefix"}):
         bench.spec |= settings
         signatures.append(bench.decode("ratio")[1]["signature"]["decoder"])
-        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]
+        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
     assert signatures[1] == f"{signatures[0]}|prefix attention"
 
 

@@ -7,7 +7,7 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics
 from entropy_valley.lengths.training_pairs import length_statistics
@@ -26,7 +26,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 def measure(bench, **settings):
     """The test set's pairs stand for training pairs."""
     spec = {**bench.spec, "pairs": 5, "bias_pairs": 2, **settings}
-    with Job(spec, bench.how, bench.testset) as job:
+    with ModelJob(spec, bench.how, bench.testset) as job:
         return length_statistics(job)
 
 

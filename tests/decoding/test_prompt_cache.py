@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from entropy_valley import files
 from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import PromptCache, Reuse, footnote
+from entropy_valley.decoding.prompt_cache import CachePolicy, Reuse, footnote
 from entropy_valley.decoding.requests import Decoded, Draft, Probe, Reading
 from entropy_valley.decoding.translations import PromptCosts, sentence_costs
 from entropy_valley.decoding.translator import Pipeline
@@ -26,7 +26,7 @@ DAEDAL = {"ratios": 0.5, "eos_window": 1}
 
 def pipeline(refresh):
     return Pipeline(
-        None, Inputs("test", ["s0", "s1"], [PROMPT, PROMPT[1:]], [5], 128, ["ein", "zwei"]), PromptCache(refresh)
+        None, Inputs("test", ["s0", "s1"], [PROMPT, PROMPT[1:]], [5], 128, ["ein", "zwei"]), CachePolicy(refresh)
     )
 
 
@@ -49,9 +49,9 @@ def asked(work):
 def test_a_probe_takes_the_prompt_of_the_last_whole_one(lengths, refresh):
     number = len(lengths) - 1
     source = lengths[number - number % refresh]
-    assert PromptCache(refresh).of_probe(lengths).beside == (None if source == lengths[-1] else source)
-    assert PromptCache(1).of_probe(lengths) == PromptCache().of_probe(lengths) == Reuse()
-    assert PromptCache(sys.maxsize).of_probe(lengths).beside == (lengths[0] if number else None)
+    assert CachePolicy(refresh).of_probe(lengths).beside == (None if source == lengths[-1] else source)
+    assert CachePolicy(1).of_probe(lengths) == CachePolicy().of_probe(lengths) == Reuse()
+    assert CachePolicy(sys.maxsize).of_probe(lengths).beside == (lengths[0] if number else None)
 
 
 def test_probes_are_numbered_in_the_order_in_which_a_method_asks_for_them():
@@ -104,16 +104,16 @@ def test_what_is_approximate_has_a_key_of_its_own():
     probes = {Probe(PROMPT, 6, reuse=Reuse(beside=length)).key("", "") for length in (None, 4, 5)}
     assert len(probes) == 3 and files.digest(["probe", DECODING, "", "", PROMPT, 6]) in probes
     cases = [(1, 4), (6, None), (6, 2), (6, 6), (6, sys.maxsize)]
-    requests = [MED.request(PROMPT, None, length, 99, cache=PromptCache(refresh)) for length, refresh in cases]
+    requests = [MED.request(PROMPT, None, length, 99, cache=CachePolicy(refresh)) for length, refresh in cases]
     keys = [one.key("", "") for one in requests]
     assert len(set(keys)) == 4 and keys[:2] == [MED.request(PROMPT, None, n, 99).key("", "") for n in (1, 6)]
     assert keys[-2] == keys[-1]
 
 
 def test_the_name_and_the_footnote_of_a_decoder():
-    assert (PromptCache.of({}), PromptCache().names, footnote("engine r5|med|T8")) == (PromptCache(), [], None)
+    assert (CachePolicy.of({}), CachePolicy().names, footnote("engine r5|med|T8")) == (CachePolicy(), [], None)
     for setting, refresh, name in ((4, 4, "prompt cache 4"), ("never", sys.maxsize, "prompt cache, never renewed")):
-        cache = PromptCache.of({"prompt_cache": setting})
+        cache = CachePolicy.of({"prompt_cache": setting})
         assert (cache.refresh, cache.names) == (refresh, [name])
     assert footnote("med|prompt cache 4|float32 head").endswith(
         "keys and values are renewed every 4 passes over a sentence."
@@ -132,12 +132,12 @@ def test_the_tokens_of_a_sentence(shifted):
         return sentence_costs(canvas, PromptCosts(p, 8, shifted, **how), decoded, order)["run_tokens"]
 
     assert tokens() == 7 * p + 15 + 4 * 5
-    assert tokens({**canvas, "cached": 1}, cache=PromptCache(2)) == (2 + 3) * p + (1 + 2) * (p - kept) + 15 + 5 * 5
-    assert tokens({**canvas, "cached": 2}, cache=PromptCache(sys.maxsize)) == 2 * p + 6 * (p - kept) + 15 + 5 * 5
+    assert tokens({**canvas, "cached": 1}, cache=CachePolicy(2)) == (2 + 3) * p + (1 + 2) * (p - kept) + 15 + 5 * 5
+    assert tokens({**canvas, "cached": 2}, cache=CachePolicy(sys.maxsize)) == 2 * p + 6 * (p - kept) + 15 + 5 * 5
     assert tokens(once=True) == p + 6 * (p - kept) + 15 + 4 * 5
     assert tokens(order=SIG, once=True) == tokens(once=True) + 8 + 5
     steps = 2 * p + 3 * (p - kept) + 5 * 5  # of a refresh of 3
-    assert tokens({**canvas, "calls": 0, "slots": 0}, SIG, cache=PromptCache(3)) == steps + (p + 5) + (8 + 5)
+    assert tokens({**canvas, "calls": 0, "slots": 0}, SIG, cache=CachePolicy(3)) == steps + (p + 5) + (8 + 5)
     head = {**canvas, "calls": 1, "slots": 0, "scores": [1]}
     assert tokens(head, once=True) == p + p + 4 * (p - kept) + 5 * 5  # a length head's pass stands apart
     both = {**canvas, "calls": 4, "apart": 1}  # of a method that probes too

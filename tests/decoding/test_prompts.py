@@ -19,7 +19,7 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
 from entropy_valley.model.prompt import PREFIX
 
-PAIRS = tuple(itertools.product((1, 2, 3, 8, 13, 21), (2, 5, 32)))  # canvas length, step budget
+PAIRS = tuple(itertools.product((1, 2, 3, 8, 13, 21), (2, 5, 24)))  # canvas length, step budget
 NEVER = sys.maxsize
 MED, HYBRID = ("med", {}), ("hybrid", {"p": 0.5, "sig": "stepwise_kl"})
 
@@ -82,7 +82,7 @@ def test_under_prefix_attention_each_prompt_is_run_once(prefix, cases):
     prompts = {tuple(case.prompt) for case in canvases}
     rows = sum((case.length + shift) * filled[place].passes for place, case in enumerate(canvases))
     assert engine.ledger.tokens == rows + sum(len(prompt) - shift for prompt in prompts)
-    assert engine.prompts.pool.size == 0 and not engine.prompts.known  # all is given back
+    assert engine.prompts.pool.size == 0 and not engine.prompts.cached  # all is given back
 
 
 def test_under_prefix_attention_a_prompt_cache_changes_nothing(prefix, cases):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 from bench import LEDGERS, killed_at_the_sixth_result, started
-from run_rule import run_rule
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, results
@@ -162,21 +160,17 @@ def test_a_set_that_shares_cells_computes_its_own_alone(fresh):
 
 
 def test_two_shards_at_once_are_the_whole(together, fresh):
-    """Through the scripts. Fits and the canvases that are dealt are each shard's own; their merging has no model."""
+    """Fits and the canvases that are dealt are each shard's own; their merging has no model."""
     made, _ = together
+    testsets = [fresh.data / f"{name}.jsonl" for name in TESTS]
     paths = [fresh.folder / "shards" / f"{number}of2.jsonl" for number in range(2)]
-    how = {key: value and str(value) for key, value in dataclasses.asdict(fresh.how).items()}
-    read = {"model": [], "testsets": [fresh.data / f"{name}.jsonl" for name in TESTS]}
-    computed = []
     for path in paths:
-        said = run_rule("translate", spec_of(), read | {"shards": []}, {"shard": path}, how)
-        assert "models loaded: 1" in said
-        computed.append(int(re.search(r"(\d+) computed", said)[1]))
-    out = fresh.folder / TRANSLATIONS
+        translations.write_shard(spec_of(), fresh.how, testsets, path)
+    assert [ledger["loads"] for ledger in fresh.ledgers] == [1, 1]
+    computed = [ledger["computed"] for ledger in fresh.ledgers]
     assert computed[0] > computed[1] > len(fresh.keys()) / 4
-    written = {"rows": out, "header": out.with_suffix(".json")}
-    said = run_rule("translate", spec_of(), read | {"shards": paths}, written, how)
-    assert "0 results asked for" in said and "models loaded: 0" in said
+    out = fresh.folder / TRANSLATIONS
+    translations.write(spec_of(), fresh.how, testsets, out, paths)
     assert out.read_bytes() == made.out.read_bytes()
     headers = [files.read_json(path.with_suffix(".json"))["facts"]["cells"] for path in (out, made.out)]
     assert headers[0] == headers[1]

@@ -6,7 +6,7 @@ import pytest
 
 from entropy_valley.data.sampling import draw
 from entropy_valley.lengths import diagnostics
-from entropy_valley.lengths.diagnostics import Place
+from entropy_valley.lengths.diagnostics import ValleyCanvas
 
 
 def test_around_the_reference_every_canvas_that_has_content():
@@ -18,15 +18,15 @@ def test_around_the_reference_every_canvas_that_has_content():
 
 
 def test_the_grids_canvases_are_evs_candidates():
-    assert diagnostics.on_grid([1], [0, 10], [0.29, 1.5]) == [Place(1, 0.29, 3), Place(1, 1.5, 16)]
+    assert diagnostics.on_grid([1], [0, 10], [0.29, 1.5]) == [ValleyCanvas(1, 0.29, 3), ValleyCanvas(1, 1.5, 16)]
 
 
 POINTS = [  # two sentences around their references; the second is too short for -1
-    (Place(0, -1, 4), 0.5),
-    (Place(0, 0, 5), 0.25),
-    (Place(0, 1, 6), 1.0),
-    (Place(1, 0, 2), 0.75),
-    (Place(1, 1, 3), 2.0),
+    (ValleyCanvas(0, -1, 4), 0.5),
+    (ValleyCanvas(0, 0, 5), 0.25),
+    (ValleyCanvas(0, 1, 6), 1.0),
+    (ValleyCanvas(1, 0, 2), 0.75),
+    (ValleyCanvas(1, 1, 3), 2.0),
 ]
 
 
@@ -49,9 +49,9 @@ def test_complete_sentences_have_a_canvas_everywhere():
 
 
 def test_the_shorter_canvas_is_the_lowest_on_a_tie_and_no_complete_sentence_is_no_curve():
-    tie = [(Place(0, -1, 4), 0.5), (Place(0, 0, 5), 0.5)]
+    tie = [(ValleyCanvas(0, -1, 4), 0.5), (ValleyCanvas(0, 0, 5), 0.5)]
     assert [point["lowest"] for point in diagnostics.complete(*zip(*tie, strict=True))] == [1, 0]
-    assert diagnostics.complete([Place(0, -1, 4), Place(1, 0, 5)], [0.5, 0.5]) == []
+    assert diagnostics.complete([ValleyCanvas(0, -1, 4), ValleyCanvas(1, 0, 5)], [0.5, 0.5]) == []
 
 
 def test_sentences_are_drawn_as_a_test_subset_is():

@@ -27,7 +27,7 @@ from entropy_valley.decoding.batch import Batch, Pass
 from entropy_valley.decoding.head import Head, SlotValues, slot_values, sourced_values
 from entropy_valley.decoding.kernels import HEAD_ROWS, compiled_layers, whole_sums
 from entropy_valley.decoding.orders import needs_sourceless
-from entropy_valley.decoding.prompts import Load, Prompts
+from entropy_valley.decoding.prompts import KeptPrompts, Load
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Ledger, Queue, Reading
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Rows, hidden_states
@@ -68,7 +68,7 @@ class Engine:
         self._device = backbone.device
         device = self._device.type
         self.budget = fill or budget or BUDGET[device]
-        self.prompts = Prompts(backbone)
+        self.prompts = KeptPrompts(backbone)
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
     @torch.inference_mode()
@@ -109,7 +109,7 @@ class Engine:
         others, settled = self._batch([entry for entry in named if not _starts(entry[1], order)]), []
         if begun:
             started = self._batch(begun)
-            started, _ = started.advance(_known(started, self._device), order)
+            started, _ = started.advance(_first_steps(started, self._device), order)
             started, settled = started.release(self.backbone.eos_id)
             batch = batch.cat(started)
         return batch.cat(others), settled
@@ -168,7 +168,7 @@ def _starts(canvas: Canvas, order: Order | None) -> bool:
     return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
 
 
-def _known(batch: Batch, device: torch.device) -> Pass:
+def _first_steps(batch: Batch, device: torch.device) -> Pass:
     """The first steps of canvases whose reading is known, as a pass would give them."""
     starts = [canvas.start for canvas in batch.canvases]
     columns = ([getattr(start, name) for start in starts] for name in VALUES)

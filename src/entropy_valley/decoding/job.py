@@ -70,7 +70,7 @@ class How:
         return cls(**paths, device=values["device"], threads=threads)
 
 
-class Job:
+class ModelJob:
     """One job on a run's model: its spec, a test set's rows, the checkpoint's identity, the store and the ledger.
 
     A job of several test sets is :meth:`on` each of them in turn; the model is loaded once for all.
@@ -227,7 +227,7 @@ class Job:
         values = {key: value for key in dict.fromkeys(keys) if (value := self.store.get(key)) is not None}
         first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
         missing = [place for key, place in first_places.items() if key not in values]
-        self.ledger.count(asked=len(keys), computed=len(missing))
+        self.ledger.count(requested=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):

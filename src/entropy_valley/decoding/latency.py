@@ -23,9 +23,9 @@ import torch
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import How, Job
+from entropy_valley.decoding.job import How, ModelJob
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import PromptCache
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translations import signature
 from entropy_valley.decoding.translator import Pipeline
@@ -53,7 +53,7 @@ def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: 
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
     pairs = [how.corpus / name for name in PAIRS] if "fits" in params else []
-    with Job(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
+    with ModelJob(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
         fits = Fits.of(job, params.get("fits", {}))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
@@ -69,7 +69,7 @@ def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: 
 
 
 def measure(
-    job: Job,
+    job: ModelJob,
     method: LengthMethod,
     denoising: Denoising,
     repeats: int,
@@ -91,7 +91,7 @@ def measure(
 
 
 def timing(
-    job: Job,
+    job: ModelJob,
     method: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
@@ -109,7 +109,7 @@ def timing(
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
     engine = Engine(job.backbone, ledger, job.how.token_budget, reveals_masks=job.reveals_masks)
-    pipeline = Pipeline.of(engine, inputs, PromptCache.of(job.spec))
+    pipeline = Pipeline.of(engine, inputs, CachePolicy.of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}
@@ -146,7 +146,7 @@ def bounded(work: Iterable[T], count: int, rounds: int, most: float) -> Iterator
             raise InputError("latency", f"{problem}: {rounds} × {count} pieces of work", remedy)
 
 
-def conditions(job: Job) -> dict[str, Any]:
+def conditions(job: ModelJob) -> dict[str, Any]:
     """Conditions of the timing."""
     device = job.backbone.device.type
     return {

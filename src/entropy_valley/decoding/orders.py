@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.prompt_cache import NO_CACHE, PromptCache
+from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Canvas, Decoded, Probe
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
 from entropy_valley.errors import InputError
@@ -375,7 +375,7 @@ class Denoising:
         gain: Gain | None = None,
         *,
         sentence: object = None,
-        cache: PromptCache = NO_CACHE,
+        cache: CachePolicy = NO_CACHE,
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
@@ -397,7 +397,7 @@ class Denoising:
         )
         return FixedLength(canvas, self.name, self.settings, distractor)
 
-    def reuse(self, length: int, cache: PromptCache) -> Reuse:
+    def reuse(self, length: int, cache: CachePolicy) -> Reuse:
         """Which passes over a canvas of so many slots compute its prompt."""
         return cache.of_canvas(len(self.counts(length)) + self.mask_token)
 

@@ -20,7 +20,7 @@ KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder
 
 PromptIds = tuple[int, ...]
 
-Source = tuple[PromptIds, int]  # a prompt, and how many masked slots behind it its rows see
+RowSource = tuple[PromptIds, int]  # a prompt, and how many masked slots behind it its rows see
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Reuse:
         """Whether the ``step``-th pass computes the rows of the prompt for later ones."""
         return self.is_renewed and not (is_kept and step % self.refresh)
 
-    def sources(self, prompts: Sequence[PromptIds]) -> list[Source]:
+    def sources(self, prompts: Sequence[PromptIds]) -> list[RowSource]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
         return [] if self.beside is None else [(prompt, self.beside) for prompt in prompts]
 
@@ -60,7 +60,7 @@ NO_REUSE = Reuse()
 
 
 @dataclass(frozen=True)
-class PromptCache:
+class CachePolicy:
     """What a job asks for: the prompt is computed in every ``refresh``-th pass; None: in all. ValueError below 1."""
 
     refresh: int | None = None
@@ -103,7 +103,7 @@ class PromptCache:
         return 0 if self.is_exact else sum(step % self.refresh > 0 for step in steps[1:])
 
 
-NO_CACHE = PromptCache()
+NO_CACHE = CachePolicy()
 
 
 def footnote(decoder: str) -> str | None:

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.prompt_cache import NO_REUSE, PromptIds, Reuse, Source
+from entropy_valley.decoding.prompt_cache import NO_REUSE, PromptIds, Reuse, RowSource
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
@@ -108,12 +108,12 @@ class Canvas:
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
     @functools.cached_property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[RowSource]:
         """The sequences that compute the rows of its prompts; none if its own passes do."""
         return self.reuse.sources(self.prompts)
 
     @functools.cached_property
-    def shared_sources(self) -> list[Source]:
+    def shared_sources(self) -> list[RowSource]:
         """The same where all canvases behind a prompt share its rows, which see none of them."""
         return [(prompt, 0) for prompt in self.prompts]
 
@@ -129,7 +129,7 @@ class Queue:
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
         self.heap: list[tuple[Any, int, Any, Canvas]] = []
         self._arrivals, self._shared = itertools.count(), False
-        self.sources: Counter[Source] = Counter()  # of the canvases that wait
+        self.sources: Counter[RowSource] = Counter()  # of the canvases that wait
         for name, canvas in canvases:
             self.put(name, canvas)
 
@@ -149,7 +149,7 @@ class Queue:
         self.sources.update(self._sources(canvas))
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
 
-    def _sources(self, canvas: Canvas) -> list[Source]:
+    def _sources(self, canvas: Canvas) -> list[RowSource]:
         return canvas.shared_sources if self._shared else canvas.sources
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
@@ -419,7 +419,7 @@ class Runner:
 
         ``order`` is the reveal order of all canvases that are denoised by one.
         """
-        return _Run(self, works).results(order)
+        return _Stream(self, works).results(order)
 
     def answers(self, requests: Sequence[Request], order: Order | None = None) -> list[Any]:
         """The result of each request."""
@@ -451,7 +451,7 @@ class _Computation:
     canvases: Canvases | None = None
 
 
-class _Run:
+class _Stream:
     def __init__(self, runner: Runner, works: Iterable[tuple[Any, Work]]) -> None:
         self._ledger, self._memo, self._runner = runner.ledger, runner.memo, runner
         self._ready = deque(_Piece(name, work) for name, work in works)  # pieces whose results are all there
@@ -494,7 +494,7 @@ class _Run:
             self._ready.append(piece)
 
     def _ask(self, request: Request, piece: _Piece, place: int) -> None:
-        self._ledger.count(asked=1)
+        self._ledger.count(requested=1)
         if (stored := self._stored(request)) is not None:
             self._answer(piece, place, stored)
             return
@@ -541,12 +541,12 @@ class _Run:
 class Ledger:
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
-    ``asked`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
+    ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
     ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
     sequences, which are in none of these; ``loads`` are models loaded.
     """
 
-    asked: int = 0
+    requested: int = 0
     computed: int = 0
     passes: int = 0
     tokens: int = 0
@@ -566,7 +566,7 @@ class Ledger:
         """One line for the log."""
         padding = f" and {self.padded} of padding" if self.padded else ""
         return (
-            f"{self.asked} results asked for, {self.asked - self.computed} shared, {self.computed} computed "
+            f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
             f"in {self.passes} passes of {self.tokens} tokens{padding}, {self.rows} head rows; "
             f"models loaded: {self.loads}"
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import NO_CACHE, PromptCache
+from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import LengthMethod
@@ -80,7 +80,7 @@ class Translator:
     length_head: LengthHead | None = None
     engine: Engine | None = None
     mask_token: bool = False
-    cache: PromptCache = NO_CACHE
+    cache: CachePolicy = NO_CACHE
 
     @classmethod
     def load(
@@ -248,10 +248,10 @@ class Pipeline:
 
     runner: Runner
     inputs: Inputs
-    cache: PromptCache = NO_CACHE
+    cache: CachePolicy = NO_CACHE
 
     @classmethod
-    def of(cls, engine: Engine, inputs: Inputs, cache: PromptCache = NO_CACHE) -> Self:
+    def of(cls, engine: Engine, inputs: Inputs, cache: CachePolicy = NO_CACHE) -> Self:
         """On a loaded model, without a store: every request is computed."""
         return cls(Runner(lambda: engine, engine.ledger), inputs, cache)
 

@@ -20,7 +20,7 @@ from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.settings import Name, Section
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.job import Job
+    from entropy_valley.decoding.job import ModelJob
     from entropy_valley.lengths.training_pairs import Fits
 
 
@@ -49,7 +49,7 @@ def needed_head(name: str, method: LengthMethod, fits: Fits) -> bytes | None:
 
 
 def to_choose(
-    job: Job, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
+    job: ModelJob, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
 ) -> tuple[LengthMethod, dict[int, Sentence]]:
     """A length method, and what it may know of the rows at ``places``.
 
@@ -63,7 +63,7 @@ def to_choose(
     return method, dict(zip(places, sentences, strict=True))
 
 
-def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
+def predict(job: ModelJob, weights: bytes) -> list[dict[int, float]]:
     """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
 
     ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
@@ -100,7 +100,7 @@ class Reassigned(Section):
     )
 
 
-def reassigned_rows(job: Job, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
+def reassigned_rows(job: ModelJob, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
     """The canvas rows of a job's sentences, from the ``lengths`` that another method has given all of them.
 
     ``settings`` are those of :class:`Reassigned`. The ratios are those that other sentences have probed: this method's

@@ -27,7 +27,7 @@ from entropy_valley.config import Experiment, param_parts
 from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.param_parts import selector_name, source_guided
 from entropy_valley.config.paths import comet_folder
-from entropy_valley.decoding.prompt_cache import PromptCache
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import system_of
@@ -261,7 +261,7 @@ def _prompted(spec: Mapping[str, Any], passes: float) -> float:
     """How many of the passes over a sentence compute its prompt."""
     if attention_of(spec) == PREFIX:
         return min(1, passes)
-    refresh = PromptCache.of(spec).refresh
+    refresh = CachePolicy.of(spec).refresh
     return passes if refresh is None else math.ceil(passes / refresh)
 
 
