@@ -70,7 +70,7 @@ test-cluster: install
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. And the oldest and
 # newest Snakemake, from the package index.
 nightly: install
-	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_ten_times.py tests/workflow/test_versions.py
+	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install

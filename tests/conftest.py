@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 
 import hypothesis
 import pytest
@@ -36,7 +35,7 @@ def users_class(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reach(monkeypatch):
-    """Have this process ask that hub."""
+    """Point this process to another hub."""
 
     def point_to(url):
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
@@ -64,17 +63,3 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     """The longest files first, whole workflows before all: at the end the workers then share short ones."""
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))
-
-
-def pytest_terminal_summary(terminalreporter):
-    """One line on what was skipped, and why."""
-    reasons = Counter(skipped_for(report) for report in terminalreporter.stats.get("skipped", []))
-    if reasons:
-        named = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
-        terminalreporter.write_line(f"skipped: {named}")
-
-
-def skipped_for(report):
-    """The reason of a skipped test or file, as its author words it."""
-    _, _, reason = report.longrepr
-    return reason.removeprefix("Skipped: ")

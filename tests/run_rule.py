@@ -42,10 +42,10 @@ def run_rule(name, spec, *arguments, log=None, fails=False, **options):
     with tempfile.TemporaryDirectory() as folder:
         log = Path(log or f"{folder}/{name}.log")
         process = start_rule(name, spec, *arguments, log=log, **options)
-        said, _ = process.communicate()
-        said += log.read_text(encoding="utf-8") if log.exists() else ""
-    assert (process.returncode != 0) == fails, f"exit status {process.returncode}\n{said}"
-    return said
+        text, _ = process.communicate()
+        text += log.read_text(encoding="utf-8") if log.exists() else ""
+    assert (process.returncode != 0) == fails, f"exit status {process.returncode}\n{text}"
+    return text
 
 
 def snakemake_object(rule, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None):
@@ -87,15 +87,15 @@ def _named(kind, given):
         given = [given]
     if not isinstance(given, dict):
         return kind(toclone=list(map(str, given)))
-    made = kind()
+    files = kind()
     for name, value in given.items():
         if isinstance(value, str | os.PathLike):
-            made.append(str(value))
-            made._add_name(name)
+            files.append(str(value))
+            files._add_name(name)
         else:
-            made.extend(map(str, value))
-            made._set_name(name, len(made) - len(value), len(made))
-    return made
+            files.extend(map(str, value))
+            files._set_name(name, len(files) - len(value), len(files))
+    return files
 
 
 def _plain(value):

@@ -43,7 +43,7 @@ class Run(Workspace):
         """Snakemake in a session of its own, with no more configs or variables; ``before`` is called in its process."""
         command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", *CONFIGS]
         said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "preexec_fn": before}
-        variables = os.environ | {"PATH": self._path(os.environ["PATH"])}
+        variables = self._variables(None)
         return subprocess.Popen(command, cwd=self.folder, env=variables, start_new_session=True, **said)
 
     def results(self):

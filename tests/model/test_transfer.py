@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from entropy_valley.model.transfer import download, upload
+from entropy_valley.model.attention import download, upload
 
 
 def test_columns_go_to_the_device_and_back_bit_by_bit():

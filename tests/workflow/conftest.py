@@ -23,7 +23,7 @@ def paper(tmp_path):
 def finished(tmp_path_factory):
     """A small matrix with every job done, for dry runs only."""
     workspace = Workspace(tmp_path_factory.mktemp("finished"), "config.yaml", "config/demo.yaml", MIXED)
-    workspace.run("--cores", "2", over={"check": False})  # Dream is too large for this machine
+    workspace.finish()
     return workspace
 
 
@@ -34,5 +34,5 @@ def adopted(tmp_path_factory):
     (folder / "given").mkdir()
     (folder / "given/adapter_config.json").touch()
     workspace = Workspace(folder, "config.yaml", RELEASED)
-    workspace.run("--cores", "2")
+    workspace.finish()
     return workspace

@@ -1,4 +1,4 @@
-"""Snakemake in processes forked from one that has imported it: importing takes as long as a dry run."""
+"""Snakemake in processes forked from one that has imported it: importing takes longer than a dry run."""
 
 from __future__ import annotations
 
@@ -11,26 +11,32 @@ FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
     [
         "snakemake.cli",
-        "entropy_valley.runs.inventory",
+        "snakemake.report.html_reporter",  # with the plugins for SLURM: what Snakemake looks for at each start
+        "snakemake_executor_plugin_slurm",
+        "snakemake_logger_plugin_entropy_valley",
+        "requests",
+        "entropy_valley.checking.subject",
         "entropy_valley.config.params",
         "entropy_valley.tables",
+        "entropy_valley.runs.inventory",
     ]
 )
 
 
-def run(folder: Path, arguments: list[str], path: str) -> tuple[int, str]:
-    """Exit status and all that Snakemake says, in ``folder`` with programs searched along ``path``."""
-    said = folder / "said.txt"
-    process = FORKED.Process(target=_snakemake, args=(folder, arguments, path, said))
+def run(folder: Path, arguments: list[str], variables: dict[str, str]) -> tuple[int, str]:
+    """Exit status and all that Snakemake prints, in ``folder`` with these environment variables."""
+    output = folder / "output.txt"
+    process = FORKED.Process(target=_snakemake, args=(folder, arguments, variables, output))
     process.start()
     process.join()
-    return process.exitcode, said.read_text()
+    return process.exitcode, output.read_text()
 
 
-def _snakemake(folder: Path, arguments: list[str], path: str, said: Path) -> None:
+def _snakemake(folder: Path, arguments: list[str], variables: dict[str, str], output: Path) -> None:
     os.chdir(folder)
-    os.environ["PATH"] = path
-    with open(said, "w") as file:
+    os.environ.clear()
+    os.environ.update(variables)
+    with open(output, "w") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
     from snakemake.cli import main

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from workspace import ROOT, Workspace
+from workspace import ROOT, Workspace, by_rule
 
 from entropy_valley import cli
-from entropy_valley.checking import checks
 
 GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/cluster.md", "docs/extending.md", "docs/install.md"]
 PAGES = [*GUIDES, "docs/plan.md", "docs/reproducing.md", "docs/translate.md", "docs/tutorial.md"]
@@ -32,23 +31,20 @@ class Command(NamedTuple):
     words: tuple[str, ...]
     config: str
 
-    def __str__(self) -> str:
-        return f"{self.page}: {' '.join(self.words)}"
-
 
 def text(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
 def commands(page: str) -> list[Command]:
-    found, config = [], ""
+    written, config = [], ""
     for language, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```", text(page), re.MULTILINE | re.DOTALL):
         if language == "yaml":
             config = block
         if language in ("", "bash"):
             lines = block.replace("\\\n", " ").splitlines()
-            found += [Command(page, line, tuple(shlex.split(line, comments=True)), config) for line in lines]
-    return [one for one in found if one.words]
+            written += [Command(page, line, tuple(shlex.split(line, comments=True)), config) for line in lines]
+    return [one for one in written if one.words]
 
 
 ALL = [command for page in PAGES for command in commands(page)]
@@ -58,8 +54,8 @@ OURS = [command for command in ALL if "entropy-valley" in command.words and comm
 
 
 def once(these: list[Command]) -> dict[str, Command]:
-    """Without repetitions, by name."""
-    return {str(one): one for one in reversed(these)}
+    """Without repetitions, by their words."""
+    return {" ".join(one.words): one for one in reversed(these)}
 
 
 @pytest.fixture(scope="module")
@@ -76,23 +72,19 @@ def write_classes(folder: Path, page: str) -> None:
 
 
 def test_every_command_is_tried_here_or_says_what_it_needs():
-    tried = {*map(str, SNAKEMAKE), *map(str, OURS), *(str(one) for one in ALL if one.words[0] in ("make", *SIMPLE))}
-    in_the_tutorial = {str(one) for one in ALL if one.page == TUTORIAL}
-    untried = [str(one) for one in ALL if str(one) not in tried | in_the_tutorial and not NEEDS.search(one.line)]
-    assert untried == [] and len(ALL) > 50
+    others = [one for one in ALL if one not in SNAKEMAKE + OURS and one.words[0] not in ("make", *SIMPLE)]
+    assert [one for one in others if one.page != TUTORIAL and not NEEDS.search(one.line)] == [] and len(ALL) > 50
 
 
-@pytest.mark.slow
-@pytest.mark.cluster  # two dozen plans, most of them of the paper's matrix
-@pytest.mark.parametrize("name", once(SNAKEMAKE))
-def test_snakemake_plans_what_the_pages_say(papers, name):
-    command = once(SNAKEMAKE)[name]
+@pytest.mark.parametrize("command", once(SNAKEMAKE))
+def test_snakemake_plans_what_the_pages_say(papers, command):
+    command = once(SNAKEMAKE)[command]
     if "--report" in command.words:  # it has no plan
         assert "marked for report but does not exist" in papers.run(*command.words[1:], fails=True)
         return
     (papers.folder / "config/mine.yaml").write_text(command.config or "{}", encoding="utf-8")
-    said = papers.dry_run(*(word for word in command.words[1:] if word != "--dry-run"))
-    assert "--unlock" in command.words or re.search(r"^All: +\d+ jobs", said, re.MULTILINE), said
+    text = papers.dry_run(*command.words[1:])
+    assert "--unlock" in command.words or re.search(r"^All: +\d+ jobs", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("name", once(OURS))
@@ -102,48 +94,21 @@ def test_our_commands_take_the_options_that_the_pages_give(name):
     cli.parser().parse_args(options[: options.index("<")] if "<" in options else options)
 
 
-@pytest.mark.parametrize("name", once([one for one in ALL if one.words[0] == "make"]))
-def test_make_knows_its_targets(name):
-    words = once(ALL)[name].words
-    said = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    build = [word.removeprefix("CUDA=") for word in words if word.startswith("CUDA=")]
-    assert all(f"whl/{one}" in said for one in build)
+@pytest.mark.parametrize("line", once([one for one in ALL if one.words[0] == "make"]))
+def test_make_knows_its_targets(line):
+    command = [*line.split(), "--dry-run"]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(f"whl/{build}" in output for build in re.findall("CUDA=(\\w+)", line))
 
 
-@pytest.mark.slow
 def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
     """The file that the page shows is the one that it makes."""
-    (made,) = [one.words for one in CLUSTER if "config/first.yaml" in one.words]
+    (words,) = [one.words for one in CLUSTER if "config/first.yaml" in one.words]
     (shown,) = [one.words for one in CLUSTER if one.words[0] == "head"]
-    assert shown[-1] in made
-    planned = papers.planned(*made[1:])
-    rules = {job.split()[0] for job in planned}
+    assert shown[-1] in words
+    rules = by_rule(papers.planned(*words[1:])).keys()
     assert {"fetch_backbone", "adopt_adapter", "testset", "translate"} <= rules
     assert not rules & {"train", "corpus", "fetch_comet"}
-
-
-@pytest.mark.slow
-def test_the_audit_runs_before_anything_is_done(papers, monkeypatch, capsys):
-    monkeypatch.chdir(papers.folder)
-    monkeypatch.setattr(sys, "argv", ["entropy-valley", "audit"])
-    cli.main()
-    assert "missing" in capsys.readouterr().out
-
-
-CHECKS = [one.line for one in CLUSTER if "entropy-valley check" in one.line and "--profile" not in one.words]
-
-
-@pytest.mark.parametrize("line", CHECKS)
-def test_the_check_is_asked_about_what_the_config_has(line, monkeypatch):
-    asked = []
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(checks, "everything", asked.append)
-    monkeypatch.setattr(checks, "report", lambda lines: None)
-    command = line.partition("#")[0]
-    monkeypatch.setattr(sys, "argv", shlex.split(command[command.index("entropy-valley") :]))
-    cli.main()
-    (subject,) = asked
-    assert (subject.device, subject.processes, list(subject.backbones)) == ("cuda", 1, ["llada-8b"])
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -161,18 +126,18 @@ def test_the_tutorial_runs_as_written(tmp_path):
     workspace = Workspace(tmp_path, real=True)
     shrink_the_demo(workspace)
     (tmp_path / "src").symlink_to(ROOT / "src")
-    made = ["backbones/llada-tiny/checkpoint.json", "comet/comet.json"]
-    made += ["corpus/en-de/train.jsonl", "corpus/en-de/test/grammar.jsonl"]
-    workspace.run("--cores", "2", "--workflow-profile", "demo", *(f"results/demo/{name}" for name in made))
+    targets = ["backbones/llada-tiny/checkpoint.json", "comet/comet.json"]
+    targets += ["corpus/en-de/train.jsonl", "corpus/en-de/test/grammar.jsonl"]
+    workspace.run("--cores", "2", "--workflow-profile", "demo", *(f"results/demo/{name}" for name in targets))
     write_classes(tmp_path, TUTORIAL)
     (tmp_path / "config/mine.yaml").write_text(commands(TUTORIAL)[-1].config, encoding="utf-8")
     lines = [one.line for one in commands(TUTORIAL) if one.words[0] not in ("make", ".")]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    said = [
+    ended = [
         subprocess.run(["bash", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
         for line in lines
     ]
-    assert any("Entropy-Valley" in one.stdout and "confident" in one.stdout for one in said)
+    assert any("Entropy-Valley" in one.stdout and "confident" in one.stdout for one in ended)
     assert len((tmp_path / "results/mine/corpus/en-de/train.jsonl").read_text().splitlines()) < 500
 
 

@@ -103,23 +103,20 @@ class Workspace:
         environment: dict[str, str] | None = None,
         fails: bool = False,
     ) -> str:
-        """Snakemake's own words; ``over`` is laid over the workspace's configs. ``fails``: it ends with an error."""
-        process = self.start(*arguments, over=over, environment=environment)
-        said, _ = process.communicate()
-        assert (process.returncode != 0) == fails, said
-        return said
+        """What Snakemake prints; ``over`` is laid over the workspace's configs. ``fails``: it ends with an error."""
+        variables = self._variables(environment)
+        status, text = forked_snakemake.run(self.folder, [*arguments, *self._options(over)], variables)
+        assert (status != 0) == fails, text
+        return text
 
     def start(
         self, *arguments: str, over: dict[str, Any] | None = None, environment: dict[str, str] | None = None
     ) -> subprocess.Popen[str]:
         """Snakemake and its jobs as a process group of their own."""
-        command = [sys.executable, "-m", "snakemake", *arguments, *self._options(over)]
-        variables = {**os.environ, **(environment or {})}
-        variables["PATH"] = self._path(variables["PATH"])
         return subprocess.Popen(
-            command,
+            [sys.executable, "-m", "snakemake", *arguments, *self._options(over)],
             cwd=self.folder,
-            env=variables,
+            env=self._variables(environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -128,16 +125,23 @@ class Workspace:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
-    def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
-        """What Snakemake says that it would run."""
-        options = ["--dry-run", *arguments, *self._options(over)]
-        status, said = forked_snakemake.run(self.folder, options, self._path(os.environ["PATH"]))
-        assert status == 0, said
-        return said
+    def finish(self, *targets: str, over: dict[str, Any] | None = None) -> None:
+        """Make the state after a run of all jobs: empty outputs, which Snakemake then takes as its own."""
+        text = self.dry_run("-p", "--forceall", *targets, over=over)
+        for paths in re.findall(r"^    output: (.*)$", text, flags=re.MULTILINE):
+            for path in paths.split(", "):
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / path).touch()
+        self.run("--touch", "--forceall", "--cores", "1", *targets, over=over)
 
-    def _path(self, path: str) -> str:
-        """Where programs are searched: stubs first, then beside this Python."""
-        return f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{path}"
+    def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
+        """What Snakemake prints that it would run."""
+        return self.run("--dry-run", *arguments, over=over)
+
+    def _variables(self, environment: dict[str, str] | None) -> dict[str, str]:
+        """The environment; programs are searched among stubs first, then beside this Python."""
+        variables = {**os.environ, **(environment or {})}
+        return variables | {"PATH": f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{variables['PATH']}"}
 
     def _options(self, over: dict[str, Any] | None) -> list[str]:
         names = self.config_files(over)
@@ -156,12 +160,16 @@ class Workspace:
         return name
 
     def planned(self, *arguments: str, over: dict[str, Any] | None = None, last: bool = False) -> Counter[str]:
-        """The jobs that a dry run names, as ``rule wildcard.wildcard…``; those of LAST, beside others, on request."""
-        text = self.dry_run("--printshellcmds", *arguments, over=over)
-        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
-        jobs = Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
+        """The jobs of a dry run, without those of LAST unless they are alone; ``last``: with them."""
+        jobs = self.jobs(self.dry_run("--printshellcmds", *arguments, over=over))
         others = Counter({job: count for job, count in jobs.items() if job not in LAST})
         return jobs if last or others.keys() <= {"all"} else others
+
+    @staticmethod
+    def jobs(text: str) -> Counter[str]:
+        """The jobs that a dry run with ``-p`` prints, as ``rule wildcard.wildcard…``."""
+        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
+        return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
 
 
 class Retraining:

@@ -300,4 +300,4 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
     arguments = subjects.arguments(backbone) | other
     model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
-    return Backbone(family, model, None, mask, eos, None, "", family.shifted)
+    return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)

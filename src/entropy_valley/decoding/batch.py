@@ -18,7 +18,7 @@ import numpy as np
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.orders import Slots, needs_sourceless, not_a_number, scored
 from entropy_valley.decoding.requests import Canvas, Decoded, Reading
-from entropy_valley.model.transfer import download, upload
+from entropy_valley.model.attention import download, upload
 
 if TYPE_CHECKING:
     import torch

@@ -30,8 +30,7 @@ from entropy_valley.decoding.orders import needs_sourceless
 from entropy_valley.decoding.prompts import KeptPrompts, Load
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Ledger, Queue, Reading
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Rows, hidden_states
-from entropy_valley.model.transfer import upload
+from entropy_valley.model.attention import Rows, hidden_states, upload
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.orders import Order

@@ -26,7 +26,6 @@ from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Canvas, Decoded, Probe
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
 from entropy_valley.errors import InputError
-from entropy_valley.model.transfer import upload
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
 
@@ -163,6 +162,8 @@ class Hybrid(SourceGuided):
     def scores(self, slots: Slots) -> torch.Tensor:
         import numpy as np
 
+        from entropy_valley.model.attention import upload
+
         bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
         (bounds,) = upload([bounds], slots.step.device)
         by_entropy = (slots.step < bounds)[slots.canvas]
@@ -221,6 +222,8 @@ def moments(slots: Slots) -> torch.Tensor:
     """
     import numpy as np
 
+    from entropy_valley.model.attention import upload
+
     counts = np.array([len(canvas.counts) for canvas in slots.canvases])
     budgets = np.array([canvas.budget for canvas in slots.canvases])
     counts, budgets = upload([counts, budgets], slots.step.device)
@@ -259,6 +262,8 @@ class Random(Section):
 
     def scores(self, slots: Slots) -> torch.Tensor:
         import numpy as np
+
+        from entropy_valley.model.attention import upload
 
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
         lengths, device = np.array([canvas.length for canvas in slots.canvases]), slots.position.device

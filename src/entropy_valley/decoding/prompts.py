@@ -26,9 +26,8 @@ import torch
 
 from entropy_valley import machine
 from entropy_valley.decoding.prompt_cache import NO_REUSE
-from entropy_valley.model.attention import FULL_KERNEL, Packed
+from entropy_valley.model.attention import FULL_KERNEL, Packed, upload
 from entropy_valley.model.prompt import PREFIX
-from entropy_valley.model.transfer import upload
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.batch import Batch

@@ -1,4 +1,10 @@
-"""Passes over packed sequences: no padding, attention only inside each sequence, rows that nobody reads left out."""
+"""A pass of a model over packed sequences, read from top to bottom: :func:`hidden_states` is the way in.
+
+Sequences of different lengths are laid end to end, without padding, and attend inside themselves. Of a sequence the
+first rows, its *prefix*, may attend to one another alone: their keys and values are then the same whatever stands
+behind them. The last layer computes only the rows that are read. The stock classes of transformers run the layers; ours
+are their attention, their rotary embedding and their last layer.
+"""
 
 from __future__ import annotations
 
@@ -18,60 +24,125 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, rotate_half
 from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
 
-from entropy_valley.model.transfer import upload
-
 if TYPE_CHECKING:
     from entropy_valley.decoding.prompts import Kept
 
-# --- Attention inside packed sequences; rotary embedding from tables.
+# --- A pass.
+
+_DUMMY = 256  # tokens of a dummy sequence, at most: the cost of attention grows with the square of its length
 
 
-# --- Rotary embedding from tables with angles in full float32; optionally q and k are rotated in float32 too, as LLaDA
-# does.
+@dataclass(frozen=True)
+class Packed:
+    """Sequences laid end to end.
 
-
-def exact(rotary: type[torch.nn.Module], float32: bool) -> type[torch.nn.Module]:
-    """A stock rotary embedding class that looks cos and sin up in tables of all positions.
-
-    The stock class computes angles by a matrix product in every pass. In training this would run in TF32 on a GPU,
-    where inverse frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding.
-    The tables are made once for the context, by plain multiplication in float32, and have the bits that the stock class
-    has in full precision. With ``float32`` they stay float32, so q and k are rotated in float32 and not in the dtype of
-    the states. The attentions of :mod:`.attention` cast them back.
+    ``prefixes``: the rows of the prefix of each; none if it is empty. ``kept``: keys and values of other passes, which
+    the rows of a sequence attend to before its own; a pass has either.
     """
 
-    class Exact(rotary):
-        def __init__(self, *given: Any, **options: Any) -> None:
-            super().__init__(*given, **options)
-            self._tables: dict[tuple[torch.device, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}
-
-        def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            kind, rows = (x.device, torch.float32 if float32 else x.dtype), position_ids.shape[1]
-            # A sequence too long for the context is not refused here; its positions are below the number of rows.
-            if kind not in self._tables or len(self._tables[kind][0]) < rows:
-                count = max(self.config.max_position_embeddings, 1 << (rows - 1).bit_length())
-                self._tables[kind] = self._computed(*kind, count)
-            cos, sin = self._tables[kind]
-            return cos[position_ids], sin[position_ids]
-
-        @torch.no_grad()
-        def _computed(self, device: torch.device, dtype: torch.dtype, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-            """cos and sin of the first ``count`` positions, each (positions, head width)."""
-            positions = torch.arange(count, dtype=torch.float32, device=device)
-            angles = positions[:, None] * self.inv_freq.to(device, torch.float32)
-            angles = torch.cat((angles, angles), dim=-1)
-            cos, sin = (function(angles) * self.attention_scaling for function in (torch.cos, torch.sin))
-            return cos.to(dtype), sin.to(dtype)
-
-    return Exact
+    input_ids: torch.Tensor  # (1, rows)
+    position_ids: torch.Tensor  # (1, rows), from 0 in each sequence
+    lengths: tuple[int, ...]
+    prefixes: tuple[int, ...] = ()
+    kept: Kept | None = None
 
 
-# --- Attention inside packed sequences, registered in transformers under two names.
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a pass that are read: their ``places`` (read rows,), ascending, and their ``counts`` by sequence.
+
+    Without ``counts`` all rows of the last layer attend. In training this is cheaper: sequences of one length have
+    different counts, and one attention call serves them all.
+    """
+
+    places: torch.Tensor
+    counts: tuple[int, ...] | None = None
+
+
+def pack(
+    sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu", prefixes: Sequence[int] = ()
+) -> Packed:
+    """Lay token-id sequences end to end; neighbours of equal length share one attention call."""
+    lengths = tuple(len(sequence) for sequence in sequences)
+    flat = list(itertools.chain.from_iterable(sequences))
+    positions = list(itertools.chain.from_iterable(range(length) for length in lengths))
+    tensors = (torch.tensor([column], device=device) for column in (flat, positions))
+    return Packed(*tensors, lengths, tuple(prefixes))
+
+
+def filled(packed: Packed, tokens: int) -> Packed:
+    """The same sequences, and behind them dummy ones up to ``tokens`` tokens, if there is room."""
+    size, device = packed.input_ids.shape[1], packed.input_ids.device
+    if size >= tokens:
+        return packed
+    dummies = tuple(min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY))
+    places = torch.arange(tokens - size, device=device)[None] % _DUMMY
+    positions = torch.cat([packed.position_ids, places], 1)
+    kept = packed.kept and packed.kept.filled(tokens - size)
+    return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
+
+
+def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:
+    """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.load`.
+
+    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. Where ``rows`` have
+    counts, those of a prefix are not read. With ``fill``, the pass has that many tokens, some of dummy sequences, all
+    layers run on all of them, and no sequence's attention depends on the others': a sequence's states are then
+    independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not filled up.
+    """
+    if fill is not None:
+        states = _hidden_states(model, filled(packed, fill), apart=True)
+        return states[: packed.input_ids.shape[1]] if rows is None else states[rows.places]
+    return _hidden_states(model, packed, rows)
+
+
+def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: bool = False) -> torch.Tensor:
+    options = {"segments": _segments(packed, apart)}
+    spared = rows is not None and reads_rows(model)
+    if spared:
+        reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
+        options |= {"rows": rows.places, "reading": reading}
+    states = model.model(
+        input_ids=packed.input_ids, position_ids=packed.position_ids, use_cache=False, **options
+    ).last_hidden_state[0]
+    return states if rows is None or spared else states[rows.places]
+
+
+def _keys(packed: Packed) -> tuple[int, ...]:
+    """How many keys the rows of each sequence attend to, those of a prefix apart."""
+    kept = packed.kept.cached if packed.kept else ()
+    return tuple(map(sum, itertools.zip_longest(packed.lengths, kept, fillvalue=0)))
+
+
+def _segments(packed: Packed, apart: bool) -> Segments:
+    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
+    if not any(packed.prefixes):
+        return Segments(_keys(packed), packed.lengths, apart, packed.kept)
+    parts = list(itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0))
+    keys = tuple(count for part in parts for count in part)
+    queries = tuple(count for first, length in parts for count in (first, length - first))
+    counts, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    (places,) = upload([np.repeat(starts, counts) + within], packed.input_ids.device)
+    return Segments(keys, queries, apart, _Repeated(places))
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """Keys and values of the rows at ``places`` of the pass, some of them more than once."""
+
+    places: torch.Tensor
+
+    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return key.index_select(0, self.places), value.index_select(0, self.places)
+
+
+# --- Attention inside the segments of a pass, registered in transformers under two names.
 
 BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 
-class Source(Protocol):
+class KeySource(Protocol):
     """Where segments have their keys and values from, if they are not the rows of the pass in turn."""
 
     def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -89,7 +160,7 @@ class Segments:
     keys: tuple[int, ...]
     queries: tuple[int, ...]
     apart: bool = False
-    source: Source | None = None
+    source: KeySource | None = None
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int, int]]:
@@ -145,10 +216,10 @@ def _attended(
     dropout: float = 0.0,
 ) -> torch.Tensor:
     attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
-    query, *known = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     if segments.source is not None:
-        known = segments.source.gather(module.layer_idx, *known)
-    return attend(query, *known, segments, scaling, causal).unsqueeze(0)
+        key, value = segments.source.gather(module.layer_idx, key, value)
+    return attend(query, key, value, segments, scaling, causal).unsqueeze(0)
 
 
 _NOW: list[tuple[torch.nn.Module, Segments]] = []  # the attention of the layer that runs, and its segments
@@ -216,10 +287,10 @@ def _by_run(
 ) -> torch.Tensor:
     """One batch for each run of equal segments. On a CPU this takes a third of the time of a padded batch, and a
     seventh of the time of a block-diagonal mask."""
-    asked = [count * queries for count, queries, _ in segments.runs]
-    known = [count * keys for count, _, keys in segments.runs]
+    query_rows = [count * queries for count, queries, _ in segments.runs]
+    key_rows = [count * keys for count, _, keys in segments.runs]
     # Not slices: the gradient of a slice allocates a full buffer of zeros for each run.
-    parts = zip(segments.runs, query.split(asked), key.split(known), value.split(known), strict=True)
+    parts = zip(segments.runs, query.split(query_rows), key.split(key_rows), value.split(key_rows), strict=True)
     grouped = query.shape[1] != key.shape[1]
     pieces = []
     for (count, queries, _), *part in parts:
@@ -259,15 +330,8 @@ def register_attention(name: str, attention: Callable[..., Any]) -> None:
 register_attention(BIDIRECTIONAL, packed_attention)
 register_attention(CAUSAL, functools.partial(packed_attention, causal=True))
 
-# --- Sequences of different lengths in one pass: no padding, attention only inside each sequence.
-#
-# The rows that nobody reads cost less: the last layer computes only the rows that are read, and keys and values of a
-# prompt can outlive their pass.
 
-# --- The last layer computed only on the rows that are read: the other rows give it keys and values alone.
-#
-# Transformers runs the stock layers as usual. The last one is a subclass that takes the rows to compute.
-
+# --- The last layer, computed only on the rows that are read: the other rows give it keys and values alone.
 
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
 
@@ -349,114 +413,60 @@ def reads_rows(model: Any) -> bool:
     return isinstance(model.model.layers[-1], _Narrowing)
 
 
-# --- Sequences of different lengths in one pass: no padding, and attention only inside each sequence.
+# --- Rotary embedding from tables.
+
+
+def exact(rotary: type[torch.nn.Module], float32: bool) -> type[torch.nn.Module]:
+    """A stock rotary embedding class that looks cos and sin up in tables of all positions.
+
+    The stock class computes angles by a matrix product in every pass. In training this would run in TF32 on a GPU,
+    where inverse frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding.
+    The tables are made once for the context, by plain multiplication in float32, and have the bits that the stock class
+    has in full precision. With ``float32`` they stay float32, so q and k are rotated in float32 and not in the dtype of
+    the states. Our attentions cast them back.
+    """
+
+    class Exact(rotary):
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            self._tables: dict[tuple[torch.device, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}
+
+        def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            kind, rows = (x.device, torch.float32 if float32 else x.dtype), position_ids.shape[1]
+            # A sequence too long for the context is not refused here; its positions are below the number of rows.
+            if kind not in self._tables or len(self._tables[kind][0]) < rows:
+                count = max(self.config.max_position_embeddings, 1 << (rows - 1).bit_length())
+                self._tables[kind] = self._computed(*kind, count)
+            cos, sin = self._tables[kind]
+            return cos[position_ids], sin[position_ids]
+
+        @torch.no_grad()
+        def _computed(self, device: torch.device, dtype: torch.dtype, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+            """cos and sin of the first ``count`` positions, each (positions, head width)."""
+            positions = torch.arange(count, dtype=torch.float32, device=device)
+            angles = positions[:, None] * self.inv_freq.to(device, torch.float32)
+            angles = torch.cat((angles, angles), dim=-1)
+            cos, sin = (function(angles) * self.attention_scaling for function in (torch.cos, torch.sin))
+            return cos.to(dtype), sin.to(dtype)
+
+    return Exact
+
+
+# --- Columns of numbers to a device and back.
 #
-# Of a sequence the first rows, its *prefix*, may attend to one another alone: their keys and values are then the same
-# whatever stands behind them. The other rows attend to all.
-
-_DUMMY = 256  # tokens of a dummy sequence, at most: the cost of attention grows with the square of its length
+# A GPU works behind its host. A host that copies from ordinary memory, or asks for a value, waits until the GPU has
+# done everything before. So numbers go there from pinned memory in one copy, and come back all at once.
 
 
-@dataclass(frozen=True)
-class Packed:
-    """Sequences laid end to end.
-
-    ``prefixes``: the rows of the prefix of each; none if it is empty. ``kept``: keys and values of other passes, which
-    the rows of a sequence attend to before its own; a pass has either.
-    """
-
-    input_ids: torch.Tensor  # (1, rows)
-    position_ids: torch.Tensor  # (1, rows), from 0 in each sequence
-    lengths: tuple[int, ...]
-    prefixes: tuple[int, ...] = ()
-    kept: Kept | None = None
+def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.Tensor, ...]:
+    """The columns, all of one dtype, as tensors on ``device``; the host does not wait for the copy."""
+    joined = torch.from_numpy(np.concatenate(columns))
+    if device.type == "cuda":
+        joined = joined.pin_memory().to(device, non_blocking=True)
+    return joined.split([len(column) for column in columns])
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a pass that are read: their ``places`` (read rows,), ascending, and their ``counts`` by sequence.
-
-    Without ``counts`` all rows of the last layer attend. In training this is cheaper: sequences of one length have
-    different counts, and one attention call serves them all.
-    """
-
-    places: torch.Tensor
-    counts: tuple[int, ...] | None = None
-
-
-def pack(
-    sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu", prefixes: Sequence[int] = ()
-) -> Packed:
-    """Lay token-id sequences end to end; neighbours of equal length share one attention call."""
-    lengths = tuple(len(sequence) for sequence in sequences)
-    flat = list(itertools.chain.from_iterable(sequences))
-    positions = list(itertools.chain.from_iterable(range(length) for length in lengths))
-    tensors = (torch.tensor([column], device=device) for column in (flat, positions))
-    return Packed(*tensors, lengths, tuple(prefixes))
-
-
-def filled(packed: Packed, tokens: int) -> Packed:
-    """The same sequences, and behind them dummy ones up to ``tokens`` tokens, if there is room."""
-    size, device = packed.input_ids.shape[1], packed.input_ids.device
-    if size >= tokens:
-        return packed
-    dummies = tuple(min(_DUMMY, tokens - first) for first in range(size, tokens, _DUMMY))
-    places = torch.arange(tokens - size, device=device)[None] % _DUMMY
-    positions = torch.cat([packed.position_ids, places], 1)
-    kept = packed.kept and packed.kept.filled(tokens - size)
-    return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
-
-
-def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:
-    """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.loading`.
-
-    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. Where ``rows`` have
-    counts, those of a prefix are not read. With ``fill``, the pass has that many tokens, some of dummy sequences, all
-    layers run on all of them, and no sequence's attention depends on the others': a sequence's states are then
-    independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not filled up.
-    """
-    if fill is not None:
-        states = _hidden_states(model, filled(packed, fill), apart=True)
-        return states[: packed.input_ids.shape[1]] if rows is None else states[rows.places]
-    return _hidden_states(model, packed, rows)
-
-
-def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: bool = False) -> torch.Tensor:
-    options = {"segments": _segments(packed, apart)}
-    spared = rows is not None and reads_rows(model)
-    if spared:
-        reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
-        options |= {"rows": rows.places, "reading": reading}
-    states = model.model(
-        input_ids=packed.input_ids, position_ids=packed.position_ids, use_cache=False, **options
-    ).last_hidden_state[0]
-    return states if rows is None or spared else states[rows.places]
-
-
-def _keys(packed: Packed) -> tuple[int, ...]:
-    """How many keys the rows of each sequence attend to, those of a prefix apart."""
-    known = packed.kept.known if packed.kept else ()
-    return tuple(map(sum, itertools.zip_longest(packed.lengths, known, fillvalue=0)))
-
-
-def _segments(packed: Packed, apart: bool) -> Segments:
-    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
-    if not any(packed.prefixes):
-        return Segments(_keys(packed), packed.lengths, apart, packed.kept)
-    parts = [(first, length) for first, length in itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0)]
-    keys = tuple(count for part in parts for count in part)
-    queries = tuple(count for first, length in parts for count in (first, length - first))
-    counts, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    (places,) = upload([np.repeat(starts, counts) + within], packed.input_ids.device)
-    return Segments(keys, queries, apart, _Repeated(places))
-
-
-@dataclass(frozen=True)
-class _Repeated:
-    """Keys and values of the rows at ``places`` of the pass, some of them more than once."""
-
-    places: torch.Tensor
-
-    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return key.index_select(0, self.places), value.index_select(0, self.places)
+def download(columns: Sequence[torch.Tensor]) -> list[np.ndarray]:
+    """The columns, numbers that float64 holds exactly, as float64; the host waits once."""
+    joined = torch.cat([column.double() for column in columns]).cpu().numpy()
+    return np.split(joined, np.cumsum([len(column) for column in columns])[:-1])

@@ -30,8 +30,9 @@ _DAMAGED = (
 class Backbone:
     """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
 
-    ``shifted``: the logits of slot i are read from row i - 1. ``float32_head``: the logits of a bfloat16 model are
-    computed in float32 from its last states. ``attention``: one of :data:`.prompt.ATTENTIONS`.
+    ``shifted``: the logits of slot i are read from row i - 1. ``context``: the largest number of tokens of prompt and
+    canvas together. ``float32_head``: the logits of a bfloat16 model are computed in float32 from its last states.
+    ``attention``: one of :data:`.prompt.ATTENTIONS`.
     """
 
     family: Family
@@ -42,22 +43,20 @@ class Backbone:
     bos_id: int | None
     digest: str
     shifted: bool
+    context: int
     float32_head: bool = True
     attention: str = BOTH_WAYS
 
     def prefix(self, prompt: int) -> int:
-        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
-        none of them: a slot's row sees the whole canvas."""
+        """How many rows of a prompt of so many tokens attend to one another alone.
+
+        The row that slot 0 is read from is none of them: it sees the whole canvas.
+        """
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
     @property
     def device(self) -> torch.device:
         return self.model.device
-
-    @property
-    def context(self) -> int:
-        """The largest number of tokens of prompt and canvas together."""
-        return self.model.config.max_position_embeddings
 
 
 def load_backbone(
@@ -94,8 +93,9 @@ def load_backbone(
         (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
+    context = model.config.max_position_embeddings
     return Backbone(
-        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, float32_head, attention
+        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, context, float32_head, attention
     )
 
 

@@ -56,7 +56,8 @@ class Family:
 
     The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
     ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
-    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, and the last one ends a turn.
+    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, of which ``turn_end`` ends a turn
+    and so a text.
 
     ``lora_targets`` are the adapted matrices of a block, under their stock names. ``lora_names`` are the bare names of
     released modules by which the paper's authors adapt: every module of that name, in a block or not.
@@ -82,12 +83,8 @@ class Family:
     float32_rotary: bool = False
     chat: str | None = None
     chat_tokens: tuple[str, ...] = ()
+    turn_end: str | None = None
     releases: tuple[Release, ...] = ()
-
-    @property
-    def turn_end(self) -> str | None:
-        """The token that ends a turn of a chat, and so a text; None for a family without chats."""
-        return self.chat_tokens[-1] if self.chat_tokens else None
 
     def release(self, repository: str) -> Release | None:
         """The release of that repository; None if the family does not list it."""

@@ -54,6 +54,7 @@ DREAM_INSTRUCT = dataclasses.replace(
         "<|im_start|>assistant\n"
     ),
     chat_tokens=("<|im_start|>", "<|im_end|>"),
+    turn_end="<|im_end|>",
     releases=(
         dataclasses.replace(
             BASE, repository="Dream-org/Dream-v0-Instruct-7B", revision="05334cb9faaf763692dcf9d8737c642be2b2a6ae"

@@ -1,4 +1,4 @@
-"""Packs, filled forms and their tables as jobs of the workflow."""
+"""Packs and filled forms as jobs, and the keys of the config."""
 
 from __future__ import annotations
 
@@ -8,29 +8,10 @@ import re
 import fake_ratings
 import pytest
 from run_rule import run_rule
-from workspace import by_rule
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-
-
-def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
-    small = {"backbones": ["llada-8b"], "directions": ["en-zh", "zh-en"], "seeds": [1]}
-    over = {"matrix": small, "tables": {"studies": []}, "human_evaluation": {"annotators": ["A", "B"]}}
-    packs = by_rule(paper.planned("packs", over=over))
-    assert {name: packs[name] for name in packs if "human" in name} == {
-        "human_pack": 2,
-        "human_forms": 4,  # directions, annotators
-    }
-    assert "human_ratings" not in by_rule(paper.planned(over=over))  # `all` waits for nobody
-    folder = paper.folder / "human_evaluation"
-    folder.mkdir()
-    for name in ("en-zh.A.csv", "zh-en.B.xlsx", "en-zh.notes.txt"):
-        (folder / name).touch()
-    planned = paper.planned(over=over)
-    assert {"table human_eval", "table human_eval_details", "figure human_eval"} <= planned.keys()
-    assert by_rule(planned)["human_ratings"] == 2
 
 
 @pytest.fixture
@@ -61,17 +42,15 @@ def test_from_a_pack_to_ratings(packed, tmp_path):
     form.write_text("\n".join([lines[0], ",".join([*first[:5], *[""] * 6]), *lines[2:]]), encoding="utf-8")
     assert "A rated 23 of 24 sentences: the form is partial" in rated(packed, form)
     rows = files.read_jsonl(tmp_path / "ratings.jsonl")
-    known = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
-    assert len(rows) == 23 and all(known[row["id"]]["testset_id"] == row["testset_id"] for row in rows)
+    mapping = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
+    assert len(rows) == 23 and all(mapping[row["id"]]["testset_id"] == row["testset_id"] for row in rows)
 
 
 @pytest.mark.parametrize(
     ("section", "message"),
     [
         ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
-        ({"second": {"method": "ev"}, "first": {"method": "ev"}}, "is the first system"),
         ({"second": {"method": "ev"}}, "is the first system"),  # the default
-        ({"testset": "zzz"}, "'zzz' is not defined"),
         ({"annotators": ["A", "A"]}, "repeats A"),
         ({"annotators": ["../A"]}, "annotators"),
     ],

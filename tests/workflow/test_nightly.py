@@ -1,0 +1,89 @@
+"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+import yaml
+from workspace import ROOT, Workspace
+
+from entropy_valley.config import base_files, load_files
+from entropy_valley.runs.inventory import Inventory
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("ENTROPY_VALLEY_NIGHTLY" not in os.environ, reason="ENTROPY_VALLEY_NIGHTLY is not set"),
+]
+
+# --- ten times the paper's matrix
+
+TEN_TIMES = {
+    "check": False,  # it is run where there is no GPU
+    "matrix": {"seeds": list(range(1, 33)), "steps": [32, 64], "orders": ["med", "random"]},
+}
+SECONDS = 20  # of one core, for a dry run
+
+
+def planned(workspace, over=None):
+    """How many sets of cells a dry run plans, and how many cells."""
+    text = workspace.start("-n", over=over).communicate()[0]
+    count, cells = re.search(r"^translate +(\d+) +([\d,]+) ", text, re.MULTILINE).groups()
+    return int(count), int(cells.replace(",", ""))
+
+
+def used():
+    """The processor seconds of all processes that have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def test_ten_times_the_papers_matrix_is_planned_in_twenty_seconds(paper):
+    _, least = planned(paper)
+    before = used()
+    count, cells = planned(paper, TEN_TIMES)
+    assert used() - before < SECONDS
+    assert cells >= 10 * least and count > 400
+
+
+def test_ten_times_the_papers_matrix_runs_through(paper):
+    """Most of an hour on two cores, with jobs that only make files."""
+    paper.run("--cores", "4", "--quiet", "all", over=TEN_TIMES)
+    config = paper.folder / "ten.yaml"
+    config.write_text(yaml.safe_dump(TEN_TIMES))
+    experiment = load_files([*base_files(paper.folder), config])
+    outputs = [path for job in Inventory(experiment).all() for path in job.outputs]
+    assert not [path for path in outputs if not (paper.folder / path).is_file()]
+    assert "Nothing to be done" in paper.run("-n", over=TEN_TIMES)
+
+
+# --- the oldest Snakemake that the workflow takes, and the newest one
+
+OLDEST = re.search(r'min_version\("(.*)"\)', (ROOT / "Snakefile").read_text())[1]
+MAIN = "results/smallest/tables/main.tex"
+
+
+@pytest.mark.parametrize("version", [f"=={OLDEST}", f">={OLDEST}"], ids=["oldest", "newest"])
+def test_the_workflow_runs_and_plans(tmp_path, version):
+    packages = tmp_path / "packages"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, f"snakemake{version}"]
+    subprocess.run(command, check=True)
+    environment = {"PYTHONPATH": os.pathsep.join([str(packages), *filter(None, sys.path)])}
+    workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", {"check": False})
+
+    def printed(*arguments, over=None):
+        process = workspace.start(*arguments, over=over, environment=environment)
+        text, _ = process.communicate()
+        assert process.returncode == 0, text
+        return text
+
+    used = printed("--version").strip()
+    assert used.startswith(OLDEST) or version.startswith(">=")
+    printed("--cores", "2", MAIN)
+    assert "Nothing to be done" in printed("-n", MAIN)
+    text = printed("-n", MAIN, over={"decoding": {"precision": "bfloat16"}})
+    assert dict(re.findall(r"^(\w+) +(\d+) ", text, re.MULTILINE)) == {"translate": "1", "score": "1", "table": "1"}
