@@ -56,7 +56,7 @@ def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases):
             settled += 1
         else:
             assert ours.tokens == tokens
-    assert settled > 2  # the case that stops early was there
+    assert settled  # the case that stops early was there
 
 
 def test_a_result_is_bit_equal_in_any_company(backbone, cases):

@@ -162,12 +162,6 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     assert [ledger["loads"] for ledger in bench.ledgers()] == [1, 0]
 
 
-def test_a_job_with_all_in_the_store_imports_no_torch(bench):
-    bench.decode("ev")
-    bench.without_torch(bench.set_of("ev"))
-    assert (bench.root / "again" / bench.out.name).read_bytes() == bench.out.read_bytes()
-
-
 def test_without_the_store_the_rows_are_the_same(bench):
     first = bench.decode("ev")
     count = len(Store(bench.root / "store"))

@@ -7,19 +7,23 @@ import itertools
 import random
 import sys
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.prompt_cache import Reuse
+from entropy_valley.decoding.prompts import Pool
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
 from entropy_valley.model.prompt import PREFIX
 
-PAIRS = tuple(itertools.product((1, 2, 3, 8, 13, 21), (2, 5, 24)))  # canvas length, step budget
+PAIRS = tuple(itertools.product((1, 3, 8, 21), (2, 5, 24)))  # canvas length, step budget
 NEVER = sys.maxsize
 MED, HYBRID = ("med", {}), ("hybrid", {"p": 0.5, "sig": "stepwise_kl"})
 
@@ -93,8 +97,7 @@ def test_under_prefix_attention_a_prompt_cache_changes_nothing(prefix, cases):
 
 
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
-@pytest.mark.parametrize("order", [MED, HYBRID], ids=["med", "hybrid"])
-def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, order, refresh):
+def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, refresh, order=HYBRID):
     model, canvases = prefix if refresh is None else backbone, asked(cases, order, reuse=Reuse(refresh))
     whole, engine = fill(model, canvases, order)
     small, other = fill(model, canvases, order, budget=64)
@@ -105,7 +108,7 @@ def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, order, re
         assert {0: whole[place]} == fill(model, [canvases[place]], order)[0]
 
 
-@pytest.mark.parametrize("refresh", [1, 2, 3, NEVER])
+@pytest.mark.parametrize("refresh", [2, NEVER])
 @pytest.mark.parametrize("order", [MED, HYBRID], ids=["med", "hybrid"])
 def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, refresh):
     filled, _ = fill(backbone, asked(cases, order, reuse=Reuse(refresh)), order, budget=200)
@@ -203,3 +206,35 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
 def test_padded_passes_give_the_same(backbone, prefix, cases, refresh):
     model, canvases = prefix if refresh is None else backbone, asked(cases, HYBRID, reuse=Reuse(refresh))
     assert fill(model, canvases, HYBRID, fill=256)[0] == fill(model, canvases, HYBRID)[0]
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(("take", "keep", "shrink")), st.integers(0, 9)), max_size=25)
+
+
+@settings(max_examples=30)
+@given(STEPS)
+def test_what_is_kept_is_found_again(steps):
+    pool, held, written = Pool(), [], 0
+    for action, number in steps:
+        if action == "take":
+            places = pool.take(number)
+            values = torch.arange(written, written := written + number, dtype=torch.float32)[:, None, None]
+            for tensor in pool.layer(0, values):
+                tensor[torch.from_numpy(places)] = values
+            held.append((places, values))
+        elif action == "keep":
+            held = held[number % 3 :]
+            pool.keep([places for places, _ in held])
+        else:
+            pool.shrink()
+        taken = np.concatenate([np.empty(0, int), *(places for places, _ in held)])
+        assert len(set(taken)) == len(taken) == pool.used
+        for places, values in held:
+            assert all((tensor[torch.from_numpy(places)] == values).all() for tensor in pool.layer(0, values))
+    pool.keep([])
+    pool.shrink()
+    assert pool.size == 0
+
+
+def test_an_empty_pool_holds_no_tensor_of_the_pass():
+    assert all(tensor.untyped_storage().nbytes() == 0 for tensor in Pool().layer(0, torch.ones(9, 2, 4)))

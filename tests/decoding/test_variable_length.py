@@ -123,7 +123,7 @@ class TestRhoEos:
         assert len(after(self.decoder, expecting(0, 5), most=most)) == length
 
 
-CASES = [(2, 64), (1, 16), (5, 48), (9, 16), (9, 64), (14, 48), (33, 64), (40, 48)]
+CASES = [(2, 48), (1, 16), (5, 32), (9, 16), (9, 40), (14, 48), (20, 40), (40, 48)]
 DECODERS = [("daedal", {"eos_window": 1}), ("daedal", {"eos_window": 32}), ("rho_eos", {})]
 
 

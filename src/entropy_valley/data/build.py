@@ -16,8 +16,7 @@ from entropy_valley.data.categories import challenge
 from entropy_valley.data.filters import Tally, filtered, judged, within
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources import SOURCES, Kinds, make
-from entropy_valley.data.sources.base import reverse
-from entropy_valley.decoding.requests import Source
+from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.errors import InputError
 from entropy_valley.plain_text import visible
 from entropy_valley.progress import progress
