@@ -262,7 +262,7 @@ def test_an_unknown_rule_names_the_known_ones():
         reveal_counts(4, 2, "cosine")
 
 
-CANVASES = st.lists(
+SCORED = st.lists(
     st.lists(st.sampled_from([-0.0, 0.0, 0.25, 0.5, 1.0, 2.0]), min_size=1, max_size=9).flatmap(
         lambda scores: st.tuples(st.just(scores), st.integers(0, len(scores)))
     ),
@@ -271,7 +271,7 @@ CANVASES = st.lists(
 )
 
 
-@given(CANVASES)
+@given(SCORED)
 def test_the_lowest_of_each_canvas_ties_to_the_lower_position(canvases):
     expected, start = set(), 0
     for scores, count in canvases:
