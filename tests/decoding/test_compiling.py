@@ -33,17 +33,17 @@ def afresh():
 @pytest.fixture
 def graphs(monkeypatch):
     """The graphs that are compiled, by a backend that needs no compiler; options are inductor's alone."""
-    made, compile_ = [], torch.compile
+    compiled, compile_ = [], torch.compile
 
     def backend(graph, inputs):
-        made.append(graph)
+        compiled.append(graph)
         return graph.forward
 
     def counted(function, dynamic=None, options=None, fullgraph=True):
         return compile_(function, dynamic=dynamic, backend=backend, fullgraph=True)
 
     monkeypatch.setattr(torch, "compile", counted)
-    return made
+    return compiled
 
 
 # The real vocabularies are multiples of 64, and are reduced by another branch than 1,000 is.
@@ -99,8 +99,8 @@ def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
 
 
 def test_inductor_knows_the_options():
-    known = torch._inductor.list_options()
-    assert set(kernels.STABLE) <= set(known)
+    options = torch._inductor.list_options()
+    assert set(kernels.STABLE) <= set(options)
 
 
 def test_without_a_compiler_a_gpu_decodes_nothing(monkeypatch):

@@ -77,10 +77,10 @@ def test_a_decode_from_a_stored_probe_is_the_same_and_a_pass_cheaper(backbone, c
     canvases = [case for case, _ in cases]
     readings = probe(backbone, canvases)
     assert len(readings) == len(canvases)
-    known = [dataclasses.replace(case, start=readings[place]) for place, case in enumerate(canvases)]
+    begun = [dataclasses.replace(case, start=readings[place]) for place, case in enumerate(canvases)]
     fresh, ledger = fill(backbone, canvases)
-    reused, cheaper = fill(backbone, known)
-    mixed, _ = fill(backbone, [pair[place % 2] for place, pair in enumerate(zip(canvases, known, strict=True))], 200)
+    reused, cheaper = fill(backbone, begun)
+    mixed, _ = fill(backbone, [pair[place % 2] for place, pair in enumerate(zip(canvases, begun, strict=True))], 200)
     assert reused == fresh == mixed
     assert ledger.tokens - cheaper.tokens == sum(case.size for case in canvases)
     assert ledger.rows - cheaper.rows == sum(case.length for case in canvases)

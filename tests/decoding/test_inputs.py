@@ -74,15 +74,17 @@ def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
         read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
 
 
-@pytest.mark.parametrize(("trained", "asked"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
-def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, asked):
+@pytest.mark.parametrize(("trained", "wanted"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
+def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, wanted):
     folder = adapter(tmp_path / "a", checkpoint_digest(checkpoint))
-    known = files.read_json(folder / "adapter.json")
-    files.write_json(folder / "adapter.json", {**known, "spec": trained})
-    of = attention_of(trained)
-    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, of).adapter_digest == "a1"
-    with pytest.raises(InputError, match=rf"a: trained with attention {of}, not {asked}\. Use a .*`attention: {of}`"):
-        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, asked)
+    facts = files.read_json(folder / "adapter.json")
+    files.write_json(folder / "adapter.json", {**facts, "spec": trained})
+    attention = attention_of(trained)
+    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, attention).adapter_digest == "a1"
+    with pytest.raises(
+        InputError, match=rf"a: trained with attention {attention}, not {wanted}\. Use a .*attention: {attention}"
+    ):
+        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, wanted)
 
 
 def test_the_token_that_ends_a_turn():

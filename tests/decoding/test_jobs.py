@@ -94,8 +94,8 @@ def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
         assert row["slots"] == row["canvas"]["slots"] + (8 + extra) * row["length"]
     assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
     assert ledger["rows"] == sum(row["head_rows"] for row in rows)
-    said = {"sig_first": "sig=stepwise_kl", "hybrid": "p=0.5,sig=stepwise_kl", "random": "seed=3"}[order]
-    assert f"|{order}({said})|T8|" in entry["signature"]["decoder"]
+    shown = {"sig_first": "sig=stepwise_kl", "hybrid": "p=0.5,sig=stepwise_kl", "random": "seed=3"}[order]
+    assert f"|{order}({shown})|T8|" in entry["signature"]["decoder"]
 
 
 def test_costs_of_a_sig_against_a_distractor(bench):

@@ -89,8 +89,9 @@ def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_need
     spec["methods"] |= {name: SELECTORS[name] for name in ("ratio", "ev_prior")}
     with pytest.raises(InputError, match="not written: test cal, test ev_prior failed"):
         bench.write(spec)
-    said = capsys.readouterr().err
-    assert all(f"error: test {method}: length statistics: no training pair" in said for method in ("cal", "ev_prior"))
+    message = capsys.readouterr().err
+    problem = "length statistics: no training pair"
+    assert all(f"error: test {method}: {problem}" in message for method in ("cal", "ev_prior"))
     assert bench.decode("ratio") and bench.ledgers()[-1]["computed"] == 0
 
 

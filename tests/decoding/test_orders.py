@@ -152,14 +152,14 @@ class TestDistractors:
     SOURCES = ("a b c d e", "one", "f g h i", "j k l m n o", "one", "p q r s t u v", "f g h i j")
 
     def test_one_within_a_fifth_of_the_words_is_drawn_by_the_place(self):
-        found = distractors(self.SOURCES)
+        places = distractors(self.SOURCES)
         for place, text in enumerate(self.SOURCES):
             words = len(text.split())
             low, high = int(words * (1 - 0.2)), int(words * (1 + 0.2))
             others = [s for s in self.SOURCES if low <= len(s.split()) <= high and s != text]
             others = others or [s for s in self.SOURCES if s != text]
-            assert self.SOURCES[found[place]] == random.Random(place).choice(others)
-        assert found[0] in (2, 3, 6) and found[5] in (0, 3, 6)  # four to six words; five to eight
+            assert self.SOURCES[places[place]] == random.Random(place).choice(others)
+        assert places[0] in (2, 3, 6) and places[5] in (0, 3, 6)  # four to six words; five to eight
 
     def test_without_any_other_source_it_is_the_source_itself(self):
         assert distractors(["one", "one"]) == [0, 1] and distractors([]) == []

@@ -129,7 +129,7 @@ def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sente
     both = translations(pipeline, sentences, method="ev_rerank")
     more = sum(len(decoded) for _, decoded in both) - len(first)
     assert (ledger.computed - before, more > 0) == (more, True)
-    assert all(decoded.items() <= known.items() for (_, decoded), (_, known) in zip(first, both, strict=True))
+    assert all(few.items() <= many.items() for (_, few), (_, many) in zip(first, both, strict=True))
 
 
 def test_what_two_sentences_ask_is_computed_once(llada, inputs, tmp_path):

@@ -73,10 +73,10 @@ def test_probes_are_numbered_in_the_order_in_which_a_method_asks_for_them():
 
 
 def test_a_canvas_knows_no_reading_and_no_more_of_the_key_than_it_has_passes():
-    row, known = {"length": 5, "candidates": [5], "scores": [1.0]}, {5: reading(5)}
+    row, readings = {"length": 5, "candidates": [5], "scores": [1.0]}, {5: reading(5)}
     refreshes = {}
     for refresh in (None, 2, 5, 6, sys.maxsize):
-        (((request,),), _) = asked(pipeline(refresh).denoising(0, row, MED, known))
+        (((request,),), _) = asked(pipeline(refresh).denoising(0, row, MED, readings))
         refreshes[refresh] = request.canvas.reuse.refresh
         assert (request.canvas.start is None) == bool(refresh)
     assert refreshes == {None: None, 2: 2, 5: 5, 6: 5, sys.maxsize: 5}

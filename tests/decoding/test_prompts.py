@@ -36,14 +36,14 @@ def prefix(backbone):
 @pytest.fixture(scope="module")
 def cases(backbone):
     """Two canvases behind each of some prompts, in no order."""
-    rng, made = random.Random(backbone.family.name), []
+    rng, drawn = random.Random(backbone.family.name), []
     for _ in range(len(PAIRS)):
         prompts = ([rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(2, 20))] for _ in range(2))
-        made += [(*prompts, *rng.choice(PAIRS))] * 2
-    rng.shuffle(made)
+        drawn += [(*prompts, *rng.choice(PAIRS))] * 2
+    rng.shuffle(drawn)
     return [
         Canvas(prompt, length, [n for n in reveal_counts(length, steps) if n], sourceless=sourceless)
-        for (prompt, sourceless, *_), (length, steps) in zip(made, PAIRS * 2, strict=True)
+        for (prompt, sourceless, *_), (length, steps) in zip(drawn, PAIRS * 2, strict=True)
     ]
 
 

@@ -183,8 +183,8 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
     assert {0: whole[7]} == fill(llada, [some[7]], order)[0]
     engine = Engine(llada)
     readings = Runner(lambda: engine, engine.ledger).answers([Probe(one.prompt, one.length) for one in some])
-    known = [one._replace(reading=reading) for one, reading in zip(some, readings, strict=True)]
-    reused, cheaper = fill(llada, known, order)
+    begun = [one._replace(reading=reading) for one, reading in zip(some, readings, strict=True)]
+    reused, cheaper = fill(llada, begun, order)
     assert reused == whole
     assert ledger.rows - cheaper.rows == sum(one.length for one in some)
 

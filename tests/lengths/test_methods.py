@@ -97,7 +97,7 @@ def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("method", "settings", "said"),
+    ("method", "settings", "message"),
     [
         ("evv", {}, "Name one of adaptive_ev, cal, daedal, eos_probe, ev, "),
         ("ev", {"ratio": [1]}, "ratios"),
@@ -105,8 +105,8 @@ def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
         ("x", {"selector": "no_such_module:Class"}, "no_such_module"),
     ],
 )
-def test_bad_names_and_settings_say_what_would_be_right(method, settings, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_names_and_settings_say_what_would_be_right(method, settings, message):
+    with pytest.raises(InputError, match=message):
         make_method(method, settings)
 
 

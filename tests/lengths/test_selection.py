@@ -29,9 +29,9 @@ class Probes:
     def __init__(self, valley):
         self.valley, self.rounds = valley, []
 
-    def __call__(self, asked):
-        self.rounds.append(list(asked))
-        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in asked]
+    def __call__(self, canvases):
+        self.rounds.append(list(canvases))
+        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases]
 
 
 class Spied:
@@ -124,4 +124,4 @@ def test_a_search_goes_on_from_what_it_has_seen():
     probe = Probes(valley=7)
     (row,) = choose_canvases(Downhill(), [Sentence(4)], probe)
     assert (row["length"], row["calls"]) == (7, 6)
-    assert [[length for _, length in asked] for asked in probe.rounds] == [[4], [3, 5], [6], [7], [8]]
+    assert [[length for _, length in canvases] for canvases in probe.rounds] == [[4], [3, 5], [6], [7], [8]]
