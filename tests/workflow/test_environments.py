@@ -36,6 +36,7 @@ def environment(stage: str) -> dict[str, str]:
 
 LOCK = pins((ROOT / "requirements.lock").read_text())
 PROJECT = pins((ROOT / "pyproject.toml").read_text())
+PARTS = {"pydantic_core": "pydantic"}  # of a distribution that pins it itself
 OPTIONAL = {"wandb"}  # the user's own choice to install, refused with one error where it is missing
 DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
@@ -43,11 +44,11 @@ DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distributi
 # The rooms whose functions a stage runs. Of all others it reads names and settings: what their functions import is not
 # needed.
 RUN = {
-    "models": ("backbone", "training", "corpus", "canvas", "decoding", "engine", "hub.py", "remote.py", "folders.py"),
+    "models": ("model", "training", "data", "lengths", "decoding", "hub.py", "files.py"),
     "comet": ("scoring", "demo"),  # and the demo's pre-training
     "workflow": (
-        *("analysis", "human_evaluation", "reporting", "experiment", "corpus", "demo"),
-        *("hub.py", "remote.py", "folders.py", "files.py", "provenance.py"),
+        *("stats", "human_evaluation", "tables", "config", "data", "demo"),
+        *("hub.py", "files.py", "provenance.py"),
     ),
 }
 SCRIPTS: dict[str, set[str]] = {}
@@ -83,7 +84,7 @@ def third_party(script: str, rooms: tuple[str, ...] | None) -> set[str]:
             todo |= {module.rpartition(".")[0]} if "." in module else set()  # importing a.b runs a/__init__.py, too
             todo |= package_imports(module, rooms)
     names = {module.split(".")[0] for module in seen} - sys.stdlib_module_names - {"entropy_valley"}
-    return {canonical(DISTRIBUTIONS[name][0]) for name in names - OPTIONAL}
+    return {canonical(PARTS.get(name) or DISTRIBUTIONS[name][0]) for name in names - OPTIONAL}
 
 
 def package_imports(module: str, rooms: tuple[str, ...] | None) -> set[str]:
