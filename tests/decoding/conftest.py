@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tiny_checkpoints import SOURCES, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
+from tiny_checkpoints import SOURCES, architecture, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
 from entropy_valley.decoding.job import ModelJob

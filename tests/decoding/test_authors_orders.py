@@ -19,6 +19,12 @@ from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 
+
+@pytest.fixture(scope="module")
+def backbone(architecture):
+    return architecture
+
+
 PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32))  # canvas length, step budget
 ORDERS = [
     ("med", {}),

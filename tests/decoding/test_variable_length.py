@@ -19,6 +19,12 @@ from entropy_valley.decoding.variable_length import Guess, Revealed, make_variab
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.attention import hidden_states
 
+
+@pytest.fixture(scope="module")
+def backbone(architecture):
+    return architecture
+
+
 EOS = 1
 
 
