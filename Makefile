@@ -57,8 +57,8 @@ endef
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
 
-# Kills, failed writes and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others, and
-# ENTROPY_VALLEY_FAULT_TRIALS=600 more.
+# 60 kills, failed writes and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others. `make nightly` has
+# hundreds.
 test-faults: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 
@@ -67,10 +67,11 @@ test-faults: install
 test-cluster: install
 	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
 
-# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. And the oldest and
-# newest Snakemake, from the package index.
+# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
+# newest Snakemake, from the package index. And 600 faults, of another seed each night.
 nightly: install
 	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py
+	ENTROPY_VALLEY_FAULT_TRIALS=600 ENTROPY_VALLEY_FAULT_SEED=$$(date +%F) $(MAKE) test-faults
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install

@@ -405,25 +405,27 @@ def training(hour: Hour) -> Iterator[Row]:
     yield Row("training, killed and resumed", expected, measured, OK if good else FAILED)
 
 
-def _job(hour: Hour, spec: dict[str, Any], name: str, every: int) -> sft.Job:
+def _job(hour: Hour, spec: dict[str, Any], name: str, every: int) -> sft.Finetuning:
     folder = hour.work / f"training-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     places = {"out": folder / "adapter", "work": folder / "work", "logs": folder / "logs"}
-    return sft.Job(spec, hour.work / "train.jsonl", hour.folder, **places, checkpoint_every=every, device=hour.device)
+    return sft.Finetuning(
+        spec, hour.work / "train.jsonl", hour.folder, **places, checkpoint_every=every, device=hour.device
+    )
 
 
-def _start(hour: Hour, job: sft.Job) -> Any:
+def _start(hour: Hour, job: sft.Finetuning) -> Any:
     process = starter(hour.device).Process(target=_finetune, args=(job,))
     process.start()
     return process
 
 
-def _finetune(job: sft.Job) -> None:
+def _finetune(job: sft.Finetuning) -> None:
     processes.use_threads(1)
     sft.finetune(job)
 
 
-def _finish(hour: Hour, job: sft.Job) -> None:
+def _finish(hour: Hour, job: sft.Finetuning) -> None:
     process = _start(hour, job)
     process.join()
     if process.exitcode:

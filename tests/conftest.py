@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from unittest import mock
 
 import hypothesis
 import pytest
@@ -34,7 +36,7 @@ def users_class(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reach(monkeypatch):
+def reach(monkeypatch, impatient):
     """Point this process to another hub."""
 
     def point_to(url):
@@ -44,6 +46,12 @@ def reach(monkeypatch):
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     return point_to
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let huggingface_hub try again at once where nothing answers."""
+    monkeypatch.setattr("huggingface_hub.utils._http.time", mock.Mock(wraps=time, sleep=lambda seconds: None))
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,13 @@ from entropy_valley import files
 from entropy_valley.demo import annotators
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms, unblinded
-from entropy_valley.human_evaluation.pack import Sentence
+from entropy_valley.human_evaluation.pack import PackSentence
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 SIZES = {"first_best": 6, "second_best": 6, "tied": 6, "random": 6}
 
 
-def sentences(count: int = 80) -> list[Sentence]:
+def sentences(count: int = 80) -> list[PackSentence]:
     """The first system leaves out fewer words than the second one; the score is the share of words."""
     chance = random.Random(0)
     found = []
@@ -27,7 +27,7 @@ def sentences(count: int = 80) -> list[Sentence]:
         kept = [[word for word in reference if chance.random() < share] for share in (0.9, 0.75)]
         lead = (len(kept[0]) - len(kept[1])) / 8
         texts = map(" ".join, (reference, reference, *kept))
-        found.append(Sentence(f"t-{number}", *texts, difference=lead))
+        found.append(PackSentence(f"t-{number}", *texts, difference=lead))
     return found
 
 

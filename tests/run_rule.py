@@ -73,11 +73,11 @@ def run_script(name, snakemake):
     runpy.run_path(str(path), {"snakemake": snakemake}, "__main__")
 
 
-def run_here(name, spec, input=(), output=(), how=None, threads=1, rule=None):
+def run_here(name, spec, input=(), output=(), how=None, threads=1, rule=None, wildcards=None):
     """The same as :func:`run_rule` in this process, in which a test may have replaced parts; errors are raised."""
     how = json.loads(json.dumps(how, default=_plain))
-    snakemake = snakemake_object(rule or name, spec, input, output, how, threads)
-    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.Job.of(given))):
+    snakemake = snakemake_object(rule or name, spec, input, output, how, threads, wildcards=wildcards)
+    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob.of(given))):
         run_script(name, snakemake)
 
 

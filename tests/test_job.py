@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import launch
 from entropy_valley import machine as gpus
 from entropy_valley.errors import InputError
 from entropy_valley.runs import job as jobs
@@ -158,9 +157,9 @@ def ended(pid):
 def test_a_module_finds_what_this_process_finds_and_ends_with_it(start, tmp_path, monkeypatch):
     (tmp_path / "ours.py").write_text("import sys, time; time.sleep(float(sys.argv[1])); sys.exit(3)")
     monkeypatch.syspath_prepend(tmp_path)
-    assert launch.run_module("ours", "0") == 3
+    assert gpus.run_module("ours", "0") == 3
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    parent = start("from entropy_valley import launch; print('begun'); launch.run_module('ours', '600')")
+    parent = start("from entropy_valley import machine; print('begun'); machine.run_module('ours', '600')")
     waits_for("begun", tmp_path / "logs/x y.log")
     child = one_child(parent.pid)
     time.sleep(0.1)
@@ -240,14 +239,14 @@ def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_pat
         Path(out).write_text("ok")
         return 0
 
-    monkeypatch.setattr(launch, "run_module", check)
+    monkeypatch.setattr(gpus, "run_module", check)
     monkeypatch.setattr(gpus, "device_name", lambda device: "cuda NVIDIA H100")
     subject = {"device": "cuda", "processes": 1}
     for _ in range(2):
         jobs.require_checked(str(tmp_path / "checks"), subject)
     assert done == [("entropy_valley.checking", subject)]
     monkeypatch.setattr(gpus, "device_name", lambda device: "cuda NVIDIA A100")
-    monkeypatch.setattr(launch, "run_module", lambda *_: 1)
+    monkeypatch.setattr(gpus, "run_module", lambda *_: 1)
     for _ in range(2):
         with pytest.raises(InputError, match="check: this machine does not run the jobs of this config"):
             jobs.require_checked(str(tmp_path / "checks"), subject)

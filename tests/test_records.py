@@ -24,7 +24,7 @@ def source(tmp_path):
 def canvas(tmp_path, source):
     """A result with its record."""
     path = tmp_path / "ev" / "canvas.jsonl"
-    with made("canvas", SPEC, [source], [path], known={"models/llada": "a" * 32, "adapter": None}):
+    with made("canvas", SPEC, [source], [path], digests={"models/llada": "a" * 32, "adapter": None}):
         files.write_text(path, "one\n")
     return path
 

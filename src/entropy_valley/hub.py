@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import filter_repo_objects
 
-from entropy_valley import files as folders
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
 
@@ -108,7 +107,13 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     for name in filter_repo_objects(present, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
         if name not in names:
             (folder / name).unlink()
-    _verify(folder, wanted)
+    # huggingface_hub checks no hashes, and keeps cut files after a lost connection.
+    wrong = [file.name for file in wanted if not _is_whole(folder / file.name, file)]
+    for name in wrong:
+        (folder / name).unlink(missing_ok=True)
+    if wrong:
+        remedy = "Try again: only these are fetched again."
+        raise InputError(folder, f"not the files of the hub: {', '.join(wrong)}", remedy)
 
 
 def opened(source: Listing, file: File, key: str) -> BinaryIO:
@@ -124,7 +129,7 @@ def archive(address: str, path: Path, remedy: str) -> None:
 
     Raises InputError with the ``remedy``.
     """
-    with folders.locked(path):
+    with files.locked(path):
         if path.exists():
             return
         part = path.with_name(f".{path.name}.part")
@@ -139,21 +144,10 @@ def archive(address: str, path: Path, remedy: str) -> None:
         part.replace(path)
 
 
-def _verify(folder: Path, wanted: Sequence[File]) -> None:
-    """huggingface_hub checks no hashes, and keeps cut files after a lost connection."""
-    wrong = [file.name for file in wanted if not _is_whole(folder / file.name, file)]
-    for name in wrong:
-        (folder / name).unlink(missing_ok=True)
-    if wrong:
-        remedy = "Try again: only these are fetched again."
-        raise InputError(folder, f"not the files of the hub: {', '.join(wrong)}", remedy)
-
-
 def _is_whole(path: Path, file: File) -> bool:
     if not path.is_file() or file.size not in (0, path.stat().st_size):
         return False
-    with path.open("rb") as content:
-        return file.sha256 in (None, hashlib.file_digest(content, "sha256").hexdigest())
+    return file.sha256 is None or file.sha256 == files.sha256(path)
 
 
 @contextlib.contextmanager

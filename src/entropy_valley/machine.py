@@ -1,22 +1,23 @@
-"""This machine: free memory and disk, and a free GPU for a job."""
+"""This machine: free memory and disk, a free GPU for a job, and the processes of jobs."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 
 from filelock import FileLock, Timeout
 
 from entropy_valley.errors import InputError
-
-# --- How much disk and memory this machine allows.
-
 
 CGROUP, OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
@@ -80,7 +81,7 @@ def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) 
         waiting = f"waiting: {count} of {len(present)} GPUs wanted, other jobs use them"
         # Jobs queue: two that take one GPU after the other would wait for each other.
         with contextlib.ExitStack() as queued:
-            said = False
+            told = False
             while len(mine) < count:
                 with contextlib.suppress(Timeout):
                     queue.is_locked or queued.enter_context(queue.acquire(blocking=False))
@@ -90,8 +91,8 @@ def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) 
                                 stack.enter_context(locks[gpu].acquire(blocking=False))
                                 mine.append(gpu)
                 if len(mine) < count:
-                    said or say(waiting)
-                    said = True
+                    told or say(waiting)
+                    told = True
                     time.sleep(POLL)
         mine.sort(key=present.index)
         say("on " + ", ".join(f"{gpu.name} ({gpu.lock})" for gpu in mine))
@@ -110,11 +111,11 @@ def _lock(name: str) -> FileLock:
 
 def visible(variables: Mapping[str, str]) -> list[Gpu]:
     """The GPUs that a process with these environment variables sees, as far as ``nvidia-smi`` and they say."""
-    there = listed(nvidia_smi())
+    devices = listed(nvidia_smi())
     if variables.get(VISIBLE) is None:
-        return [Gpu(uuid, uuid, name) for uuid, name in there]
+        return [Gpu(uuid, uuid, name) for uuid, name in devices]
     given = [token for token in map(str.strip, variables[VISIBLE].split(",")) if token]
-    return [_named(token, there) for token in given]
+    return [_named(token, devices) for token in given]
 
 
 def device_name(device: str) -> str:
@@ -123,8 +124,8 @@ def device_name(device: str) -> str:
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return device
-    there = [gpu.name for gpu in visible(os.environ)]
-    name = there[int(number or 0)] if int(number or 0) < len(there) else UNKNOWN
+    names = [gpu.name for gpu in visible(os.environ)]
+    name = names[int(number or 0)] if int(number or 0) < len(names) else UNKNOWN
     if name == UNKNOWN:  # no nvidia-smi here, as in some containers
         import torch
 
@@ -132,13 +133,13 @@ def device_name(device: str) -> str:
     return f"{kind} {name}".strip()
 
 
-def _named(token: str, there: list[tuple[str, str]]) -> Gpu:
+def _named(token: str, devices: list[tuple[str, str]]) -> Gpu:
     """A GPU by its index, or by its UUID or the beginning of it."""
-    if token.isdigit() and int(token) < len(there):
-        uuid, name = there[int(token)]
+    if token.isdigit() and int(token) < len(devices):
+        uuid, name = devices[int(token)]
         return Gpu(uuid, token, name)
-    found = [Gpu(uuid, token, name) for uuid, name in there if uuid.startswith(token)]
-    return found[0] if len(found) == 1 else Gpu(token, token, UNKNOWN)
+    matching = [Gpu(uuid, token, name) for uuid, name in devices if uuid.startswith(token)]
+    return matching[0] if len(matching) == 1 else Gpu(token, token, UNKNOWN)
 
 
 def nvidia_smi() -> str:
@@ -152,15 +153,80 @@ def nvidia_smi() -> str:
 
 def listed(text: str) -> list[tuple[str, str]]:
     """UUID and name of each device. A GPU that is divided (MIG) is not listed itself: its parts are."""
-    found: list[tuple[str, str]] = []
+    devices: list[tuple[str, str]] = []
     whole, divided = "", False
     for line in text.splitlines():
         what, mark, uuid = line.strip().rpartition(" (UUID: ")
         if mark and what.startswith("GPU "):
             whole, divided = what.partition(": ")[2], False
-            found.append((uuid.rstrip(")"), whole))
+            devices.append((uuid.rstrip(")"), whole))
         elif mark and what.startswith("MIG "):
-            found = found if divided else found[:-1]
+            devices = devices if divided else devices[:-1]
             divided = True
-            found.append((uuid.rstrip(")"), f"{whole} {' '.join(what.split()[:2])}"))
-    return found
+            devices.append((uuid.rstrip(")"), f"{whole} {' '.join(what.split()[:2])}"))
+    return devices
+
+
+# --- The process of a job: it has a log, and nothing outlives it.
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def speak_into(log: str | Path) -> None:
+    """Let all that this process and its children print go to a file, and let nobody ask questions."""
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    for number, replaced in enumerate((nothing, file, file)):
+        os.dup2(replaced, number)
+    for opened in (file, nothing):
+        os.close(opened)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+
+
+def end_with_parent(number: int, parent: int) -> None:
+    """Let the kernel send this process a signal when its parent ends."""
+    if sys.platform == "linux":
+        _libc.prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it has ended before
+            os.kill(os.getpid(), number)
+
+
+def run_module(name: str, *arguments: str) -> int:
+    """Run ``python -m name arguments…``; its exit status.
+
+    It finds the modules that this process finds, and ends with it.
+    """
+    parent = os.getpid()
+    return subprocess.run(
+        [sys.executable, "-m", name, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        preexec_fn=lambda: end_with_parent(signal.SIGKILL, parent),
+    ).returncode
+
+
+def end_children_first() -> None:
+    """Let a signal that ends this process end first what it has started."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    for process in list(_descendants(os.getpid())):  # listed before the first kill: a killed process has no children
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _descendants(process: int) -> Iterator[int]:
+    """The processes that one has started, and those that they have; none where the system does not say."""
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread has ended meanwhile
+            for child in map(int, listed.read_text(encoding="utf-8").split()):
+                yield child
+                yield from _descendants(child)

@@ -25,19 +25,20 @@ from entropy_valley.errors import InputError, UserCodeError
 _GUIDE = "docs/extending.md shows what the class needs."
 
 
-def find(kind: str, known: Mapping[str, Any], name: str) -> Any:
-    """What ``name`` says; raises InputError where it is neither known nor importable, or has been edited since."""
+def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
+    """What ``name`` says: one of ``ours``, or what a user's module has. Raises InputError where there is neither, and
+    for a module that has been edited since."""
     name, _, code = name.partition("@")
     if ":" in name:
-        found = _imported(kind, name)
+        plugin = _imported(kind, name)
         if code and code != _code(name):
             problem = "its code was edited since the run began"
             raise InputError(f"{kind} {name!r}", problem, "Run the same command again: it plans what the edit changes.")
-        return found
-    if name not in known:
-        remedy = f"{errors.question(name, known)}Name one of {', '.join(sorted(known))}, or module:name."
+        return plugin
+    if name not in ours:
+        remedy = f"{errors.question(name, ours)}Name one of {', '.join(sorted(ours))}, or module:name."
         raise InputError(f"{kind} {name!r}", "unknown", remedy)
-    return known[name]
+    return ours[name]
 
 
 def with_code(name: str) -> str:
@@ -50,15 +51,13 @@ def without_code(name: str) -> str:
     return name.partition("@")[0]
 
 
-def make(
-    kind: str, known: Mapping[str, type], name: str, settings: Mapping[str, Any], parts: Sequence[str] = ()
-) -> Any:
+def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, Any], parts: Sequence[str] = ()) -> Any:
     """An instance of the class that ``name`` says, built with the settings as keyword arguments.
 
     ``parts`` are the methods and attributes of its protocol. Raises InputError as :func:`find` does, for settings that
     the class refuses, and for an instance that lacks a part.
     """
-    plugin, place = find(kind, known, name), f"{kind} {without_code(name)!r}"
+    plugin, place = find(kind, ours, name), f"{kind} {without_code(name)!r}"
     if not isinstance(plugin, type):
         raise InputError(place, "is no class", "Name a class.")
     try:

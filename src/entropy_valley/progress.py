@@ -27,7 +27,7 @@ def progress(
         initial=initial,
         desc=description,
         unit=unit,
-        file=None if live else _Lines(),
+        file=None if live else _LogLines(),
         ascii=not live,
         mininterval=0.1 if live else 15,
         maxinterval=10 if live else 60,
@@ -35,7 +35,7 @@ def progress(
     )
 
 
-class _Lines:
+class _LogLines:
     """A stderr that prints each refresh of the bar as a line."""
 
     def write(self, text: str) -> None:

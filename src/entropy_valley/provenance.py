@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -73,8 +73,8 @@ def record_of(path: str | Path) -> Record | None:
 def code() -> dict[str, str]:
     """The digest of each file of the package."""
     package = Path(__file__).parent
-    found = (path for path in sorted(package.rglob("*")) if path.suffix in CODE)
-    return {str(path.relative_to(package)): files.file_digest(path) for path in found}
+    paths = (path for path in sorted(package.rglob("*")) if path.suffix in CODE)
+    return {str(path.relative_to(package)): files.file_digest(path) for path in paths}
 
 
 @functools.cache
@@ -89,38 +89,75 @@ def made(
     inputs: Iterable[str | Path],
     outputs: Sequence[str | Path],
     *,
-    known: Mapping[str | Path, str | None] | None = None,
+    digests: Mapping[str | Path, str | None] | None = None,
     whole_folder: bool = False,
 ) -> Iterator[Record]:
     """Keep the record of what the block makes, beside the first of the ``outputs``.
 
-    Raises InputError if one of the ``inputs`` is missing. ``known`` has the digests of others by path, such as that of
+    Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
     a checkpoint's folder. The block may add inputs and facts to the record that it gets; the digest of the package's
     ``code`` is one of them. With ``whole_folder`` every file in the folder of the first output is an output.
 
     The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
     some are new already, nobody reads these before the job is repeated.
     """
-    read = {str(path): _input_digest(Path(path)) for path in inputs}
-    read |= {str(path): digest for path, digest in (known or {}).items() if digest}
+    read = {str(path): digest for path, digest in (digests or {}).items() if digest}
+    for path in inputs:
+        if not Path(path).is_file():
+            raise files.not_there(path)
+        read[str(path)] = files.kept_digest(path)
     place, record = record_path(outputs[0]), Record(rule, params, read, {}, {"code": _code_digest()})
     yield record
-    written = _contents(place.parent) if whole_folder else map(Path, outputs)
-    record.outputs.update({str(path.relative_to(place.parent)): _written(path) for path in written})
+    written = list(map(Path, outputs))
+    if whole_folder:  # without hidden files, which killed writers leave
+        paths = (path for path in sorted(place.parent.rglob("*")) if path.is_file() and path.name[0] != ".")
+        written = [path for path in paths if not path.name.endswith((ENDING, CARD))]
+    for path in written:
+        content = {"digest": files.file_digest(path), "bytes": path.stat().st_size}
+        record.outputs[str(path.relative_to(place.parent))] = content
     files.write_json(place, dataclasses.asdict(record))
 
 
-def _input_digest(path: Path) -> str:
-    if not path.is_file():
-        raise files.not_there(path)
-    return files.kept_digest(path)
+# --- In which keys the params of two jobs, or two configs, differ.
+
+LONGEST = 60  # characters of a value in print
+SHARED = 12  # of them, before the first that differs
 
 
-def _contents(folder: Path) -> list[Path]:
-    """The files of a result without hidden ones, which killed writers leave."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-    return [path for path in found if not path.name.endswith((ENDING, CARD))]
+class Absent:
+    """The value of a key that one side does not have."""
+
+    def __repr__(self) -> str:
+        return "absent"
 
 
-def _written(path: Path) -> dict[str, Any]:
-    return {"digest": files.file_digest(path), "bytes": path.stat().st_size}
+ABSENT = Absent()
+
+
+class Difference(NamedTuple):
+    """A key by its path, such as ``length_methods.ev.ratios``, and its value on either side, or ABSENT."""
+
+    key: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
+        texts = [repr(one) if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
+        start = 0
+        if max(map(len, texts)) > LONGEST:
+            differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
+            start = max(0, next(differ, 0) - SHARED)
+        parts = [text[start:] for text in texts]
+        cut = [part if len(part) <= LONGEST else f"{part[:LONGEST]}…" for part in parts]
+        return f"{self.key}: {' → '.join('…' * (start > 0) + part for part in cut)}"
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
+    """Every difference of two values as JSON has them; lists are compared whole. The key of the whole is ""."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            deeper = f"{path}.{key}".lstrip(".")
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), deeper)
+    elif before != after:
+        yield Difference(path, before, after)

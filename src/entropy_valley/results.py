@@ -81,26 +81,26 @@ def systems(path: str | Path) -> dict[System, list[dict[str, Any]]]:
 
 @functools.lru_cache(maxsize=8)
 def _systems(path: str, version: Version) -> dict[System, list[dict[str, Any]]]:
-    found: dict[System, list[dict[str, Any]]] = {}
+    cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
-        found.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
-    return found
+        cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
+    return cells
 
 
 def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
     """The rows of one cell; raise InputError where the file has none of it."""
-    there = systems(path)
-    if system_of(cell) not in there:
-        raise InputError(path, f"has no rows of {system_of(cell).label}", REMEDY)
-    return there[system_of(cell)]
+    cells, system = systems(path), system_of(cell)
+    if system not in cells:
+        raise InputError(path, f"has no rows of {system.label}", REMEDY)
+    return cells[system]
 
 
 def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
     """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
-    there = entries(path)
-    if system_of(cell) not in there:
-        raise InputError(header_path(path), f"has nothing of {system_of(cell).label}", REMEDY)
-    return there[system_of(cell)]
+    cells, system = entries(path), system_of(cell)
+    if system not in cells:
+        raise InputError(header_path(path), f"has nothing of {system.label}", REMEDY)
+    return cells[system]
 
 
 def entries(path: str | Path) -> dict[System, dict[str, Any]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -38,16 +39,22 @@ PROJECT = (
 
 
 class Section(BaseModel):
-    """A block of the config: no unknown keys, no changes after loading."""
+    """A block of the config: no unknown keys, no changes after loading.
+
+    ``ONE_OF`` names keys of which exactly one is given, ``AT_MOST_ONE`` keys of which no two are.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    ONE_OF: ClassVar[tuple[str, ...]] = ()
+    AT_MOST_ONE: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="wrap")
     @classmethod
-    def _hints_at_keys(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """An unknown key is an error that names the key which may be meant: here its block's keys are known."""
+    def _check(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """What pydantic does not check: `true` is no number, and of some keys only one is given. The error of an
+        unknown key names the key that may be meant."""
         try:
-            return validate(value)
+            section = validate(value)
         except ValidationError as error:
             items = error.errors()
             unknown = [item for item in items if item["type"] == "extra_forbidden" and len(item["loc"]) == 1]
@@ -56,8 +63,30 @@ class Section(BaseModel):
             for item in unknown:
                 hint = question(item["loc"][0], cls.model_fields).rstrip() or "Remove it or correct its spelling"
                 item.update(type="unknown_key", msg=f"unknown key. {hint}")
+        else:
+            given = value.items() if isinstance(value, Mapping) else ()
+            items = [
+                {"type": "bool_as_number", "msg": "must be a number, not true or false", "loc": (key,), "input": one}
+                for key, one in given
+                if _is_bool_as_number(one, getattr(section, key))
+            ]
+            if not items:
+                for names, fewest in ((cls.ONE_OF, 1), (cls.AT_MOST_ONE, 0)):
+                    count = sum(bool(getattr(section, name)) for name in names)
+                    if names and not fewest <= count <= 1:
+                        raise ValueError(f"give either {' or '.join(f'`{name}`' for name in names)}")
+                return section
         lines = [{**item, "type": PydanticCustomError(item["type"], item["msg"], item.get("ctx"))} for item in items]
         raise ValidationError.from_exception_data(cls.__name__, lines)
+
+
+def _is_bool_as_number(given: Any, value: Any) -> bool:
+    """Whether pydantic has read true or false as 1 or 0, here or in a list or mapping."""
+    if isinstance(given, list) and isinstance(value, list | tuple):
+        return any(map(_is_bool_as_number, given, value))
+    if isinstance(given, Mapping) and isinstance(value, Mapping):
+        return any(_is_bool_as_number(one, value.get(key)) for key, one in given.items())
+    return isinstance(given, bool) and isinstance(value, int | float) and value is not given
 
 
 # Marks a setting that the config may give by direction; its class sees that of one direction.

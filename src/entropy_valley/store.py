@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 import uuid
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -22,7 +23,7 @@ _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _OPEN = 64  # shards that are open at once
 
 
-class _Line(NamedTuple):
+class _Location(NamedTuple):
     """Where a line is: its shard, and its bytes there."""
 
     shard: Path
@@ -56,7 +57,7 @@ class Store:
             return
         lines, shard = self._lines, self._open()
         line = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}}}\n'.encode()
-        lines[key] = _Line(Path(shard.name), shard.tell(), len(line))
+        lines[key] = _Location(Path(shard.name), shard.tell(), len(line))
         with files.naming(Path(shard.name)):
             shard.write(line)
             shard.flush()
@@ -74,20 +75,20 @@ class Store:
                 self._shard.close()
 
     @functools.cached_property
-    def _lines(self) -> dict[str, _Line]:
+    def _lines(self) -> dict[str, _Location]:
         """Where the whole line of each key is; the newest shard's where jobs did the same work."""
-        lines: dict[str, _Line] = {}
+        lines: dict[str, _Location] = {}
         for shard in sorted(self._folder.glob("*.jsonl")) if self._folder else ():
             start = 0
             with open(shard, "rb") as file:
                 for line in file:
                     if line.startswith(_START) and line.endswith(b"}\n"):
                         key = line.removeprefix(_START).partition(_END)[0].decode("utf-8", "replace")
-                        lines[key] = _Line(shard, start, len(line))
+                        lines[key] = _Location(shard, start, len(line))
                     start += len(line)
         return lines
 
-    def _read(self, line: _Line) -> bytes:
+    def _read(self, line: _Location) -> bytes:
         if line.shard not in self._reading:
             if len(self._reading) == _OPEN:
                 self._close()
@@ -101,6 +102,7 @@ class Store:
     def _open(self) -> IO[bytes]:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            name = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
+            began = time.time_ns()  # first, so that the newest shard is the last by name
+            name = f"{began:020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard

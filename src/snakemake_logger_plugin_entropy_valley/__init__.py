@@ -66,15 +66,15 @@ class LogHandler(LogHandlerBase):
         logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
-        self._screen = None if chosen else DryRun() if settings.dryrun else Run(settings.show_failed_logs)
-        if isinstance(self._screen, Run):
+        self._screen = None if chosen else DryRun() if settings.dryrun else RunScreen(settings.show_failed_logs)
+        if isinstance(self._screen, RunScreen):
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         """Let a run of long jobs give a sign of life."""
-        while isinstance(self._screen, Run):
+        while isinstance(self._screen, RunScreen):
             time.sleep(QUIET / 4)
-            if isinstance(screen := self._screen, Run):
+            if isinstance(screen := self._screen, RunScreen):
                 self._print(screen.still_running())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -169,7 +169,7 @@ class DryRun(Screen):
         yield DRY
 
 
-class Run(Screen):
+class RunScreen(Screen):
     """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
 
     def __init__(self, show_logs: bool) -> None:
@@ -254,13 +254,13 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
         return
     audit, why = Audit(inventory), {}
     for record, paths in zip(records, outputs, strict=True):
-        known = inventory.at(paths[0])
-        job = known or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
-        why[job] = _why(record.reason, known and audit.job(known))
+        planned_job = inventory.at(paths[0])
+        job = planned_job or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
+        why[job] = _why(record.reason, planned_job and audit.job(planned_job))
     everything = inventory.all()
     order = {job: place for place, job in enumerate(everything)}
     left = sorted(why, key=lambda job: order.get(job, len(order)))
-    done = [job for job in everything if job not in why and audit.job(job).there]
+    done = [job for job in everything if job not in why and audit.job(job).exists]
     planned = plan.Plan.of_jobs(audit, left, done)
     yield from (*plan.heading(planned), "")
     yield plan.table(planned, why)
@@ -277,8 +277,8 @@ def _why(reason: str, state: Any) -> str:
     if "params changed" in words and changed:
         more = f", … ({len(changed)} params)" * (len(changed) > CHANGES)
         words[words.index("params changed")] = ", ".join(changed[:CHANGES]) + more
-    if "new" in words and state and state.state != "missing":
-        words[words.index("new")] = "failed before" if state.state == "failed" else "missing output"
+    if "new" in words and state and any(one.log for one in state.reasons):
+        words[words.index("new")] = "failed before"
     return ", ".join(words) or "input made by other jobs"
 
 
@@ -289,8 +289,8 @@ def _near(target: str) -> str:
     from entropy_valley.runs.inventory import Inventory
 
     experiment = snapshot.experiment()
-    known = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
-    return question(target, known).strip() or TARGETS
+    paths = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
+    return question(target, paths).strip() or TARGETS
 
 
 def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:

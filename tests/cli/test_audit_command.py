@@ -68,7 +68,7 @@ def test_a_changed_param_is_said_with_the_cells_that_it_changes(results, command
     results(**GRID)
     _, text = command()
     assert "stale: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (3 cells)\n" in text
-    assert "\n    llada-tiny · en-zh · 3 seeds · grammar · ev · med · T 32\n" in text
+    assert "\n    llada-tiny · en-zh · 1 2 3 · grammar · ev · med · T 32\n" in text
     assert text.endswith("20 cells: 17 done, 3 stale, 0 missing\n")
 
 
@@ -84,9 +84,9 @@ def test_a_failure_names_its_log(results, command):
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log")
     log.write_text("error: results/demo/store: no space.\n")
     _, text = command()
-    assert "failed: score: error: results/demo/store: no space. (3 cells)\n" in text
+    assert "missing: score: error: results/demo/store: no space. (3 cells)\n" in text
     assert f"\n    log: {log}\n" in text
-    assert text.endswith("20 cells: 17 done, 3 failed, 0 missing\n")
+    assert text.endswith("20 cells: 17 done, 3 missing\n")
 
 
 def test_the_files_have_each_cell_and_say_why(results, command):

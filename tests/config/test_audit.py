@@ -12,7 +12,7 @@ import pytest
 
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.matrix import Cell, Run, all_cells
-from entropy_valley.runs.audit import DONE, FAILED, MISSING, STALE, Audit, against
+from entropy_valley.runs.audit import DONE, MISSING, STALE, Audit, against
 from entropy_valley.runs.inventory import Inventory
 
 ROOT = Path(__file__).parents[2]
@@ -171,25 +171,26 @@ def test_what_is_left_to_do_of_a_missing_cell_begins_at_the_first_that_lacks(sma
     assert reasons(small()) == [MISSING, ("translate", "no translations.jsonl")]
 
 
-def test_a_job_that_ended_with_an_error_has_failed(small, inventory):
-    """Of no other job is it known: a log without an error may be of one that runs, or was killed."""
+def test_the_error_of_a_failed_job_is_the_reason(small, inventory):
+    """A log without an error may be of a job that runs, or was killed."""
     (SET / "scores.jsonl").unlink()
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed1.matrix.log")
     log.write_text("50 %\n")
-    assert reasons(small())[0] == MISSING
+    assert reasons(small()) == [MISSING, ("score", "no scores.jsonl")]
     log.write_text("50 %\nerror: translations.jsonl:3: no id. Each row needs id.\nerror: not written\n")
-    assert of_state(small(), FAILED) == {cell for cell in all_cells(small()) if cell.run == RUN}
-    assert reasons(small()) == [FAILED, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
+    assert of_state(small(), MISSING) == {cell for cell in all_cells(small()) if cell.run == RUN}
+    assert reasons(small()) == [MISSING, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
     log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")
-    assert reasons(small()) == [FAILED, ("score", "RuntimeError: CUDA out of memory")]
+    assert reasons(small()) == [MISSING, ("score", "RuntimeError: CUDA out of memory")]
 
 
 def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, inventory):
     log = Path("results/demo/logs/train/en-zh.llada-tiny.seed1.log")
     log.write_text("error: disk: No space left on device.\n")
-    assert of_state(small(**RANK), FAILED) == {cell for cell in all_cells(small()) if cell.run == RUN}
+    changed = ("train", "training.lora.rank: 8 → 16")
+    assert reasons(small(**RANK)) == [STALE, ("train", "error: disk: No space left on device."), changed]
     os.utime(log, (1, 1))  # of an earlier try
-    assert not of_state(small(**RANK), FAILED)
+    assert reasons(small(**RANK)) == [STALE, changed]
 
 
 def test_what_another_config_makes_of_the_cells(small):

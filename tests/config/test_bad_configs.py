@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.config import base_files, load_files, param_parts
+from entropy_valley.config import base_files, load_files, params
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import merge
 from entropy_valley.config.matrix import SETS
@@ -85,6 +85,8 @@ FORM = [  # keys and values
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
     ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA = [1]: its name must be in lower case"),
     ({"training": "short"}, "training = 'short': must be a block of keys"),
+    ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a number, not true or false"),
+    ({"corpus": {"filters": {"en": {"words": [True, 9]}}}}, "words = [True, 9]: must be a number"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
     ({"decoding": {"prompt_cache": {"refresh": 0}}}, "refresh = 0: must be greater than 0, or must be 'never'"),
     ({"sources": {"mine": {"files": "a"}}}, "sources.mine: needs the key 'name'"),
@@ -192,7 +194,7 @@ def test_a_language_needs_no_length_limits(load):
     direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
     ratios = {"ratio": {"ratios": {"en-ja": 1.0}}, "ev": {"ratios": {"en-ja": [1.0]}}}
     over = {"matrix": {"directions": ["en-ja"]}, "directions": {"en-ja": direction}, "length_methods": ratios}
-    spec = json.loads(param_parts.corpus(load(over), "en-ja"))
+    spec = json.loads(params.corpus(load(over), "en-ja"))
     assert spec["filters"] == {"en": {"words": [5, 200]}, "ja": {}}
 
 

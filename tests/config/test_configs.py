@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import plugins, tables
-from entropy_valley.config import base_files, load_files, param_parts
+from entropy_valley.config import base_files, load_files, methods, params
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.schema import LengthMethods, json_schema
 from entropy_valley.errors import InputError
@@ -109,12 +109,12 @@ def test_a_selector_of_ours_under_another_name(load):
         },
     }
     experiment = load(over)
-    names = [param_parts.selector_name(experiment, method) for method in experiment.matrix.methods]
+    names = [methods.selector_name(experiment, method) for method in experiment.matrix.methods]
     assert names == ["oracle", "ratio", "ev", "ev", "ratio"]
-    settings = param_parts.selector_settings(experiment, "ev_2", "en-zh")
+    settings = methods.selector_settings(experiment, "ev_2", "en-zh")
     assert settings == {"selector": "ev", "ratios": [0.5, 1.5], "score": "mean"}
     assert make_method("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
-    ratio = make_method("ratio_0.9", param_parts.selector_settings(experiment, "ratio_0.9", "en-zh"))
+    ratio = make_method("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
     assert ratio.choose(Sentence(10), {}).length == 9
 
 
@@ -125,7 +125,7 @@ def test_one_ratio_for_all_directions(load):
     }
     experiment = load(over)
     for direction in experiment.matrix.directions:
-        settings = param_parts.selector_settings(experiment, "ratio_0.70", direction)
+        settings = methods.selector_settings(experiment, "ratio_0.70", direction)
         assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": False}
         assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 7
 
@@ -143,15 +143,15 @@ def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkey
     }
     experiment = load({"length_methods": blocks})  # in no matrix: a study may still ask for them
     for name in ("oracle", "ratio", "ratio_0.70", "bound", "fixed"):
-        assert not param_parts.canvas_needs_model(experiment, name)
+        assert not methods.canvas_needs_model(experiment, name)
     for name in ("ev", "cal", "neighbours", "length_head", "length_head_beam5", "other"):
-        assert param_parts.canvas_needs_model(experiment, name)
+        assert methods.canvas_needs_model(experiment, name)
 
 
 def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
-    param_parts = load({}).length_methods
+    blocks = load({}).length_methods
     assert LengthMethods.model_fields.keys() == LENGTH_METHODS.keys()
-    assert all(getattr(param_parts, name) is not None for name in LENGTH_METHODS)
+    assert all(getattr(blocks, name) is not None for name in LENGTH_METHODS)
 
 
 def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypatch):
@@ -160,9 +160,9 @@ def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
     mine = {"order": plugins.with_code("own_orders:Mine"), "order_settings": {"reach": 2}}
-    assert param_parts.order_settings(load(own), "mine") == mine
-    assert param_parts.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
-    assert param_parts.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
+    assert methods.order_settings(load(own), "mine") == mine
+    assert methods.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
+    assert methods.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
 
 
 @pytest.mark.parametrize("mine", [{"order": "nowhere:Mine"}, {"order": "json:JSONDecoder", "share": 0.5}])
@@ -197,7 +197,7 @@ def test_a_challenge_subset_is_drawn_from_what_its_source_has_and_no_larger_than
     sizes = [
         {
             key: value
-            for key, value in json.loads(param_parts.testset(load(over | more), "en-zh", name)).items()
+            for key, value in json.loads(params.testset(load(over | more), "en-zh", name)).items()
             if key in SIZES
         }
         for more in ({}, {"corpus": {"test_limit": 12}})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.config import base_files, load_files, matrix, param_parts, params
+from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.config.matrix import CellSet, sets_of
 from entropy_valley.data import sampling
 from entropy_valley.errors import InputError
@@ -33,23 +33,23 @@ def test_what_a_direction_changes_reaches_its_own_jobs_alone(load):
     corpus = {"train": 1000, "dev": 10, "test_limit": 7, "filters": {"en": {"words": [2, 9]}}}
     over = {"directions": {"en-zh": {"corpus": corpus, "training": {"max_steps": 5, "warmup": 0}}}}
     changed = load(over)
-    spec = json.loads(param_parts.corpus(changed, "en-zh"))
+    spec = json.loads(params.corpus(changed, "en-zh"))
     assert (spec["train"], spec["dev"]) == (1000, 10)
     assert spec["filters"] == {"en": {"words": [2, 9]}, "zh": {"characters": [2, 600]}}
-    assert json.loads(param_parts.testset(changed, "en-zh", "wmt22"))["limit"] == 7
+    assert json.loads(params.testset(changed, "en-zh", "wmt22"))["limit"] == 7
     own = trained(changed, matrix.Run("en-zh", "llada-8b", 1))
     assert (own["max_steps"], own["epochs"], own["warmup"], own["learning_rate"]) == (5, None, 0, 2e-4)
     for direction in ("zh-en", "en-de"):
         run = matrix.Run(direction, "llada-8b", 1)
         assert params.training(changed, run) == params.training(PAPER, run)
-        assert param_parts.corpus(changed, direction) == param_parts.corpus(PAPER, direction)
-        assert param_parts.testset(changed, direction, "wmt22") == param_parts.testset(PAPER, direction, "wmt22")
+        assert params.corpus(changed, direction) == params.corpus(PAPER, direction)
+        assert params.testset(changed, direction, "wmt22") == params.testset(PAPER, direction, "wmt22")
 
 
 def test_a_direction_and_its_reverse_are_drawn_together_if_they_are_drawn_alike(load):
-    assert param_parts.both_ways(load({}), "en-zh")
+    assert params.both_ways(load({}), "en-zh")
     fewer = load({"directions": {"zh-en": {"corpus": {"train": 1000}}}})
-    assert not param_parts.both_ways(fewer, "en-zh") and not param_parts.both_ways(fewer, "zh-en")
+    assert not params.both_ways(fewer, "en-zh") and not params.both_ways(fewer, "zh-en")
 
 
 def test_the_length_of_a_training_replaces_the_other_kind_of_length(load):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley.config import base_files, load_files, matrix, param_parts, params
+from entropy_valley.config import base_files, load_files, matrix, methods, params
 from entropy_valley.config.matrix import CellSet
 from entropy_valley.data import sources
 from entropy_valley.demo.source import SOURCES
@@ -21,9 +21,9 @@ DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo.yaml"])
 RUN = matrix.Run("en-zh", "llada-8b", 1)
 
 
-def translation(experiment, *methods, run=RUN, order="med"):
+def translation(experiment, *names, run=RUN, order="med"):
     """The params of a set of these methods' cells."""
-    cells = tuple(matrix.Cell(run, "wmt22", method, order, 32) for method in param_parts)
+    cells = tuple(matrix.Cell(run, "wmt22", method, order, 32) for method in names)
     return json.loads(params.translation(experiment, CellSet(run, "mine", cells)))
 
 
@@ -162,8 +162,8 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     spec = translation(PAPER, "ev_line")["fits"]["length_statistics"]
     assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200)
     assert not spec.keys() & {"method", "selector", "seed"}
-    fitted = [name for name in PAPER.length_methods.model_dump() if param_parts.needs_statistics(PAPER, name)]
-    kinds = {param_parts.selector_name(PAPER, name) for name in fitted}
+    fitted = [name for name in PAPER.length_methods.model_dump() if methods.needs_statistics(PAPER, name)]
+    kinds = {methods.selector_name(PAPER, name) for name in fitted}
     assert kinds == {"cal", "ev_calibrated", "ev_prior", "ev_line", "length_line"}
     assert {"ev_line_5", "ev_line_mode", "ev_line_4_no_prior"} < set(fitted)
     assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")
@@ -195,7 +195,7 @@ def test_a_reassignment_says_whose_canvases_it_deals_and_how():
         "within": "deciles",
     }
     assert spec["methods"]["ev"] == translation(PAPER, "ev")["methods"]["ev"]
-    dealt = param_parts.reassigned_methods(PAPER)
+    dealt = methods.reassigned_methods(PAPER)
     assert len(dealt) == 10 and all(name.startswith("ev_reassigned_") for name in dealt)
 
 
@@ -219,22 +219,20 @@ def test_a_chat_variant_differs_in_its_prompt_and_a_shifted_one_in_its_shift():
 
 
 def test_a_test_set_is_as_small_as_the_smaller_of_its_limits():
-    assert json.loads(param_parts.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
-    assert json.loads(param_parts.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
-    assert json.loads(param_parts.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
+    assert json.loads(params.testset(PAPER, "en-zh", "wmt22"))["limit"] is None
+    assert json.loads(params.testset(PAPER, "en-zh", "wmt22-500"))["limit"] == 500
+    assert json.loads(params.testset(DEMO, "en-zh", "wmt22-500"))["limit"] == 200
 
 
 @pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
 def test_every_source_can_be_made(experiment):
     for name in experiment.sources:
-        sources.make(json.loads(param_parts.testset(experiment, "en-zh", name))["source"], SOURCES)
+        sources.make(json.loads(params.testset(experiment, "en-zh", name))["source"], SOURCES)
 
 
 def test_a_limit_is_no_part_of_what_is_trained_on():
     narrow = {**PAPER.sources, "wmt19-zh-en": PAPER.sources["wmt19-zh-en"].model_copy(update={"limit": 9})}
-    assert param_parts.corpus(PAPER.model_copy(update={"sources": narrow}), "en-zh") == param_parts.corpus(
-        PAPER, "en-zh"
-    )
+    assert params.corpus(PAPER.model_copy(update={"sources": narrow}), "en-zh") == params.corpus(PAPER, "en-zh")
 
 
 def test_an_autoregressive_training_knows_nothing_of_masks():
@@ -277,4 +275,4 @@ def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
     start = [spec["methods"][name] for name in ("daedal", "daedal_own")]
     assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
     assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
-    assert param_parts.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
+    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}

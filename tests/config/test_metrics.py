@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from entropy_valley.config import params as jobs
+from entropy_valley.config import params
 from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.config.schema import Scoring, metrics_of, scoring_params
 from entropy_valley.errors import InputError
@@ -54,7 +54,7 @@ def test_languages_whose_tokenizer_changed_are_scored_anew(load):
     for direction in ("en-zh", "en-ja"):
         run = Run(direction, "llada-8b", 1)
         one = CellSet(run, "mine", (Cell(run, "wmt22", "ratio", "med", 32),))
-        revision[direction] = json.loads(jobs.scores(experiment, one))["revision"]
+        revision[direction] = json.loads(params.scores(experiment, one))["revision"]
     assert revision == {"en-zh": 1, "en-ja": 2}
 
 

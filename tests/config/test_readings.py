@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from entropy_valley.config import matrix, param_parts, paths
-from entropy_valley.config import params as jobs
+from entropy_valley.config import matrix, params, paths
 from entropy_valley.config.matrix import CellSet
 from entropy_valley.errors import InputError
 from entropy_valley.tables.base import shared_params
@@ -18,22 +17,22 @@ RUN = matrix.Run("en-zh", "llada-8b", 1)
 GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
 
 
-def params(text):
+def values(text):
     return json.loads(text)
 
 
 def translation(experiment, run, *methods):
     """The params of a set with these methods' cells."""
     cells = (matrix.Cell(run, "wmt22", method, "med", 32) for method in methods or ("ev", "ratio"))
-    return params(jobs.translation(experiment, CellSet(run, "mine", tuple(cells))))
+    return values(params.translation(experiment, CellSet(run, "mine", tuple(cells))))
 
 
 def latency(experiment, run):
-    return params(jobs.latency(experiment, matrix.Cell(run, "wmt22", "ev", "med", 32)))
+    return values(params.latency(experiment, matrix.Cell(run, "wmt22", "ev", "med", 32)))
 
 
 def diagnostics(experiment, run):
-    return params(jobs.diagnostics(experiment, run))
+    return values(params.diagnostics(experiment, run))
 
 
 def without_ancestry(spec):
@@ -56,7 +55,7 @@ def without_ancestry(spec):
     ],
 )
 def test_which_sentences_a_test_set_takes(load, over, name, expected):
-    spec = params(param_parts.testset(load(over), "en-zh", name))
+    spec = values(params.testset(load(over), "en-zh", name))
     assert {key: spec[key] for key in spec.keys() - {"direction", "revision", "seed", "source"}} == expected
 
 
@@ -66,20 +65,19 @@ def test_the_valley_has_the_sentences_of_a_subset(load):
 
 
 def test_how_training_pairs_are_drawn(load):
-    assert params(param_parts.corpus(load({}), "en-zh"))["sampling"] == "keyed_hash"
+    assert values(params.corpus(load({}), "en-zh"))["sampling"] == "keyed_hash"
     theirs = load({"corpus": {"sampling": {"en-zh": "shuffle", "en-de": "shuffle_rows"}}})
     found = {
-        direction: params(param_parts.corpus(theirs, direction)).get("sampling")
-        for direction in theirs.matrix.directions
+        direction: values(params.corpus(theirs, direction)).get("sampling") for direction in theirs.matrix.directions
     }
     assert found == {"en-zh": "shuffle", "zh-en": "keyed_hash", "en-de": "shuffle_rows"}
-    assert not param_parts.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
-    assert param_parts.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
+    assert not params.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
+    assert params.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
 
 
 def test_nothing_is_drawn_or_filtered_of_given_files(load):
     given = {"sources": {"mine": GIVEN}, "directions": {"zh-en": {"train": "mine"}}, "corpus": {"sampling": "shuffle"}}
-    spec = params(param_parts.corpus(load(given), "zh-en"))
+    spec = values(params.corpus(load(given), "zh-en"))
     assert spec["filters"] == {} and "sampling" not in spec
     assert spec["source"] == {**GIVEN, "rows": {}, "keys": {}}
 
@@ -161,8 +159,8 @@ def test_a_backbone_decodes_by_readings_of_its_own(load):
 )
 def test_a_backbone_is_trained_by_readings_of_its_own(load, own, whole):
     variant = {"variant_of": "llada-8b", "label": "mine", "training": own}
-    found = jobs.training(load({"backbones": {"mine": variant}}), matrix.Run("en-zh", "mine", 1))
-    assert params(found) == params(jobs.training(load({"training": whole}), RUN)) | {"backbone": "mine"}
+    found = params.training(load({"backbones": {"mine": variant}}), matrix.Run("en-zh", "mine", 1))
+    assert values(found) == values(params.training(load({"training": whole}), RUN)) | {"backbone": "mine"}
 
 
 def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
@@ -172,7 +170,7 @@ def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
     experiment, mine = load({"backbones": {"mine": variant}, "released": given}), matrix.Run("en-zh", "mine", 1)
     fits = (translation(experiment, run, "length_head")["fits"]["length_head"] for run in (mine, RUN))
     specs = [fits, *((made(experiment, run) for run in (mine, RUN)) for made in (translation, latency))]
-    specs += [map(params, (made(experiment, run) for run in (mine, RUN))) for made in (jobs.training, jobs.adapter)]
+    specs += [map(values, (made(experiment, run) for run in (mine, RUN))) for made in (params.training, params.adapter)]
     for ours, usual in (map(without_ancestry, pair) for pair in specs):
         assert ours == usual | {"backbone": "mine", "attention": "prefix"}
 
@@ -195,7 +193,7 @@ def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load
     fitted = [translation(one, RUN, "length_head", "ev_line")["fits"] for one in (experiment, plain)]
     assert fitted[0] == fitted[1] and len(fitted[0]) == 2
     assert diagnostics(experiment, RUN) == diagnostics(plain, RUN)
-    assert jobs.training(experiment, RUN) == jobs.training(plain, RUN)
+    assert params.training(experiment, RUN) == params.training(plain, RUN)
 
 
 @pytest.mark.parametrize(

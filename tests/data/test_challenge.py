@@ -102,7 +102,7 @@ def test_too_few_sentences_with_a_category(by_number, reading):
         challenge.challenge(numbered, 2, 1, "en-zh", reading)
 
 
-SPEC = {"direction": "en-zh", "seed": 1, "source": {"name": "embedded", "seed": 1}, "limit": 200}
+SPEC = {"direction": "en-zh", "seed": 1, "source": {"name": "embedded", "seed": 1}, "limit": 100}
 
 
 def test_the_first_sentences_with_a_category_are_the_authors_subset():

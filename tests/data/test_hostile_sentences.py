@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from entropy_valley import files, plain_text
+from entropy_valley import files
 from entropy_valley.data import build
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.decoding.inputs import RustTokenizer
@@ -169,5 +169,5 @@ def test_many_sources_have_the_tokens_of_each(tokenizers):
 
 
 def test_what_is_seen():
-    assert all(map(plain_text.visible, ("a", "。", "\u200bx", "\ue000", "👩")))
-    assert not any(map(plain_text.visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))
+    assert all(map(files.visible, ("a", "。", "\u200bx", "\ue000", "👩")))
+    assert not any(map(files.visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))

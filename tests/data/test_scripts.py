@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from run_rule import run_rule
+from run_rule import run_here, run_rule
 
 from entropy_valley import files
 
@@ -14,26 +14,28 @@ def how(folder):
 
 def test_corpus_script(tmp_path):
     out = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
-    run_rule("corpus", {**SPEC, "train": 30, "dev": 5, "filters": {}}, READ, out, how(tmp_path) | {"both_ways": False})
+    run_here("corpus", {**SPEC, "train": 30, "dev": 5, "filters": {}}, READ, out, how(tmp_path) | {"both_ways": False})
     assert len(files.read_jsonl(out["train"], ("id", "source", "target"))) == 30
     assert files.read_json(out["report"])["counts"]["dev"] == 5
 
 
 def test_testset_script_ends_bad_input_with_one_line(tmp_path):
     out = tmp_path / "test.jsonl"
-    run_rule("testset", {**SPEC, "limit": 7}, READ, out, how(tmp_path))
+    run_here("testset", {**SPEC, "limit": 7}, READ, out, how(tmp_path))
     before = out.read_bytes()
     log = run_rule("testset", {**SPEC, "limit": None}, READ, out, how(tmp_path), fails=True)
     assert log.startswith("error: ") and log.count("\n") == 1
     assert out.read_bytes() == before
 
 
-def test_overlap_script_warns_of_test_sentences_in_training(tmp_path):
+def test_overlap_script_warns_of_test_sentences_in_training(tmp_path, capsys):
     rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
     read = {name: tmp_path / f"{name}.jsonl" for name in ("testset", "train")}
     files.write_jsonl(read["testset"], rows)
     files.write_jsonl(read["train"], rows[1:])
-    log = run_rule("overlap", {"revision": 1}, read, tmp_path / "out.json")
-    assert log.startswith(f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs")
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    warning = f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs"
+    assert capsys.readouterr().err.startswith(warning)
     files.write_jsonl(read["train"], [{"id": "5", "source": "5", "target": "zu 5"}])
-    assert run_rule("overlap", {"revision": 1}, read, tmp_path / "out.json") == ""
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    assert capsys.readouterr().err == ""

@@ -113,7 +113,7 @@ def test_missing_file(parallel):
         ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
         ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
-        ({"name": "embedded", "sede": 1}, "embedded.sede Extra inputs are not permitted"),
+        ({"name": "embedded", "sede": 1}, "embedded.sede unknown key. Did you mean seed?"),
         ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
     ],
 )
@@ -149,7 +149,7 @@ def test_tatoeba_names_the_bad_line(sentences):
         build.corpus(spec(sentences, direction="en-de"))
 
 
-def test_tatoeba_without_folder_or_network(monkeypatch, tmp_path):
+def test_tatoeba_without_folder_or_network(monkeypatch, impatient, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
     monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
     with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):

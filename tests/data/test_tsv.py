@@ -36,7 +36,7 @@ def test_columns_by_name(tsv):
         ("Hallo\tHello\nJa\n", {"de": 1, "en": 2}, r"pairs.tsv:2: no text in column 2"),
         ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2"),
         ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'. It has de, en"),
-        ("Hallo\tHello\n", {"de": 1}, r"has no column of en; name it under `columns`"),
+        ("Hallo\tHello\n", {"de": 1}, r"has no entry of en under `columns`"),
     ],
 )
 def test_what_is_not_there_is_named(tsv, content, columns, message):
@@ -45,4 +45,4 @@ def test_what_is_not_there_is_named(tsv, content, columns, message):
 
 
 def test_a_direction_without_a_column_is_refused_before_any_job(tsv):
-    assert "no column of fr" in tsv("a\tb\n", {"de": 1, "en": 2}).refused("de-fr", "train")
+    assert "no entry of fr" in tsv("a\tb\n", {"de": 1, "en": 2}).refused("de-fr", "train")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import plugins
-from entropy_valley.config import base_files, load_files, param_parts
+from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.decoding.orders import Denoising, sourceless_steps
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
@@ -43,7 +43,7 @@ def translate(llada, settings):
 
 
 def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
-    settings = param_parts.order_settings(loaded("my_orders", *OWN["my_orders"]), "outward")
+    settings = methods.order_settings(loaded("my_orders", *OWN["my_orders"]), "outward")
     assert settings == {"order": plugins.with_code("my_orders:Outward"), "order_settings": {"reach": 2.0}}
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.variable_length, denoising.steps, denoising.order.reach) == (None, 4, 2.0)
@@ -51,7 +51,7 @@ def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
 
 
 def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
-    settings = param_parts.order_settings(loaded("my_decoders", *OWN["my_decoders"]), "append")
+    settings = methods.order_settings(loaded("my_decoders", *OWN["my_decoders"]), "append")
     own = plugins.with_code("my_decoders:Append")
     assert settings == {"order": own, "order_settings": {"masks": 4, "cap": 256}}
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])

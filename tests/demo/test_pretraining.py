@@ -51,7 +51,7 @@ def pretrain(corpora, one_thread):
     def run(family, root):
         folders = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
         pretraining.pretrain(
-            pretraining.Job(SPEC | {"family": family}, corpora, corpora, **folders, checkpoint_every=5)
+            pretraining.PretrainingJob(SPEC | {"family": family}, corpora, corpora, **folders, checkpoint_every=5)
         )
         return root / "out"
 

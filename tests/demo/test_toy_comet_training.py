@@ -11,7 +11,7 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet import check, draw_pairs, examples
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 
 CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
 
@@ -46,7 +46,7 @@ def test_examples_are_a_function_of_the_seed():
 def test_training_makes_a_metric(tmp_path, monkeypatch):
     read = {"train": [], "dev": []}
     for direction, target in (("en-zh", "zh"), ("en-de", "de")):
-        for split, count, seed in (("train", 800, 1), ("dev", 100, 2)):
+        for split, count, seed in (("train", 800, 1), ("dev", 60, 2)):
             read[split].append(tmp_path / direction / f"{split}.jsonl")
             files.write_jsonl(read[split][-1], rows(count, seed, target))
     spec = {"revision": 1, "seed": 1, "steps": 160, "width": 64}
@@ -61,7 +61,7 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
     assert len({files.file_digest(tmp_path / name / comet_checkpoint.CHECKPOINT) for name in ("two", "three")}) == 1
     card = files.read_json(tmp_path / "one" / "comet.json")
     trained = comet.MainComet(checkpoint=None)
-    trained.prepare(Job("zh", tmp_path / "one"))
+    trained.prepare(ScoringJob("zh", tmp_path / "one"))
     assert card["digest"] == trained.digest
     assert min(card["spearman"]["all"][kind] for kind in ("drop", "repeat", "replace")) >= 0.75
 

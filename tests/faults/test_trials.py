@@ -5,15 +5,12 @@ Each trial draws a stage, a fault and its moment; ``ENTROPY_VALLEY_FAULT_TRIALS`
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from faults import ClockMoved, KilledBefore, MayNotWrite, NoMoreThan
 from stages import stages
-from trial import Trial
+from trial import TRIALS, Trial
 
 pytestmark = pytest.mark.faults
-TRIALS = int(os.environ.get("ENTROPY_VALLEY_FAULT_TRIALS", "60"))
 STAGES = stages()
 DAY = 86_400
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -12,6 +13,8 @@ from chain import Chain, results
 from children import Outcome
 
 from entropy_valley.provenance import CARD, ENDING
+
+TRIALS = int(os.environ.get("ENTROPY_VALLEY_FAULT_TRIALS", "60"))
 
 
 class Trial:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from entropy_valley.human_evaluation import pack
-from entropy_valley.human_evaluation.pack import Sentence
+from entropy_valley.human_evaluation.pack import PackSentence
 
 TEXTS = (
     "=1+1", "+x", "-y", "@z", "\tq", "'=a", "'b", 'say "no", please', "two\nlines", "请给我一张纸。",
@@ -16,11 +16,11 @@ TEXTS = (
 SIZES = {"first_best": 4, "second_best": 4, "tied": 4, "random": 4}
 
 
-def sentences(count: int = 60, seed: int = 0) -> list[Sentence]:
+def sentences(count: int = 60, seed: int = 0) -> list[PackSentence]:
     """Sentences with outputs that name their system, and differences of both signs."""
     chance = random.Random(seed)
     return [
-        Sentence(
+        PackSentence(
             f"test-{number}",
             chance.choice(TEXTS),
             chance.choice(TEXTS),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 import fake_ratings
 import pytest
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
@@ -21,26 +20,27 @@ def packed(tmp_path):
     return {"pack": tmp_path / "pack.json", "mapping": tmp_path / "mapping.json"}
 
 
-def rated(packed, *forms, **options):
-    """The log of the job that reads filled forms."""
+def rate(packed, *forms):
+    """Run the job that reads filled forms."""
     how, out = {"folder": "human_evaluation"}, packed["pack"].with_name("ratings.jsonl")
-    return run_rule("human_ratings", {"annotators": ["A"]}, {**packed, "forms": forms}, out, how, **options)
+    run_here("human_ratings", {"annotators": ["A"]}, {**packed, "forms": forms}, out, how)
 
 
 def test_without_forms_it_says_what_to_do(packed):
-    log = rated(packed, fails=True)
-    assert re.match(r"error: human_evaluation: has no filled form of en-zh. .*`snakemake packs`", log)
+    with pytest.raises(InputError, match=r"human_evaluation: has no filled form of en-zh. .*`snakemake packs`"):
+        rate(packed)
 
 
-def test_from_a_pack_to_ratings(packed, tmp_path):
+def test_from_a_pack_to_ratings(packed, tmp_path, capsys):
     form = tmp_path / "en-zh.A.csv"
     who = {"annotator": "A"}
-    run_rule("human_forms", {"seed": 1}, packed["pack"], form, wildcards=who, rule="human_simulated")
+    run_here("human_forms", {"seed": 1}, packed["pack"], form, wildcards=who, rule="human_simulated")
     (tmp_path / "en-zh.A.made.json").unlink()  # a form of a person has no record
     lines = form.read_text("utf-8-sig").splitlines()
     first = lines[1].split(",")
     form.write_text("\n".join([lines[0], ",".join([*first[:5], *[""] * 6]), *lines[2:]]), encoding="utf-8")
-    assert "A rated 23 of 24 sentences: the form is partial" in rated(packed, form)
+    rate(packed, form)
+    assert "A rated 23 of 24 sentences: the form is partial" in capsys.readouterr().err
     rows = files.read_jsonl(tmp_path / "ratings.jsonl")
     mapping = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
     assert len(rows) == 23 and all(mapping[row["id"]]["testset_id"] == row["testset_id"] for row in rows)

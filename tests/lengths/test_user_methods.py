@@ -11,7 +11,7 @@ import pytest
 from readings import STATISTICS, search
 
 from entropy_valley import errors, plugins
-from entropy_valley.config import base_files, load_files, param_parts
+from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import LENGTH_METHODS, make_method
 
@@ -112,22 +112,22 @@ def test_it_is_short():
 
 
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
-    settings = param_parts.selector_settings(experiment, "confident", "en-zh")
+    settings = methods.selector_settings(experiment, "confident", "en-zh")
     assert settings == {"selector": plugins.with_code("lengths:MostConfident"), "ratios": [0.7, 0.75, 0.8, 0.85, 0.9]}
     selector = make_method("confident", settings)
     assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in LENGTH_METHODS.values()
     row, rounds = search(selector, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
-    assert not param_parts.needs_statistics(experiment, "confident")
+    assert not methods.needs_statistics(experiment, "confident")
 
 
 def test_an_edit_of_its_code_repeats_its_jobs_and_a_comment_does_not(experiment, tmp_path):
-    before = param_parts.selector_settings(experiment, "confident", "en-zh")
+    before = methods.selector_settings(experiment, "confident", "en-zh")
     (tmp_path / "lengths.py").write_text(CODE + "\n\n# the end\n")
-    assert param_parts.selector_settings(experiment, "confident", "en-zh") == before
+    assert methods.selector_settings(experiment, "confident", "en-zh") == before
     (tmp_path / "lengths.py").write_text(CODE.replace("-sum", "sum"))
-    assert param_parts.selector_settings(experiment, "confident", "en-zh") != before
+    assert methods.selector_settings(experiment, "confident", "en-zh") != before
     with pytest.raises(InputError, match="'lengths:MostConfident': its code was edited since the run began"):
         make_method("confident", before)
 
@@ -158,7 +158,7 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
     assert make_method("fitted", settings, STATISTICS).statistics is STATISTICS
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
-    assert param_parts.needs_statistics(experiment, "confident") and not param_parts.needs_statistics(experiment, "ev")
+    assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")
 
 
 def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):

@@ -19,7 +19,7 @@ def family(request):
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def tiny(tmp_path_factory):
     """A tiny checkpoint of each family in its released layout: (stock model, folder) by family name."""
     torch.set_num_threads(1)
     root, pairs = tmp_path_factory.mktemp("checkpoints"), {}
@@ -34,6 +34,6 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(made, family, tmp_path):
+def folder(tiny, family, tmp_path):
     """A copy of the family's checkpoint to spoil."""
-    return shutil.copytree(made[family.name][1], tmp_path / family.name)
+    return shutil.copytree(tiny[family.name][1], tmp_path / family.name)

@@ -30,9 +30,9 @@ def edit_tensors(folder, change):
 
 
 @pytest.fixture
-def refused(made, tmp_path):
-    folder = made["llada"][1]
-    adapter = write(random_adapter(made["llada"][0], FAMILIES["llada"]), tmp_path / "given", FAMILIES["llada"])
+def refused(tiny, tmp_path):
+    folder = tiny["llada"][1]
+    adapter = write(random_adapter(tiny["llada"][0], FAMILIES["llada"]), tmp_path / "given", FAMILIES["llada"])
 
     def look(match):
         with pytest.raises(InputError, match=match):
@@ -51,8 +51,8 @@ def refused(made, tmp_path):
         ({"init_lora_weights": "olora"}, "init_lora_weights is 'olora'"),
     ],
 )
-def test_what_peft_saves_of_other_methods(made, tmp_path, config, match):
-    folder = made["llada"][1]
+def test_what_peft_saves_of_other_methods(tiny, tmp_path, config, match):
+    folder = tiny["llada"][1]
     peft_save(folder, tmp_path, target_modules=["q_proj", "ff_proj"], **config)
     with pytest.raises(InputError, match=match):
         load_backbone(folder, "llada", adapter=tmp_path)
@@ -142,15 +142,15 @@ def test_a_pickle_with_the_way_to_convert_it(refused):
     assert load_file(folder / "adapter_model.safetensors").keys() == weights.keys()
 
 
-def test_an_adapter_of_another_attention_also_where_it_was_exported(refused, made):
+def test_an_adapter_of_another_attention_also_where_it_was_exported(refused, tiny):
     adapter, look = refused
-    assert load_backbone(made["llada"][1], "llada", adapter=adapter, attention="prefix")  # nothing says otherwise
+    assert load_backbone(tiny["llada"][1], "llada", adapter=adapter, attention="prefix")  # nothing says otherwise
     files.write_json(adapter / "adapter.json", {"spec": {"attention": "prefix"}, "family": "llada"})
     look("given: trained with attention prefix, not bidirectional")
     export(adapter, exported := adapter.parent / "exported")
     with pytest.raises(InputError, match="exported: trained with attention prefix"):
-        load_backbone(made["llada"][1], "llada", adapter=exported)
-    assert load_backbone(made["llada"][1], "llada", adapter=exported, attention="prefix").attention == "prefix"
+        load_backbone(tiny["llada"][1], "llada", adapter=exported)
+    assert load_backbone(tiny["llada"][1], "llada", adapter=exported, attention="prefix").attention == "prefix"
 
 
 def test_tensors_that_are_not_those_of_adapter_json(refused):

@@ -22,28 +22,28 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, load_backbone
 
 
-def assert_equal(found, wanted):
-    assert found.digest == wanted.digest
-    assert (found.alphas, found.rslora, found.dropout, found.base) == (
+def assert_equal(adapter, wanted):
+    assert adapter.digest == wanted.digest
+    assert (adapter.alphas, adapter.rslora, adapter.dropout, adapter.base) == (
         wanted.alphas,
         wanted.rslora,
         wanted.dropout,
         wanted.base,
     )
     for module, pair in wanted.pairs.items():
-        assert all(map(torch.equal, found.pairs[module], pair)), module
+        assert all(map(torch.equal, adapter.pairs[module], pair)), module
 
 
 @pytest.fixture
-def both(made, family, tmp_path):
+def both(tiny, family, tmp_path):
     """One adapter in our layout and in the family's released one."""
-    adapter = random_adapter(made[family.name][0], family)
+    adapter = random_adapter(tiny[family.name][0], family)
     return adapter, write(adapter, tmp_path / "stock"), write(adapter, tmp_path / "released", family)
 
 
 class TestLayouts:
-    def test_both_merge_to_the_same_bits(self, made, family, both):
-        _, folder = made[family.name]
+    def test_both_merge_to_the_same_bits(self, tiny, family, both):
+        _, folder = tiny[family.name]
         adapter, *folders = both
         ours, theirs = (load_backbone(folder, family.name, adapter=given).model.state_dict() for given in folders)
         bare = load_backbone(folder, family.name).model.state_dict()
@@ -55,19 +55,19 @@ class TestLayouts:
         adapter, *folders = both
         assert {read_adapter(folder, family).digest for folder in folders} == {adapter.digest}
 
-    def test_lladas_own_names(self, made, tmp_path):
+    def test_lladas_own_names(self, tiny, tmp_path):
         family = FAMILIES["llada"]
-        folder = write(random_adapter(made["llada"][0], family), tmp_path / "released", family)
+        folder = write(random_adapter(tiny["llada"][0], family), tmp_path / "released", family)
         paths = sorted(f"model.transformer.blocks.{block}.{name}" for block in range(2) for name in BLOCK)
         names = {f"base_model.model.{path}.lora_{side}.weight" for path in paths for side in "AB"}
         assert load_file(folder / "adapter_model.safetensors").keys() == names
         assert files.read_json(folder / "adapter_config.json")["target_modules"] == paths
 
-    def test_the_digest_sees_values_and_scaling(self, made, family):
-        adapter = random_adapter(made[family.name][0], family)
-        other = random_adapter(made[family.name][0], family)
+    def test_the_digest_sees_values_and_scaling(self, tiny, family):
+        adapter = random_adapter(tiny[family.name][0], family)
+        other = random_adapter(tiny[family.name][0], family)
         next(iter(other.pairs.values()))[0][0, 0] += 1e-6
-        digests = {adapter.digest, other.digest, random_adapter(made[family.name][0], family, alpha=7.0).digest}
+        digests = {adapter.digest, other.digest, random_adapter(tiny[family.name][0], family, alpha=7.0).digest}
         assert len(digests) == 3
 
     @settings(max_examples=30)
@@ -106,8 +106,8 @@ class TestPeftsFiles:
         ],
         ids=["the authors' own", "rslora", "regex", "patterns"],
     )
-    def test_of_llada(self, made, tmp_path, config):
-        folder = made["llada"][1]
+    def test_of_llada(self, tiny, tmp_path, config):
+        folder = tiny["llada"][1]
         model = peft_save(folder, tmp_path, **config)
         ours = load_backbone(folder, "llada", adapter=tmp_path).model.state_dict()
         merged = model.merge_and_unload().state_dict()
@@ -116,12 +116,12 @@ class TestPeftsFiles:
         for name, tensor in merged.items():
             torch.testing.assert_close(ours[FAMILIES["llada"].stock_name(name)], tensor, rtol=1e-6, atol=1e-6)
 
-    def test_the_authors_targets_leave_attention_outputs_and_take_the_head(self, made, tmp_path):
-        folder = made["llada"][1]
+    def test_the_authors_targets_leave_attention_outputs_and_take_the_head(self, tiny, tmp_path):
+        folder = tiny["llada"][1]
         peft_save(folder, tmp_path, target_modules=AUTHORS_TARGETS)
-        found = read_adapter(tmp_path, FAMILIES["llada"]).pairs.keys()
-        assert "lm_head" in found and len(found) == 2 * 6 + 1
-        assert not any("o_proj" in name for name in found)
+        modules = read_adapter(tmp_path, FAMILIES["llada"]).pairs.keys()
+        assert "lm_head" in modules and len(modules) == 2 * 6 + 1
+        assert not any("o_proj" in name for name in modules)
 
     def test_the_authors_targets_on_the_8b_checkpoint(self):
         """1.95 % of all parameters, as the authors' README has it; the seven matrices of each block would be 2.05 %."""
@@ -156,18 +156,20 @@ class TestPeftsFiles:
         path = stock / "adapter_model.safetensors"
         half = {name: tensor.to(dtype) for name, tensor in load_file(path).items()}
         save_file(half, path)
-        found = read_adapter(stock, family)
+        adapter_read = read_adapter(stock, family)
         for module, pair in adapter.pairs.items():
-            assert all(torch.equal(a, b.to(dtype).float()) for a, b in zip(found.pairs[module], pair, strict=True))
+            assert all(
+                torch.equal(a, b.to(dtype).float()) for a, b in zip(adapter_read.pairs[module], pair, strict=True)
+            )
         save_file({name: tensor.float() for name, tensor in half.items()}, path)
-        assert read_adapter(stock, family).digest == found.digest
+        assert read_adapter(stock, family).digest == adapter_read.digest
 
 
 class TestExport:
-    def test_peft_loads_it_on_the_authors_class(self, made, family, tmp_path):
+    def test_peft_loads_it_on_the_authors_class(self, tiny, family, tmp_path):
         from peft import PeftModel
 
-        stock, folder = made[family.name]
+        stock, folder = tiny[family.name]
         adapter = random_adapter(stock, family, rank=3, alpha=5.0, rslora=True)
         export(write(adapter, tmp_path / "ours"), tmp_path / "theirs", family=family.name)
         model = PeftModel.from_pretrained(authors_model(folder), tmp_path / "theirs")
@@ -224,14 +226,14 @@ class TestExport:
 class TestForeignAdapters:
     """A folder without ``adapter.json`` is taken as it is; one with it says whose it is."""
 
-    def test_its_digest_is_that_of_its_tensors(self, made, family, both):
-        folder, (adapter, *given) = made[family.name][1], both
+    def test_its_digest_is_that_of_its_tensors(self, tiny, family, both):
+        folder, (adapter, *given) = tiny[family.name][1], both
         cards = {read_identity(folder, place, family.name, "{src}", False).digest for place in (None, *given)}
         assert len(cards) == 2
         assert {adapter_digest(place, family, "any") for place in given} == {adapter.digest}
 
-    def test_a_card_names_the_backbone(self, made, family, both):
-        folder, (_, ours, _) = made[family.name][1], both
+    def test_a_card_names_the_backbone(self, tiny, family, both):
+        folder, (_, ours, _) = tiny[family.name][1], both
         digest = checkpoint.checkpoint_digest(folder)
         files.write_json(ours / "adapter.json", {"backbone_digest": digest, "adapter_digest": "a1"})
         assert adapter_digest(ours, family, digest) == "a1"

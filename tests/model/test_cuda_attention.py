@@ -64,8 +64,8 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
     """On tensors without data: the kernel's own checks of shapes, for every layer, and what the head makes of it."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: query.dtype == torch.bfloat16)
     monkeypatch.setattr(head, "BLOCK", {"cpu": head.BLOCK["cuda"]})
-    asked = []
-    monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: asked.append(1) or varlen_attn(*given, **how))
+    calls = []
+    monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: calls.append(1) or varlen_attn(*given, **how))
     config = MODELS[name].config
     empty = empty_model(find_family(name), config.to_diff_dict() | {"rope_scaling": None}, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -76,7 +76,7 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
     assert (states.dtype, states.shape) == (torch.bfloat16, (6, config.hidden_size))
     assert [len(column) for column in values] == [6] * 4
     assert [column.dtype for column in values] == [torch.int64, *[torch.float64] * 3]
-    assert len(asked) == config.num_hidden_layers
+    assert len(calls) == config.num_hidden_layers
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def edit_config(folder, **changes):
     (folder / "config.json").write_text(json.dumps(config | changes))
 
 
-def test_a_checkpoint_comes_back_bit_for_bit(made, family):
-    model, folder = made[family.name]
+def test_a_checkpoint_comes_back_bit_for_bit(tiny, family):
+    model, folder = tiny[family.name]
     backbone = load_backbone(folder, family.name)
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, backbone.model.state_dict()[name])
@@ -65,18 +65,18 @@ def write_index(folder, index):
     (folder / checkpoint.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": index}))
 
 
-def test_others_may_read_what_is_written(made, family):
-    modes = {path.stat().st_mode & 0o777 for path in made[family.name][1].iterdir()}
-    (made[family.name][1] / "new").touch()
-    assert modes == {(made[family.name][1] / "new").stat().st_mode & 0o777}
-    (made[family.name][1] / "new").unlink()
+def test_others_may_read_what_is_written(tiny, family):
+    modes = {path.stat().st_mode & 0o777 for path in tiny[family.name][1].iterdir()}
+    (tiny[family.name][1] / "new").touch()
+    assert modes == {(tiny[family.name][1] / "new").stat().st_mode & 0o777}
+    (tiny[family.name][1] / "new").unlink()
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_shards_are_one_checkpoint(made, family, folder, indexed):
+def test_shards_are_one_checkpoint(tiny, family, folder, indexed):
     split(folder, indexed)
     loaded = load_backbone(folder, family.name).model.state_dict()
-    assert all(torch.equal(tensor, loaded[name]) for name, tensor in made[family.name][0].state_dict().items())
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in tiny[family.name][0].state_dict().items())
 
 
 @pytest.mark.parametrize("stored", ["float32", "bfloat16"])
@@ -90,22 +90,22 @@ def test_weights_take_the_dtype_of_the_model(folder, family, stored, dtype):
         assert torch.equal(loaded[family.stock_name(name)], tensor.to(torch_dtype(dtype)))
 
 
-def test_weights_outlive_their_file(made, family, folder):
+def test_weights_outlive_their_file(tiny, family, folder):
     backbone = load_backbone(folder, family.name)
     path = folder / "model.safetensors"
     with open(path, "r+b") as file:  # in place: where it were mapped, the model would change
         file.write(bytes(path.stat().st_size))
-    for name, tensor in made[family.name][0].state_dict().items():
+    for name, tensor in tiny[family.name][0].state_dict().items():
         assert torch.equal(tensor, backbone.model.state_dict()[name])
 
 
-def test_names_map_back_and_forth(made, family):
-    for name in made[family.name][0].state_dict():
+def test_names_map_back_and_forth(tiny, family):
+    for name in tiny[family.name][0].state_dict():
         assert family.stock_name(family.released_name(name)) == name
 
 
-def test_llada_keeps_its_own_tensor_names(made):
-    names = weights(made["llada"][1]).keys()
+def test_llada_keeps_its_own_tensor_names(tiny):
+    names = weights(tiny["llada"][1]).keys()
     assert "model.transformer.blocks.1.ff_out.weight" in names
     assert "model.transformer.ff_out.weight" in names
     assert not any("self_attn" in name for name in names)
@@ -182,8 +182,8 @@ class TestBadFiles:
         (folder / checkpoint.INDEX).write_text(content)
         self.refused(folder, family, rf"{checkpoint.INDEX}.*(not JSON|no `weight_map`)")
 
-    def test_all_at_once(self, made, folder, family):
-        wanted = [family.released_name(name) for name, _ in made[family.name][0].named_parameters()]
+    def test_all_at_once(self, tiny, folder, family):
+        wanted = [family.released_name(name) for name, _ in tiny[family.name][0].named_parameters()]
         parts = split(folder, indexed=False)
         lost, kept = sorted(parts[SHARDS[0]])[:7], sorted(parts[SHARDS[0]])[7:]
         save_file({name: parts[SHARDS[0]][name] for name in kept}, folder / SHARDS[0])
@@ -209,30 +209,30 @@ def test_a_long_list_ends_with_the_count_beyond():
 class TestWhatNoCheckpointFills:
     """A user's own family may name any stock class; a model with an empty tensor would compute nonsense."""
 
-    def refused(self, made, change, name):
-        family, folder = FAMILIES["llada"], made["llada"][1]
+    def refused(self, tiny, change, name):
+        family, folder = FAMILIES["llada"], tiny["llada"][1]
         model = empty_model(family, config_arguments(folder, family), torch.float32)
         change(model)
         with pytest.raises(InputError, match=rf"nothing in it fills {name} of LlamaForCausalLM.*tied"):
             checkpoint.fill(model, family, folder, "cpu")
 
-    def test_a_tied_weight(self, made):
+    def test_a_tied_weight(self, tiny):
         def tie(model):
             model.model.norm.twin = model.model.norm.weight
 
-        self.refused(made, tie, r"model\.norm\.twin")
+        self.refused(tiny, tie, r"model\.norm\.twin")
 
-    def test_a_buffer(self, made):
+    def test_a_buffer(self, tiny):
         self.refused(
-            made,
+            tiny,
             lambda model: model.model.register_buffer("scale", torch.ones(1, device="meta"), persistent=False),
             r"model\.scale",
         )
 
 
-def test_the_command_for_pickles_is_true(made, tmp_path):
+def test_the_command_for_pickles_is_true(tiny, tmp_path):
     """Pickles are refused with the command that converts them; it is run here as it is printed."""
-    model, made_folder = made["llada"]
+    model, made_folder = tiny["llada"]
     folder = shutil.copytree(made_folder, tmp_path / "with space")
     tensors = list(weights(folder).items())
     (folder / "model.safetensors").unlink()
@@ -287,15 +287,15 @@ class TestBadCheckpoints:
             ("vocab_size", 0, "vocab_size is 0, no whole number above 0"),
         ],
     )
-    def test_sizes_of_which_no_model_can_be_made(self, made, tmp_path, size, value, problem):
-        folder = shutil.copytree(made["dream"][1], tmp_path / "dream")
+    def test_sizes_of_which_no_model_can_be_made(self, tiny, tmp_path, size, value, problem):
+        folder = shutil.copytree(tiny["dream"][1], tmp_path / "dream")
         edit_config(folder, **{size: value})
         with pytest.raises(InputError, match=f"config.json: {problem}"):
             load_backbone(folder, "dream")
 
     @pytest.mark.parametrize("content", ["{", "", "[]", '{"version": "1.0"}'])
-    def test_a_broken_tokenizer(self, made, tmp_path, content):
-        folder = shutil.copytree(made["llada"][1], tmp_path / "llada")
+    def test_a_broken_tokenizer(self, tiny, tmp_path, content):
+        folder = shutil.copytree(tiny["llada"][1], tmp_path / "llada")
         (folder / "tokenizer.json").write_text(content)
         for read in (lambda: load_backbone(folder, "llada"), lambda: read_tokenizer(folder, FAMILIES["llada"])):
             with pytest.raises(
@@ -310,8 +310,8 @@ class TestBadCheckpoints:
             ("o_proj", 0.0, "a later token does not change an earlier"),
         ],
     )
-    def test_weights_of_a_training_that_diverged(self, made, tmp_path, weight, value, problem):
-        folder, family = shutil.copytree(made["llada"][1], tmp_path / "llada"), FAMILIES["llada"]
+    def test_weights_of_a_training_that_diverged(self, tiny, tmp_path, weight, value, problem):
+        folder, family = shutil.copytree(tiny["llada"][1], tmp_path / "llada"), FAMILIES["llada"]
         spoilt = {name: tensor for name, tensor in weights(folder).items() if weight in family.stock_name(name)}
         rewrite(folder, weights(folder) | {name: torch.full_like(tensor, value) for name, tensor in spoilt.items()})
         with pytest.raises(InputError, match=f"llada: .*{problem}.* that diverged in training"):
@@ -328,16 +328,16 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match=r"trained on backbone 0{32}"):
             load_backbone(folder, family.name, adapter=tmp_path / "adapter")
 
-    def test_a_truncated_adapter(self, made, family, tmp_path):
-        facts = {"backbone_digest": checkpoint.checkpoint_digest(made[family.name][1])}
+    def test_a_truncated_adapter(self, tiny, family, tmp_path):
+        facts = {"backbone_digest": checkpoint.checkpoint_digest(tiny[family.name][1])}
         files.write_json(tmp_path / "adapter.json", facts)
         files.write_json(tmp_path / "adapter_config.json", {"r": 2, "lora_alpha": 4})
         (tmp_path / "adapter_model.safetensors").write_bytes(b"cut")
         with pytest.raises(InputError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
-            load_backbone(made[family.name][1], family.name, adapter=tmp_path)
+            load_backbone(tiny[family.name][1], family.name, adapter=tmp_path)
 
 
-def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path, monkeypatch):
+def test_the_manifest_digest_is_that_of_the_files(tiny, family, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
     recorded = checkpoint.checkpoint_digest(folder)
     (folder / checkpoint.MANIFEST).unlink()
@@ -353,18 +353,18 @@ def test_the_manifest_digest_is_that_of_the_files(made, family, folder, tmp_path
     assert checkpoint.checkpoint_digest(folder) != recorded
 
 
-def test_a_copy_that_was_trained_on_is_another_checkpoint(made, tmp_path):
-    folder = shutil.copytree(made["llada"][1], tmp_path / "copy")
+def test_a_copy_that_was_trained_on_is_another_checkpoint(tiny, tmp_path):
+    folder = shutil.copytree(tiny["llada"][1], tmp_path / "copy")
     fetched = {**checkpoint.manifest(folder), "repository": "someone/model"}
     files.write_json(folder / checkpoint.MANIFEST, fetched)
     assert checkpoint.manifest(folder) == fetched
     rewrite(folder, {name: tensor + 1 for name, tensor in weights(folder).items()})  # of the same names and sizes
-    found = checkpoint.manifest(folder)
-    assert found["repository"] == "someone/model"
-    assert found["digest"] != fetched["digest"]
-    assert found["files"]["model.safetensors"] != fetched["files"]["model.safetensors"]
+    manifest = checkpoint.manifest(folder)
+    assert manifest["repository"] == "someone/model"
+    assert manifest["digest"] != fetched["digest"]
+    assert manifest["files"]["model.safetensors"] != fetched["files"]["model.safetensors"]
 
 
-def test_the_rotary_table_of_an_older_export_is_computed_instead(made, family, folder):
+def test_the_rotary_table_of_an_older_export_is_computed_instead(tiny, family, folder):
     rewrite(folder, weights(folder) | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)})
     load_backbone(folder, family.name)

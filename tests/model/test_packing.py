@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import random
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.model.attention import Rows, hidden_states, pack
+from entropy_valley.model.attention import Rows, download, hidden_states, pack, upload
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, new_model
 
@@ -53,18 +54,18 @@ def stock(family, model, sequence, padding, prefix=0):
 
 
 @pytest.mark.parametrize("padding", [0, 5])
-def test_a_packed_sequence_is_what_the_stock_model_computes_padded_or_not(made, family, padding):
-    model, sequences = made[family.name][0], [[1, 2, 3, 4], [5, 6], [7, 8]]
+def test_a_packed_sequence_is_what_the_stock_model_computes_padded_or_not(tiny, family, padding):
+    model, sequences = tiny[family.name][0], [[1, 2, 3, 4], [5, 6], [7, 8]]
     for packed, sequence in zip(logits(model, sequences), sequences, strict=True):
         torch.testing.assert_close(packed, stock(family, model, sequence, padding), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", DIFFUSION)
-def test_a_prefix_attends_to_itself_alone(made, name):
-    model, sequences, prefixes = made[name][0], [[1, 2, 3, 4, 7], [5, 6], [7, 8], [9]], [3, 0, 1, 0]
+def test_a_prefix_attends_to_itself_alone(tiny, name):
+    model, sequences, prefixes = tiny[name][0], [[1, 2, 3, 4, 7], [5, 6], [7, 8], [9]], [3, 0, 1, 0]
     expected = [stock(FAMILIES[name], model, one, 0, first) for one, first in zip(sequences, prefixes, strict=True)]
-    found, expected = torch.cat(logits(model, sequences, prefixes)), torch.cat(expected)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    packed_logits, expected = torch.cat(logits(model, sequences, prefixes)), torch.cat(expected)
+    torch.testing.assert_close(packed_logits, expected, atol=1e-5, rtol=0)
     places, counts = torch.tensor([3, 4, 6, 8]), (2, 1, 1, 0)
     with torch.inference_mode():  # the rows alone, their queries alone in the last layer
         states = hidden_states(model, pack(sequences, prefixes=prefixes), Rows(places, counts))
@@ -92,21 +93,21 @@ def test_positions_restart_in_each_sequence(family):
     assert (first - turned).abs().max() > 1e-2  # positions do count
 
 
-def test_a_later_token_changes_an_earlier_logit_unless_the_family_is_causal(made, family):
-    backbone = load_backbone(made[family.name][1], family.name)
+def test_a_later_token_changes_an_earlier_logit_unless_the_family_is_causal(tiny, family):
+    backbone = load_backbone(tiny[family.name][1], family.name)
     (before,), (after,) = (logits(backbone.model, [[3, 4, last]]) for last in (5, 6))
     assert torch.equal(before[:2], after[:2]) == family.causal
     assert not torch.equal(before[2], after[2])
 
 
 @pytest.mark.parametrize("family", ["llada", "llama3"])
-def test_the_other_attention_is_refused(made, family, monkeypatch):
+def test_the_other_attention_is_refused(tiny, family, monkeypatch):
     from entropy_valley.model import load
 
     monkeypatch.setattr(load, "BIDIRECTIONAL", load.CAUSAL)
     monkeypatch.setattr(load, "CAUSAL", "packed_bidirectional")
     with pytest.raises(RuntimeError, match=f"not the one of {family}: a later token"):
-        load_backbone(made[family][1], family)
+        load_backbone(tiny[family][1], family)
 
 
 @pytest.mark.parametrize("name", ["dream", "llama3"])
@@ -122,3 +123,29 @@ def test_gradients_are_those_of_the_sequences_apart(name):
     for prefix in (0, 2) if name in DIFFUSION else (0,):
         apart = gradient([[one] for one in sequences], prefix)
         torch.testing.assert_close(gradient([sequences], prefix), apart, atol=1e-4, rtol=1e-5)
+
+
+def test_columns_go_to_the_device_and_back_bit_by_bit():
+    one, empty, other = np.array([1, 2**40]), np.array([], dtype=np.int64), np.array([3])
+    columns = upload([one, empty, other], torch.device("cpu"))
+    assert [column.tolist() for column in columns] == [[1, 2**40], [], [3]]
+    numbers = torch.tensor([0.1, float("nan")], dtype=torch.float64)
+    back = download([*columns, numbers, torch.tensor([0.1])])
+    assert [column.tolist() for column in back[:3]] == [[1, 2**40], [], [3]]
+    assert back[3][0] == 0.1 and np.isnan(back[3][1]) and back[4][0] == np.float32(0.1)
+
+
+def test_what_was_uploaded_does_not_change_with_its_source():
+    source = np.array([1, 2])
+    (column,) = upload([source], torch.device("cpu"))
+    source[0] = 9
+    assert column.tolist() == [1, 2]
+
+
+def test_to_a_gpu_goes_one_copy_from_pinned_memory_for_which_nobody_waits(monkeypatch):
+    calls = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: calls.append("pin") or tensor)
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *to, **how: calls.append((to, how)) or tensor)
+    gpu = torch.device("cuda", 1)
+    upload([np.array([1]), np.array([2, 3])], gpu)
+    assert calls == ["pin", ((gpu,), {"non_blocking": True})]

@@ -11,8 +11,8 @@ from entropy_valley.model.tokenizer import load_tokenizer
 
 
 @pytest.fixture
-def tokenizer(made):
-    return load_backbone(made["llada"][1], "llada").tokenizer
+def tokenizer(tiny):
+    return load_backbone(tiny["llada"][1], "llada").tokenizer
 
 
 @pytest.mark.parametrize("template", ["no place", "{src} and {src}"])
@@ -34,8 +34,8 @@ def test_text_survives_the_tokenizer(text, tokenizer):
 
 
 @pytest.mark.parametrize("light", [True, False], ids=["tokenizers", "transformers"])
-def test_the_tokens_of_a_part_of_a_text(made, light):
-    folder, text = made["llada"][1], "Öffnen Sie die Datei 点击."
+def test_the_tokens_of_a_part_of_a_text(tiny, light):
+    folder, text = tiny["llada"][1], "Öffnen Sie die Datei 点击."
     prompt = Prompt(
         "{src}", RustTokenizer(folder / "tokenizer.json") if light else load_tokenizer(folder, find_family("llada"))
     )

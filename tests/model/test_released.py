@@ -37,8 +37,8 @@ def refusal(family, kind, message):
     return pytest.raises(InputError, match=message) if has else contextlib.nullcontext()
 
 
-def test_they_are_those_of_the_literal_tokens(made, family):
-    backbone = load_backbone(made[family.name][1], family.name)
+def test_they_are_those_of_the_literal_tokens(tiny, family):
+    backbone = load_backbone(tiny[family.name][1], family.name)
     vocabulary = backbone.tokenizer.get_vocab()
     assert backbone.eos_id == vocabulary[family.eos_token]
     assert backbone.bos_id == vocabulary[family.bos_token]
@@ -62,8 +62,8 @@ def test_one_of_several_ids_in_the_config_is_enough(folder, family):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_id_in_a_release_of_its_vocabulary_is_named(made, family, kind):
-    folder, tokenizer = made[family.name][1], load_tokenizer(made[family.name][1], family)
+def test_another_id_in_a_release_of_its_vocabulary_is_named(tiny, family, kind):
+    folder, tokenizer = tiny[family.name][1], load_tokenizer(tiny[family.name][1], family)
     assert special_ids(folder, released_with(family, folder), tokenizer)["eos"] == tokenizer.eos_token_id
     with refusal(family, kind, rf"{kind} id is \d+, {family.releases[0].repository} has 77"):
         special_ids(folder, released_with(family, folder, **{kind: 77}), tokenizer)
@@ -79,14 +79,14 @@ def test_all_that_is_wrong_is_said_at_once(folder, family):
 
 
 @pytest.mark.parametrize(("checkpoint", "family"), [("diffullama", "llama3"), ("llama3", "diffullama")])
-def test_families_of_one_model_type_are_told_apart_by_their_tokens(made, checkpoint, family):
+def test_families_of_one_model_type_are_told_apart_by_their_tokens(tiny, checkpoint, family):
     with pytest.raises(InputError, match="the tokenizer's no token"):
-        load_backbone(made[checkpoint][1], family)
+        load_backbone(tiny[checkpoint][1], family)
 
 
-def test_a_mask_token_that_the_tokenizer_declares_goes_first(made, tmp_path):
+def test_a_mask_token_that_the_tokenizer_declares_goes_first(tiny, tmp_path):
     family = FAMILIES["diffullama"]
-    folder = shutil.copytree(made["diffullama"][1], tmp_path / "checkpoint")
+    folder = shutil.copytree(tiny["diffullama"][1], tmp_path / "checkpoint")
     tokenizer = load_tokenizer(folder, family)
     declared = tokenizer.convert_ids_to_tokens(5)
     tokenizer.mask_token = declared
@@ -103,9 +103,9 @@ def test_a_chat_template_and_its_tokens(family):
     assert family.chat is None or family.chat.count("{prompt}") == 1
 
 
-def test_dreams_tokenizer_is_released_without_a_fast_one(made, tmp_path):
+def test_dreams_tokenizer_is_released_without_a_fast_one(tiny, tmp_path):
     """Its class comes as remote code: the files are Qwen2's, and Qwen2's own class reads them."""
-    family, folder = FAMILIES["dream"], shutil.copytree(made["dream"][1], tmp_path / "dream")
+    family, folder = FAMILIES["dream"], shutil.copytree(tiny["dream"][1], tmp_path / "dream")
     whole = json.loads((folder / "tokenizer.json").read_text())
     (folder / "vocab.json").write_text(json.dumps(whole["model"]["vocab"]))
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in whole["model"]["merges"]]
@@ -121,7 +121,7 @@ def test_dreams_tokenizer_is_released_without_a_fast_one(made, tmp_path):
     slow = load_tokenizer(folder, family)
     for text in ("Tap Reset now.", "点击现在。", "Löschen <|mask|><|endoftext|>"):
         assert slow(text)["input_ids"] == fast(text)["input_ids"]
-    assert special_ids(folder, family, slow) == special_ids(made["dream"][1], family, fast)
+    assert special_ids(folder, family, slow) == special_ids(tiny["dream"][1], family, fast)
     (folder / "merges.txt").unlink()
     with pytest.raises(InputError, match=r"no tokenizer: no tokenizer\.json and no vocab\.json \+ merges\.txt"):
         load_tokenizer(folder, family)

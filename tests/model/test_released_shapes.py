@@ -173,9 +173,9 @@ def test_llada_has_the_bytes_of_its_index(tmp_path):
 
 def test_what_a_checkpoint_says_of_itself_comes_back(repository, model):
     family, published = RELEASES[repository], PUBLISHED[repository]
-    said = family.to_released(model.config)
-    assert {key: said[key] for key in said.keys() & published.keys()}.items() <= published.items()
-    assert family.to_stock(said) == family.to_stock(published)
+    config = family.to_released(model.config)
+    assert {key: config[key] for key in config.keys() & published.keys()}.items() <= published.items()
+    assert family.to_stock(config) == family.to_stock(published)
 
 
 def test_every_field_of_a_release_is_compared(repository, tmp_path):

@@ -16,8 +16,8 @@ from entropy_valley.model.load import load_backbone
 from entropy_valley.training.processes import fast_kernels
 
 
-def test_only_llada_asks_for_it(made, family):
-    rotary = load_backbone(made[family.name][1], family.name, dtype="bfloat16").model.model.rotary_emb
+def test_only_llada_asks_for_it(tiny, family):
+    rotary = load_backbone(tiny[family.name][1], family.name, dtype="bfloat16").model.model.rotary_emb
     table, _ = rotary(torch.zeros(1, 3, 8, dtype=torch.bfloat16), torch.arange(3)[None])
     assert (table.dtype == torch.float32) == (family.name == "llada")
 
@@ -74,17 +74,17 @@ def test_tables_are_computed_once():
 
 
 @torch.inference_mode()
-def test_a_float32_model_is_bit_equal_to_the_stock_one(made, family):
-    model, packed = load_backbone(made[family.name][1], family.name).model, pack([[1, 2, 3, 4], [5, 6, 7]])
+def test_a_float32_model_is_bit_equal_to_the_stock_one(tiny, family):
+    model, packed = load_backbone(tiny[family.name][1], family.name).model, pack([[1, 2, 3, 4], [5, 6, 7]])
     before = hidden_states(model, packed)
     model.model.rotary_emb = type(model.model.rotary_emb).__base__(config=model.config)
     assert torch.equal(before, hidden_states(model, packed))
 
 
 @torch.inference_mode()
-def test_the_reference_decoder_runs_in_bfloat16_too(made):
+def test_the_reference_decoder_runs_in_bfloat16_too(tiny):
     """Eager attention has float32 queries beside bfloat16 values there, unless they are cast."""
-    folder, tokens = made["llada"][1], [3, 4, 5, 6, 7]
+    folder, tokens = tiny["llada"][1], [3, 4, 5, 6, 7]
     for name, rounding in (("bfloat16", 0.05), ("float32", 1e-5)):
         backbone = load_backbone(folder, "llada", dtype=name)
         ours = backbone.model.lm_head(hidden_states(backbone.model, pack([tokens])))

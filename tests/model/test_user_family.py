@@ -45,17 +45,17 @@ def folder(documented, tmp_path):
 
 def by_hand(folder):
     """The stock model with every tensor put where the family's authors would say it belongs."""
-    said, tensors = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors")
+    fields, tensors = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors")
     config = LlamaConfig(
-        vocab_size=said["vocabulary"],
-        hidden_size=said["dim"],
-        intermediate_size=said["ffn_dim"],
-        num_hidden_layers=said["depth"],
-        num_attention_heads=said["heads"],
-        num_key_value_heads=said["kv_heads"],
-        max_position_embeddings=said["context"],
-        rope_theta=said["theta"],
-        rms_norm_eps=said["epsilon"],
+        vocab_size=fields["vocabulary"],
+        hidden_size=fields["dim"],
+        intermediate_size=fields["ffn_dim"],
+        num_hidden_layers=fields["depth"],
+        num_attention_heads=fields["heads"],
+        num_key_value_heads=fields["kv_heads"],
+        max_position_embeddings=fields["context"],
+        rope_theta=fields["theta"],
+        rms_norm_eps=fields["epsilon"],
         attn_implementation="eager",
     )
     model = LlamaForCausalLM(config).eval()

@@ -1,4 +1,4 @@
-"""Adapters of tiny checkpoints, made by us or by PEFT on the authors' module names."""
+"""Adapters of tiny checkpoints, tiny by us or by PEFT on the authors' module names."""
 
 from __future__ import annotations
 

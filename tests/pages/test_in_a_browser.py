@@ -226,17 +226,17 @@ def signs(tab):
 
 def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audited):
     with opening(browser, audited) as tab:
-        assert tab.locator("#states li").all_text_contents() == ["✓14done", "↻3stale", "✗3failed", "·0missing"]
-        assert sorted(signs(tab)) == sorted("✓" * 14 + "↻" * 3 + "✗" * 3)
-        tab.locator("#grid td.failed").last.click()
+        assert tab.locator("#states li").all_text_contents() == ["✓14done", "↻3stale", "·3missing"]
+        assert sorted(signs(tab)) == sorted("✓" * 14 + "↻" * 3 + "·" * 3)
+        tab.locator("#grid td.missing").last.click()
         said = tab.text_content("#details")
-        assert "failed: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
-        assert "error: <b>no space</b>" in said and "score✗ failed45.0 s3" in said
+        assert "missing: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
+        assert "error: <b>no space</b>" in said and "score· missing45.0 s3" in said
         assert tab.locator("#details li a").get_attribute("href") == "../logs/score/en-zh.llada-tiny.seed2.matrix.log"
         address = tab.url
         tab.keyboard.press("ArrowUp")
         tab.keyboard.press("Enter")
-        assert "failed: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
+        assert "missing: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
         tab.goto(address)
         assert tab.text_content("#details") == said
 

@@ -13,10 +13,11 @@ from entropy_valley import cli, files, results, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
-from entropy_valley.runs import downloads, plan
+from entropy_valley.runs import plan
 from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.runs.plan import PAPERS, Plan, Text, Work
+from entropy_valley.runs.plan import PAPERS, Plan
+from entropy_valley.runs.work import Text, Work
 
 ROOT = Path(__file__).parents[2]
 BASE = merge([*base_files(ROOT), ROOT / "config/demo.yaml"])
@@ -59,7 +60,7 @@ def test_before_any_job_the_whole_matrix_takes_the_papers_hours():
     papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems))
     assert papers.gpu_seconds / 3600 == pytest.approx(PAPERS, rel=0.05)
     assert not papers.done and {"table", "figure"} < {job.rule for job in papers.left}
-    assert 80e9 < sum(one.bytes for one in downloads.downloads(papers.experiment, papers.left)) < 95e9
+    assert 80e9 < sum(one.bytes for one in plan.downloads(papers.experiment, papers.left)) < 95e9
 
 
 def sets_of(config, rule="translate"):
@@ -184,16 +185,16 @@ def test_large_and_unknown_downloads_need_a_word():
     papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems)
     inventory = Inventory(papers)
     jobs = [inventory.at("results/backbones/llada-8b.json"), inventory.at("results/corpus/en-zh/train.jsonl")]
-    said = downloads.summary(papers, jobs)
+    said = plan.downloads_line(papers, jobs)
     assert said.startswith(
         "19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB, not kept). To agree"
     )
     assert said.endswith("--config confirm=yes")
-    assert "confirm" not in downloads.summary(papers.model_copy(update={"confirm": True}), jobs)
+    assert "confirm" not in plan.downloads_line(papers.model_copy(update={"confirm": True}), jobs)
     (Path("models/llada-8b")).mkdir(parents=True)
     Path("models/llada-8b/config.json").write_text("{}")
-    assert [str(one) for one in downloads.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB, not kept)"]
-    assert downloads.summary(papers, []) == "none"
+    assert [str(one) for one in plan.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB, not kept)"]
+    assert plan.downloads_line(papers, []) == "none"
 
 
 def said(monkeypatch, capsys, *arguments):

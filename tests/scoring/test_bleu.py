@@ -5,13 +5,13 @@ import sacrebleu
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.bleu import Bleu, Chrf
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 
 FOUR_OF_FIVE = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
 
 
 def ready(metric, language="en"):
-    metric.prepare(Job(language))
+    metric.prepare(ScoringJob(language))
     return metric
 
 

@@ -13,7 +13,7 @@ from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 
 OLD, NEW = "a" * 40, "b" * 40
 MODEL = "someone/model"
@@ -43,7 +43,7 @@ def fetch(tmp_path, reach):
 
 def scorer(folder, checkpoint, **settings):
     metric = comet.Comet(checkpoint=checkpoint, **settings)
-    metric.prepare(Job("zh", folder))
+    metric.prepare(ScoringJob("zh", folder))
     return metric
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
@@ -70,7 +70,7 @@ def test_files(job, tmp_path, comet_folder, segments):
     """Through the script."""
     spec, how, read, translations, out = job.arguments("first")
     header = Path(out).with_suffix(".json")
-    run_rule("score", spec, {"translations": translations, "testsets": read}, {"rows": out, "header": header}, how)
+    run_here("score", spec, {"translations": translations, "testsets": read}, {"rows": out, "header": header}, how)
     rows, system = results.rows(out, EV), results.entry(out, EV)
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
     assert rows[0].keys() == {"id", "toy_comet", "chrf"}
@@ -174,12 +174,8 @@ def test_outputs_that_are_not_of_the_test_set_are_named(job, tmp_path):
     [
         ("[1.0]", "metric 'mine': gave 1 scores for 2 sentences"),
         ("[1.0, float('nan')]", "metric 'mine': gave nan for sentence 2"),
-        (
-            "1 / 0",
-            "Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero (mine.py, line 4)",
-        ),
-        ("['high', 'low']", "Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert string"),
-        ("None", "Mine.segment_scores: metric 'mine', 2 sentences: TypeError: 'NoneType' object is not iterable"),
+        ("1 / 0", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero"),
+        ("['high', 'low']", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert"),
     ],
 )
 def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):

@@ -11,12 +11,11 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley import tables as reports
-from entropy_valley.config import base_files
-from entropy_valley.config import params as jobs
+from entropy_valley.config import base_files, params
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, read_yaml
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.param_parts import selector_name, selector_settings
+from entropy_valley.config.methods import selector_name, selector_settings
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import labels
@@ -76,7 +75,7 @@ def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, 
         experiment(matrix={"methods": ["oracle", "ratio", "ev", "mine"]}, length_methods={"mine": block | label})
         for label in ({}, {"label": "My EV"})
     )
-    translated, again = (jobs.translation(one, sets_of(one).all[0]) for one in (plain, named))
+    translated, again = (params.translation(one, sets_of(one).all[0]) for one in (plain, named))
     assert translated == again and '"mine"' in translated
     without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
     assert labels.method_in(Params(said), "mine", "en-zh") == "My EV"

@@ -61,7 +61,7 @@ def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
         root = root or tmp_path / files.digest(job)
         folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
         how = {"checkpoint_every": 2} | RUN | options
-        sft.finetune(sft.Job(job, corpus, checkpoints / job["family"], **folders, **how))
+        sft.finetune(sft.Finetuning(job, corpus, checkpoints / job["family"], **folders, **how))
         return root / "adapter"
 
     return run

@@ -37,11 +37,11 @@ def save(backbone, model, checkpoints, folder):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     backbone = load(family)
-    found = lora.targets(backbone.model, backbone.family)
-    assert len(found) == 2 * 7
-    assert not [name for name in found if "head" in name or "embed" in name]
+    modules = lora.targets(backbone.model, backbone.family)
+    assert len(modules) == 2 * 7
+    assert not [name for name in modules if "head" in name or "embed" in name]
     model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert lora.targets(backbone.model, backbone.family) == found
+    assert lora.targets(backbone.model, backbone.family) == modules
     shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
     per_block = sum(shapes.values()) + 3 * (16 + 24)
     assert sum(parameter.numel() for parameter in lora.trainable(model)) == 2 * 2 * per_block
@@ -64,12 +64,12 @@ def test_adapters_of_a_bfloat16_model_are_float32(load):
 def test_a_finished_adapter_is_known_by_what_it_was_trained_on(adapted, checkpoints, tmp_path):
     backbone, model = adapted
     folder = tmp_path / "adapter"
-    known = {"seed": 1, "backbone_digest": backbone.digest}
-    assert not adapter.is_finished(folder, known)
+    facts = {"seed": 1, "backbone_digest": backbone.digest}
+    assert not adapter.is_finished(folder, facts)
     save(backbone, model, checkpoints, folder)
-    assert adapter.is_finished(folder, known)
-    assert not adapter.is_finished(folder, known | {"seed": 2})
-    assert not adapter.is_finished(folder, known | {"backbone_digest": "another"})
+    assert adapter.is_finished(folder, facts)
+    assert not adapter.is_finished(folder, facts | {"seed": 2})
+    assert not adapter.is_finished(folder, facts | {"backbone_digest": "another"})
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapter_config.json", "losses.csv"])
@@ -150,20 +150,20 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
 
 def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints):
     backbone, model = adapted
-    found = adapter.trained(model, backbone, checkpoints / "llada")
+    change = adapter.trained(model, backbone, checkpoints / "llada")
     wanted = lora.targets(backbone.model, backbone.family)
-    adapter.check_modules(found, wanted)
+    adapter.check_modules(change, wanted)
     for modules in (wanted[1:], [*wanted, "lm_head"]):
         with pytest.raises(adapter.AdapterError, match="differ"):
-            adapter.check_modules(found, modules)
+            adapter.check_modules(change, modules)
 
 
 def test_the_gate_wants_no_empty_tensor(adapted, checkpoints):
     backbone, model = adapted
-    found = adapter.trained(model, backbone, checkpoints / "llada")
-    empty = dict.fromkeys(found.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
+    change = adapter.trained(model, backbone, checkpoints / "llada")
+    empty = dict.fromkeys(change.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
     with pytest.raises(adapter.AdapterError, match=r"empty .*q_proj\.lora_A"):
-        adapter.check_values(dataclasses.replace(found, pairs=empty))
+        adapter.check_values(dataclasses.replace(change, pairs=empty))
 
 
 def test_the_hub_repository_of_the_backbone_is_said_where_it_is_known(adapted, checkpoints, tmp_path):

@@ -52,7 +52,7 @@ def shard(folder):
 
 
 def job(root, checkpoints, family, folder=None, **source):
-    return adoption.Job(
+    return adoption.Adoption(
         spec={
             "backbone": "tiny",
             "family": family,
@@ -124,8 +124,8 @@ def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["not_adapted"] == [f"model.layers.{block}.self_attn.o_proj" for block in range(2)]
     assert card["also_adapted"] == ["lm_head"]
-    said = capsys.readouterr().err
-    assert "not adapted: 2 modules" in said and "also adapted: 1 module" in said
+    log = capsys.readouterr().err
+    assert "not adapted: 2 modules" in log and "also adapted: 1 module" in log
 
 
 def test_an_adapter_that_was_trained_here_stays(checkpoints, tmp_path):
@@ -141,10 +141,10 @@ def test_an_adapter_that_was_trained_here_stays(checkpoints, tmp_path):
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A folder in place of the hub, and what was asked of it."""
-    root, asked = tmp_path / "hub", []
+    root, requests = tmp_path / "hub", []
 
     def listing(repository, revision, key):
-        asked.append((repository, revision, key))
+        requests.append((repository, revision, key))
         names = [str(path.relative_to(root)) for path in root.rglob("*.*")]
         return hub.Listing(
             repository, revision or COMMIT, "mit", False, tuple(hub.File(name, 0, None) for name in names)
@@ -157,12 +157,12 @@ def repository(tmp_path, monkeypatch):
 
     monkeypatch.setattr(hub, "listing", listing)
     monkeypatch.setattr(hub, "fetch", fetch)
-    return root, asked
+    return root, requests
 
 
 @pytest.mark.parametrize("revision", [None, "0ddba11" * 6])
 def test_from_the_hub(checkpoints, tmp_path, repository, revision):
-    root, asked = repository
+    root, requests = repository
     backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
     checkpoint.write_manifest(backbone, FAMILIES["llada"], repository="someone/llada")
     given = given_adapter(FAMILIES["llada"], backbone, root / "en-de")
@@ -170,7 +170,7 @@ def test_from_the_hub(checkpoints, tmp_path, repository, revision):
     adopting = job(tmp_path, tmp_path / "backbones", "llada", **source)
     adoption.adopt(adopting)
     adoption.adopt(adopting)
-    assert asked == [("someone/adapters", revision, "`released.tiny.en-de.1.folder`")]
+    assert requests == [("someone/adapters", revision, "`released.tiny.en-de.1.folder`")]
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["source"].pop("digest") and card["source"] == source | {"revision": revision or COMMIT}
     adopted = read_adapter(tmp_path / "adapter", FAMILIES["llada"])

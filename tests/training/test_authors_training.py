@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
-from entropy_valley.config import base_files, load_files, matrix, param_parts, params
+from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import hidden_states, pack
@@ -64,8 +64,8 @@ def test_the_mean_of_padded_micro_batches(load, family, padded):
     canvases = canvases_of(backbone, passes=Passes(60, ranks=2), padding_read=padded, **THEIRS)
     assert len(canvases[0]) > 1
     for step in range(len(canvases.order)):  # the last batch is short
-        found, masks = loss_of(backbone, canvases, step)
-        assert found == pytest.approx(plain_loss(backbone, canvases, step, masks, padded), rel=1e-4, abs=1e-6)
+        loss, masks = loss_of(backbone, canvases, step)
+        assert loss == pytest.approx(plain_loss(backbone, canvases, step, masks, padded), rel=1e-4, abs=1e-6)
     other, _ = loss_of(backbone, canvases_of(backbone, **(THEIRS | {"normaliser": "masked"})), 0)
     assert loss_of(backbone, canvases, 0)[0] != pytest.approx(other, rel=1e-3)
 
@@ -132,10 +132,10 @@ def test_bare_names_are_those_of_the_released_model(load, family):
     )
     released = {backbone.family.released_name(name): name for name in names}
     wanted = sorted(stock for name, stock in released.items() if any(name.endswith(f".{one}") for one in bare.split()))
-    found = lora.targets(backbone.model, backbone.family, "by_name")
-    assert found == wanted
-    assert (found != lora.targets(backbone.model, backbone.family)) == (family == "llada")
-    assert ("lm_head" in found) == (family == "llada")
+    modules = lora.targets(backbone.model, backbone.family, "by_name")
+    assert modules == wanted
+    assert (modules != lora.targets(backbone.model, backbone.family)) == (family == "llada")
+    assert ("lm_head" in modules) == (family == "llada")
 
 
 def test_the_papers_share_of_parameters_is_that_of_bare_names():
@@ -211,14 +211,16 @@ def training(experiment, backbone):
 def test_the_authors_config_has_all_their_readings_of_training():
     assert AUTHORS.matrix.seeds == [42, 123, 456]
     llada = training(AUTHORS, "llada-8b")["training"]
-    assert llada["loss"] == THEIRS | {"time": "sequence", "eps": 1e-3, "eos_padding": 0, "padding_read": True}
+    rest = {"micro_batch": 4, "time": "sequence", "eps": 1e-3, "eos_padding": 0, "padding_read": True}
+    assert llada["loss"] == THEIRS | rest
     assert (llada["lora"]["targets"], llada["betas"], llada["too_long"]) == ("by_name", [0.9, 0.999], "cut")
     assert llada["keep_every"] == 500
-    assert "padding_read" not in training(AUTHORS, "dream-7b")["training"]["loss"]
+    assert not training(AUTHORS, "dream-7b")["training"]["loss"]["padding_read"]
     assert not training(AUTHORS, "dream-7b")["shifted"] and not training(AUTHORS, "diffullama-7b")["bos"]
     llama = training(AUTHORS, "llama3-8b")
-    assert llama["training"]["loss"] == {"normaliser": "micro_batch"} and llama["training"]["betas"] == [0.9, 0.95]
-    assert "keep_every" not in llama["training"]  # its evaluated adapter is the final one
+    assert llama["training"]["loss"] == {"normaliser": "micro_batch", "micro_batch": 4}
+    assert llama["training"]["betas"] == [0.9, 0.95]
+    assert llama["training"]["keep_every"] == 1  # its evaluated adapter is the final one
 
 
 def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
@@ -228,12 +230,5 @@ def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
             run = matrix.Run(direction, backbone, 42)
             trained = json.loads(params.training(AUTHORS, run))["prompt"]
             other = prompt if backbone == "llada-8b" else AUTHORS.directions["en-zh"].prompt
-            assert (trained, param_parts.filling(AUTHORS, run)["prompt"]) == (prompt, other)
-            assert param_parts.filling(PAPER, run)["prompt"] == prompt
-
-
-def test_what_is_usual_is_no_part_of_the_params():
-    """So adapters that were trained before these settings existed stay valid."""
-    ours = training(PAPER, "llada-8b")["training"]
-    assert set(ours["loss"]) == {"weight", "normaliser", "time", "eps", "eos_padding"}
-    assert set(ours["lora"]) == {"rank", "alpha", "dropout"} and not {"too_long", "keep_every"} & set(ours)
+            assert (trained, params.filling(AUTHORS, run)["prompt"]) == (prompt, other)
+            assert params.filling(PAPER, run)["prompt"] == prompt

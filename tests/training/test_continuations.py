@@ -91,7 +91,9 @@ def test_normalisers(llama3, normaliser):
 def test_what_belongs_to_masks_does_not_touch_it(llama3, corpus, tmp_path):
     """Not even the pairs that eos_padding would leave no room for."""
     readings = {}, {"weight": "none", "time": "minibatch", "eps": 0.5, "eos_padding": 40}
-    jobs = [sft.Job(spec("llama3", loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=200) for loss in readings]
+    jobs = [
+        sft.Finetuning(spec("llama3", loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=200) for loss in readings
+    ]
     one, other = (sft._batches(job, llama3, sft._pairs(job, llama3), Passes()) for job in jobs)
     for step in range(len(one.order)):
         for mine, yours in zip(one[step], other[step], strict=True):

@@ -1,3 +1,5 @@
+"""Training data: pairs, their order in training, and which slots are masked."""
+
 from __future__ import annotations
 
 import pytest
@@ -9,6 +11,7 @@ from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.training import data
+from entropy_valley.training.data import draw_masks, draw_times, stream
 from entropy_valley.training.loss import Passes
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
@@ -35,8 +38,8 @@ def test_the_same_pairs_under_another_tokenizer_are_in_the_same_batches(lengths,
 def test_a_batch_needs_none_before_it(lengths, batch, seed):
     steps = range(3 * len(data.Batches(lengths, batch, seed)))
     forth, back = data.Batches(lengths, batch, seed), data.Batches(lengths, batch, seed)
-    there = {step: forth[step] for step in steps}
-    assert all(torch.equal(there[step], back[step]) for step in reversed(steps))
+    batches = {step: forth[step] for step in steps}
+    assert all(torch.equal(batches[step], back[step]) for step in reversed(steps))
 
 
 def test_epochs_and_seeds_differ():
@@ -116,3 +119,52 @@ def test_one_time_per_minibatch(load):
     several = canvases_of(load(), passes=Passes(ranks=4), time="minibatch")[0]
     assert [part.weights.unique().numel() for part in several] == [1] * 4
     assert torch.cat([part.weights for part in several]).unique().numel() == 4
+
+
+SEEDS = st.integers(0, 2**31)
+
+
+@given(SEEDS, st.integers(1, 200), st.sampled_from([1e-3, 0.1]))
+def test_times_fill_every_stratum_once(seed, count, eps):
+    times = draw_times(count, stream(seed), eps=eps)
+    strata = ((times.double().sort().values - eps) / (1 - eps) * count).floor()
+    assert times.min() >= eps and times.max() <= 1
+    # A draw within rounding of a boundary may count for its neighbour.
+    assert (strata - torch.arange(count)).abs().max() <= 1
+
+
+def test_times_come_in_random_order():
+    times = draw_times(64, stream(1), eps=1e-3)
+    assert not torch.equal(times, times.sort().values)
+
+
+@given(SEEDS, st.lists(st.integers(1, 30), min_size=1, max_size=20), st.floats(1e-3, 1))
+def test_every_sequence_has_a_mask(seed, targets, time):
+    targets = torch.tensor(targets)
+    masked = draw_masks(torch.full((len(targets),), time), targets, stream(seed))
+    assert masked.shape == (targets.sum(),)
+    assert all(part.any() for part in masked.split(targets.tolist()))
+
+
+def test_masks_follow_their_rate():
+    targets = torch.full((3,), 20_000)
+    shares = draw_masks(torch.tensor([0.1, 0.5, 1.0]), targets, stream(5)).view(3, -1).float().mean(1)
+    assert shares.tolist() == pytest.approx([0.1, 0.5, 1.0], abs=0.01)
+
+
+def test_the_forced_mask_is_uniform():
+    targets = torch.full((4000,), 4)
+    masked = draw_masks(torch.full((4000,), 1e-6), targets, stream(2)).view(-1, 4)
+    assert (masked.sum(1) == 1).all()
+    assert masked.float().mean(0).tolist() == pytest.approx([0.25] * 4, abs=0.03)
+
+
+def test_all_mask_share():
+    times = draw_times(4000, stream(3), eps=1e-3, all_mask_share=0.3)
+    assert (times == 1).float().mean().item() == pytest.approx(0.3, abs=0.03)
+
+
+def test_streams_depend_on_the_whole_key():
+    draws = {torch.rand(1, generator=stream(*key)).item() for key in ((1, 2), (2, 1), (12,), (1, "canvas", 2))}
+    assert len(draws) == 4
+    assert torch.equal(torch.rand(3, generator=stream(1, 2)), torch.rand(3, generator=stream(1, 2)))

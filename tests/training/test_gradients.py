@@ -41,14 +41,14 @@ def padded(model, batch, shifted, prefixes=()):
     """The same by stock attention over a padded batch with a mask, the logits of all rows, one after the other."""
     lengths = list(batch.packed.lengths)
     ids = pad_sequence(batch.packed.input_ids[0].split(lengths), batch_first=True)
-    known = torch.arange(ids.shape[1]) < torch.tensor(lengths)[:, None]
+    real = torch.arange(ids.shape[1]) < torch.tensor(lengths)[:, None]
     base, never = model.get_base_model(), torch.finfo(torch.float32).min
-    mask = torch.zeros(len(lengths), 1, ids.shape[1], ids.shape[1]).masked_fill(~known[:, None, None], never)
+    mask = torch.zeros(len(lengths), 1, ids.shape[1], ids.shape[1]).masked_fill(~real[:, None, None], never)
     for one, prefix in zip(mask, prefixes, strict=False):
         one[:, :prefix, prefix:] = never
     with using_attention(base, "eager"):
         logits = base(input_ids=ids, attention_mask=mask).logits
-    losses = cross_entropy(logits[known][batch.rows - int(shifted)], batch.labels, reduction="none")
+    losses = cross_entropy(logits[real][batch.rows - int(shifted)], batch.labels, reduction="none")
     return gradients(model, losses @ batch.weights)
 
 

@@ -1,14 +1,21 @@
+"""The loss: against one token at a time, in any cut into passes, and of a model that knows nothing."""
+
 from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny_training import canvases_of
 
 from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.tables.dream_instruct import uniform_cross_entropy
 from entropy_valley.training import data
-from entropy_valley.training.loss import Passes, cross_entropies
+from entropy_valley.training.loss import Canvases, Passes, cross_entropies
+from entropy_valley.training.settings import Loss
 
 READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked")))
 
@@ -57,3 +64,84 @@ def test_the_shift_reads_the_row_before(load):
     backbone = load("dream")
     (part,) = canvases_of(backbone)[0]
     assert not torch.allclose(cross_entropies(backbone.model, part, True), cross_entropies(backbone.model, part, False))
+
+
+LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=40).map(lambda lengths: torch.tensor(sorted(lengths)))
+PADDINGS = st.sampled_from([0, 3, "batch"])
+
+
+def costs(lengths, sizes, padding):
+    """The tokens of each part, as they run."""
+    for part in lengths.split(sizes):
+        yield int((part.max().expand(len(part)) if padding == "batch" else part + padding).sum()) if len(part) else 0
+
+
+def fits(lengths, sizes, limit, padding):
+    return all(size <= 1 or cost <= limit for size, cost in zip(sizes, costs(lengths, sizes, padding), strict=True))
+
+
+@given(LENGTHS, st.integers(1, 200), st.integers(1, 4), PADDINGS)
+def test_parts_hold_the_budget_and_each_sequence_once(lengths, tokens, ranks, padding):
+    sizes = Passes(tokens, ranks).sizes(lengths, padding)
+    assert sum(sizes) == len(lengths) and len(sizes) % ranks == 0
+    assert fits(lengths, sizes, tokens, padding)
+    assert sizes == sorted(sizes, reverse=True)  # what is empty comes last
+
+
+@given(LENGTHS.filter(lambda lengths: len(lengths) < 9), st.integers(1, 120), st.integers(1, 3), PADDINGS)
+def test_no_cut_has_fewer_rounds_or_a_smaller_largest_part(lengths, tokens, ranks, padding):
+    sizes = Passes(tokens, ranks).sizes(lengths, padding)
+    largest = max(costs(lengths, sizes, padding))
+    for cuts in range(len(sizes)):
+        for places in itertools.combinations(range(1, len(lengths)), cuts):
+            other = [end - start for start, end in itertools.pairwise([0, *places, len(lengths)])]
+            if fits(lengths, other, tokens, padding):
+                assert -(-len(other) // ranks) == len(sizes) // ranks
+                assert max(costs(lengths, other, padding)) >= largest
+
+
+@pytest.mark.parametrize("padding", [0, 2])
+@torch.inference_mode()
+def test_the_loss_is_the_same_for_any_budget(load, padding):
+    backbone = load()
+    losses, counts = [], []
+    for passes in (Passes(), Passes(1), Passes(30), Passes(60), Passes(60, ranks=2)):
+        parts = canvases_of(backbone, passes=passes, eos_padding=padding)[0]
+        counts.append(len(parts))
+        shares = (cross_entropies(backbone.model, part, False) @ part.weights for part in parts if len(part))
+        losses.append(sum(shares).item())
+    assert counts[:2] == [1, 8] and len(set(counts)) >= 4  # 4 of them with an empty one
+    assert losses == pytest.approx([losses[0]] * 5, rel=1e-5)
+
+
+SEQUENCES = 20_000  # one batch of them tells an expectation to 1 %: the masking rates are antithetic
+
+
+def canvases_of_length(targets, **loss):
+    """A batch of sequences that all have a prompt of one token and so many targets."""
+    lengths = torch.full((SEQUENCES,), 1 + targets)
+    tokens = torch.zeros(int(lengths.sum()), dtype=torch.int32)
+    pairs = data.Pairs(tokens, lengths.cumsum(0) - lengths, torch.ones_like(lengths), lengths, 0)
+    return Canvases(pairs, data.Batches(lengths, SEQUENCES, 1), Loss(**loss), mask_id=1, seed=1)
+
+
+@pytest.mark.parametrize("normaliser", ["token", "sequence"])
+@pytest.mark.parametrize(("targets", "factor"), [(5, 1.93), (16, 1.22)])
+def test_its_weighted_loss_is_not_log_of_the_vocabulary_even_on_average(targets, factor, normaliser):
+    (part,) = canvases_of_length(targets, normaliser=normaliser)[0]
+    t = np.linspace(1e-3, 1, 1_000_001)
+    expected = 1 + ((1 - t) ** targets / (targets * t)).mean()  # in units of log|V|, as in the docstring
+    assert expected == pytest.approx(factor, abs=0.005)
+    assert part.weights.sum().item() == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("switches", [{}, {"weight": "none"}, {"time": "minibatch", "eos_padding": "batch"}])
+@torch.inference_mode()
+def test_its_cross_entropy_is_log_of_the_vocabulary_at_every_step(load, switches):
+    backbone = load()
+    backbone.model.lm_head.weight.zero_()
+    batches = canvases_of(backbone, passes=Passes(ranks=2), **switches)
+    for step in range(len(batches.order)):
+        entropies = torch.cat([cross_entropies(backbone.model, part, backbone.shifted) for part in batches[step]])
+        log = uniform_cross_entropy(backbone.model.config.vocab_size)  # the size that adapter.json has
+        assert entropies.mean().item() == pytest.approx(log, rel=1e-6)

@@ -95,15 +95,15 @@ def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
 )
 def test_a_pass_holds_what_is_said(monkeypatch, name, checkpointing, prefix):
     """Not more; with 3 layers up to 15 % less: the last one is computed only where a token is predicted."""
-    said = demand(name, 3, attention=PREFIX if prefix else BOTH_WAYS)
-    found = counted(name, 3, 1024, checkpointing, prefix, monkeypatch)
-    assert found <= said.of(1024, checkpointing) - said.fixed < 1.15 * found
+    demanded = demand(name, 3, attention=PREFIX if prefix else BOTH_WAYS)
+    held = counted(name, 3, 1024, checkpointing, prefix, monkeypatch)
+    assert held <= demanded.of(1024, checkpointing) - demanded.fixed < 1.15 * held
 
 
 def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
     """Counted over the backward pass of the second step."""
     backbone, wide = load(), Training.model_validate(SETTINGS | RUN | {"precision": "float32", "lora": WIDE})
-    said = memory.demand(backbone.model, backbone.family, wide.lora, 1).fixed
+    fixed = memory.demand(backbone.model, backbone.family, wide.lora, 1).fixed
     model = lora.attach(backbone.model, backbone.family, wide.lora, seed=1)
     frozen = sum(4 * weight.numel() for weight in model.parameters() if not weight.requires_grad)
     held = Held()
@@ -113,7 +113,7 @@ def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
         trainer.step(0)
         held.peak = held.now
         run.backward(run(trainer.batches[1][0])[0], scale_wrt_gas=False)
-    assert frozen + held.peak == pytest.approx(said, rel=0.02)
+    assert frozen + held.peak == pytest.approx(fixed, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_a_long_pair_that_runs_alone_must_fit():
 
 
 def test_on_a_cpu_auto_is_the_same_everywhere():
-    assert memory.plan(None, "auto", "auto", 9999) == memory.Plan(memory.MOST, False)
-    assert memory.plan(None, 40, True, 9999) == memory.Plan(40, True)
+    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)
+    assert memory.plan(None, 40, True, 9999) == memory.PassPlan(40, True)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def small_gpu(load, monkeypatch):
 def test_passes_that_the_loss_depends_on_are_the_same_on_every_gpu(load, corpus, tmp_path):
     backbone, room = load(), memory.Room(10_000, memory.Demand(fixed=0, kept=2, spared=1))
     for loss, tokens in (({}, 4096), ({"time": "minibatch"}, memory.MOST), ({"eos_padding": "batch"}, memory.MOST)):
-        job = sft.Job(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
+        job = sft.Finetuning(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
         assert sft._plan(job, backbone, sft._pairs(job, backbone), room, {}).micro_tokens == tokens
 
 

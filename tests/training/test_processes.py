@@ -16,16 +16,16 @@ from entropy_valley.training import processes
 @pytest.fixture
 def calls(monkeypatch):
     """What a process of a machine with two GPUs asks of torch, in order."""
-    made = []
+    calls = []
     for name in ("DS_ACCELERATOR", "RANK", "LOCAL_RANK", "WORLD_SIZE"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: made.append(("set_device", device)))
-    monkeypatch.setattr(processes, "_die_with_launcher", lambda: None)
-    form = lambda backend, **options: made.append((backend, options.get("device_id")))  # noqa: E731
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: calls.append(("set_device", device)))
+    monkeypatch.setattr(processes, "end_with_parent", lambda *_: None)
+    form = lambda backend, **options: calls.append((backend, options.get("device_id")))  # noqa: E731
     monkeypatch.setattr(torch.distributed, "init_process_group", form)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
-    return made
+    return calls
 
 
 @pytest.mark.parametrize(("count", "number"), [(1, 0), (2, 1)])

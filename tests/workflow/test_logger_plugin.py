@@ -89,7 +89,7 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
 def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(plugin.time, "monotonic", lambda: now[0])
-    run = plugin.Run(show_logs=False)
+    run = plugin.RunScreen(show_logs=False)
     wildcards = {"direction": "en-zh", "seed": "1"}
     record = {"event": LogEvent.JOB_INFO, "jobid": 1, "rule_name": "train", "wildcards": wildcards}
     assert not list(run.lines(SimpleNamespace(**record)))

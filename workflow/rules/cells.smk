@@ -9,8 +9,8 @@ rule translate:
     """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
     too."""
     input:
-        model=of_model(f"{SET}/{TRANSLATIONS}"),
-        testsets=tested(f"{SET}/{TRANSLATIONS}"),
+        model=model_of(f"{SET}/{TRANSLATIONS}"),
+        testsets=testsets_of(f"{SET}/{TRANSLATIONS}"),
         shards=lambda w: [f"{SET}/shards/{shard}of{SHARDS}.jsonl" for shard in range(SHARDS)] if SHARDS > 1 else [],
     output:
         rows=f"{SET}/{TRANSLATIONS}",
@@ -34,8 +34,8 @@ rule translate:
 rule shard:
     """Translate one of several parts of each test set: those of a set run at once, on a GPU each."""
     input:
-        model=of_model(f"{SET}/{TRANSLATIONS}"),
-        testsets=tested(f"{SET}/{TRANSLATIONS}"),
+        model=model_of(f"{SET}/{TRANSLATIONS}"),
+        testsets=testsets_of(f"{SET}/{TRANSLATIONS}"),
     output:
         shard=f"{SET}/shards/{{shard}}.jsonl",
     log:
@@ -57,8 +57,8 @@ rule shard:
 rule diagnose:
     """Read a run's all-mask canvases around the reference's length, on a dense grid, and without the source. For figures."""
     input:
-        model=of_model(f"{RUN}/{DIAGNOSTICS}"),
-        testsets=tested(f"{RUN}/{DIAGNOSTICS}"),
+        model=model_of(f"{RUN}/{DIAGNOSTICS}"),
+        testsets=testsets_of(f"{RUN}/{DIAGNOSTICS}"),
     output:
         f"{RUN}/{DIAGNOSTICS}",
     log:
@@ -85,8 +85,8 @@ rule latency:
     It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
-        model=of_model(LATENCY),
-        testsets=tested(LATENCY),
+        model=model_of(LATENCY),
+        testsets=testsets_of(LATENCY),
     output:
         LATENCY,
     log:
@@ -110,7 +110,7 @@ rule score:
     input:
         translations=f"{SET}/{TRANSLATIONS}",
         header=str(header_path(f"{SET}/{TRANSLATIONS}")),
-        testsets=lambda w: [INVENTORY.testset(w.direction, name) for name in set_of(w).testsets],
+        testsets=testsets_of(f"{SET}/{SCORES}"),
         comet=INVENTORY.comet(),
     output:
         rows=f"{SET}/{SCORES}",

@@ -10,7 +10,7 @@
 from entropy_valley import revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
-from entropy_valley.config import param_parts, params as job_params, paths, schema
+from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, pages
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
@@ -33,22 +33,32 @@ def run_of(wildcards):
     return matrix.Run.named(wildcards.direction, wildcards.backbone, wildcards.seed)
 
 
-def set_of(wildcards):
-    """The set of cells that a path names."""
+def job_of(output, wildcards):
+    """The job that makes an output, as the inventory of jobs has it; ends the run for a set that no run has."""
     try:
-        return SETS.named(run_of(wildcards), wildcards.set)
+        return INVENTORY.at(output.format(**dict(wildcards.items())))
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
 
 
-def reads(output):
-    """The files of other jobs that the job of an output reads, as the inventory of jobs has them."""
-    return lambda wildcards: list(INVENTORY.at(output.format(**dict(wildcards.items()))).inputs)
+def inputs_of(output):
+    """The files of other jobs that the job of an output reads."""
+    return lambda wildcards: list(job_of(output, wildcards).inputs)
+
+
+def testsets_of(output):
+    """The test sets among them."""
+    return lambda wildcards: [path for path in job_of(output, wildcards).inputs if "/test/" in path]
+
+
+def model_of(output):
+    """The others: what says which adapter and backbone it is, and training pairs for its fits."""
+    return lambda wildcards: [path for path in job_of(output, wildcards).inputs if "/test/" not in path]
 
 
 def spec_of(output):
     """The params of the job of an output."""
-    return lambda wildcards: INVENTORY.at(output.format(**dict(wildcards.items()))).spec
+    return lambda wildcards: job_of(output, wildcards).spec
 
 
 def root_of(path, output):
@@ -94,15 +104,11 @@ def reading(source):
 # Checkpoints and adapters.
 
 
-def given_adapter(wildcards):
-    """Where a run's adapter is given."""
-    return paths.released_adapter(EXPERIMENT, run_of(wildcards))
-
-
 def given_files(wildcards):
-    """The files of a given adapter, watched for changes. If some are missing, the script says so."""
-    folder = given_adapter(wildcards).folder
-    return [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
+    """The files of a given adapter that exist, watched for changes. If some are missing, the script says so."""
+    folder = paths.released_adapter(EXPERIMENT, run_of(wildcards)).folder
+    files = [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
+    return [local(path) for path in files if os.path.exists(path)]
 
 
 def training(wildcards):
@@ -117,7 +123,7 @@ def training(wildcards):
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
         wandb=EXPERIMENT.training.wandb,
-        tested=[INVENTORY.testset(run.direction, name) for name in job_params.measured_by_references(EXPERIMENT, run)],
+        tested=[INVENTORY.testset(run.direction, name) for name in params.measured_by_references(EXPERIMENT, run)],
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
         check=CHECK,
@@ -140,16 +146,6 @@ def model(wildcards):
     )
 
 
-def tested(output):
-    """The test sets that a job reads, by name."""
-    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" in path]
-
-
-def of_model(output):
-    """The other files that it reads: what says which adapter and backbone it is, and training pairs for its fits."""
-    return lambda wildcards: [path for path in reads(output)(wildcards) if "/test/" not in path]
-
-
 def metrics(wildcards):
     """Where the checkpoints of the metrics are, and on what they run."""
     return dict(
@@ -157,15 +153,6 @@ def metrics(wildcards):
         store=f"{R}/store/scoring/{wildcards.direction}" if EXPERIMENT.store else None,
         device=EXPERIMENT.device,
     )
-
-
-# Human evaluation.
-
-
-def filled_forms(direction):
-    """What annotators have filled in: files of the user's own, or those of simulated annotators."""
-    forms = job_params.forms(EXPERIMENT, direction)
-    return forms if EXPERIMENT.human_evaluation.simulated else list(map(local, forms))
 
 
 # Tables and figures.
@@ -189,15 +176,6 @@ def in_report(path, kind, shown="page"):
         subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
         labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
     )
-
-
-def read_by(kind):
-    """What a table or figure reads."""
-    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
-
-
-def params_of(kind):
-    return lambda wildcards: INVENTORY.report(f"{kind}/{next(iter(wildcards))}")
 
 
 def made_as(kind):

@@ -47,7 +47,7 @@ rule corpus:
         how=how_of(
             f"{CORPUS}/train.jsonl",
             lambda w: reading(EXPERIMENT.directions[w.direction].train)
-            | dict(both_ways=param_parts.both_ways(EXPERIMENT, w.direction)),
+            | dict(both_ways=params.both_ways(EXPERIMENT, w.direction)),
         ),
     script:
         "../scripts/corpus.py"
@@ -87,7 +87,7 @@ rule dev_as_testset:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=lambda w: job_params.any_testset(EXPERIMENT, w.direction, matrix.DEV),
+        spec=lambda w: params.any_testset(EXPERIMENT, w.direction, matrix.DEV),
     shell:
         "cp {input:q} {output:q} 2> {log:q}"
 
@@ -96,7 +96,7 @@ rule overlap:
     """Count the test sentences that occur in the training pairs, for the footnotes of tables."""
     input:
         testset=TESTSET,
-        train=lambda w: rules.corpus.output.train if w.direction in param_parts.trained(EXPERIMENT) else [],
+        train=lambda w: rules.corpus.output.train if w.direction in params.trained(EXPERIMENT) else [],
     output:
         f"{CORPUS}/overlap/{{testset}}.json",
     log:
@@ -114,7 +114,7 @@ rule length_ratios:
     """Measure how long the training translations of a direction are for their sources. For the table corpus."""
     input:
         pairs=rules.corpus.output.train,
-        backbones=lambda w: list(map(INVENTORY.backbone, param_parts.tokenizers(EXPERIMENT, w.direction))),
+        backbones=lambda w: list(map(INVENTORY.backbone, params.tokenizers(EXPERIMENT, w.direction))),
     output:
         f"{CORPUS}/length_ratios.json",
     log:
@@ -126,8 +126,7 @@ rule length_ratios:
         how=how_of(
             f"{CORPUS}/length_ratios.json",
             lambda w: {
-                name: paths.backbone_folder(EXPERIMENT, name)
-                for name in param_parts.tokenizers(EXPERIMENT, w.direction)
+                name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
             },
         ),
     script:

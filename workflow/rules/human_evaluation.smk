@@ -11,7 +11,7 @@ wildcard_constraints:
 rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
-        lambda w: job_params.inputs(EXPERIMENT, w.direction),
+        lambda w: params.pack_inputs(EXPERIMENT, w.direction),
     output:
         pack=f"{HUMAN}/pack.json",
         mapping=f"{HUMAN}/private/mapping.json",
@@ -67,7 +67,10 @@ rule human_ratings:
     input:
         pack=rules.human_pack.output.pack,
         mapping=rules.human_pack.output.mapping,
-        forms=lambda w: filled_forms(w.direction),
+        forms=lambda w: [
+            path if EXPERIMENT.human_evaluation.simulated else local(path)
+            for path in params.filled_forms(EXPERIMENT, w.direction)
+        ],
     output:
         f"{HUMAN}/ratings.jsonl",
     log:

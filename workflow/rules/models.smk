@@ -34,11 +34,9 @@ rule pretrain:
     """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
     input:
         train=lambda w: expand(
-            rules.corpus.output.train, direction=job_params.pretraining_directions(EXPERIMENT, w.backbone)
+            rules.corpus.output.train, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
         ),
-        dev=lambda w: expand(
-            rules.corpus.output.dev, direction=job_params.pretraining_directions(EXPERIMENT, w.backbone)
-        ),
+        dev=lambda w: expand(rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         f"{BACKBONE}/{checkpoint.MANIFEST}",
     log:
@@ -53,7 +51,7 @@ rule pretrain:
         how=how_of(
             f"{BACKBONE}/{checkpoint.MANIFEST}",
             lambda w: dict(
-                directions=job_params.pretraining_directions(EXPERIMENT, w.backbone),
+                directions=params.pretraining_directions(EXPERIMENT, w.backbone),
                 work=f"{R}/work/pretrain/{w.backbone}",
                 logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
                 checkpoint_every=EXPERIMENT.training.checkpoint_every,
@@ -68,7 +66,7 @@ if EXPERIMENT.adapters == "released":
     rule adopt_adapter:
         """Download or read a given adapter, check it, and write it in our layout."""
         input:
-            given=lambda w: [local(path) for path in given_files(w) if os.path.exists(path)],
+            given=given_files,
             backbone=lambda w: INVENTORY.backbone(w.backbone),
         output:
             ADAPTER,
@@ -82,7 +80,7 @@ if EXPERIMENT.adapters == "released":
             how=how_of(
                 ADAPTER,
                 lambda w: dict(
-                    folder=given_adapter(w).folder,
+                    folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
                     backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
                     work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
                     confirm=EXPERIMENT.confirm,

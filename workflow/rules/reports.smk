@@ -4,7 +4,7 @@
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        read_by("tables"),
+        inputs_of(f"{R}/tables/{{table}}.csv"),
     output:
         f"{R}/tables/{{table}}.tex",
         f"{R}/tables/{{table}}.float.tex",
@@ -18,7 +18,7 @@ rule table:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=params_of("tables"),
+        spec=spec_of(f"{R}/tables/{{table}}.csv"),
         how=made_as("tables"),
     script:
         "../scripts/report.py"
@@ -27,7 +27,7 @@ rule table:
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        read_by("tables"),
+        inputs_of(f"{R}/tables/{{comparison}}.csv"),
     output:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
@@ -39,7 +39,7 @@ rule comparison:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=params_of("tables"),
+        spec=spec_of(f"{R}/tables/{{comparison}}.csv"),
         how=made_as("tables"),
     script:
         "../scripts/report.py"
@@ -48,7 +48,7 @@ rule comparison:
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        read_by("figures"),
+        inputs_of(f"{R}/figures/{{figure}}.csv"),
     output:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
@@ -60,7 +60,7 @@ rule figure:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=params_of("figures"),
+        spec=spec_of(f"{R}/figures/{{figure}}.csv"),
         how=made_as("figures"),
     script:
         "../scripts/report.py"

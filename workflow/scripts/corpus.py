@@ -1,4 +1,7 @@
-"""Write the training and dev pairs of a direction, one of its test sets, or how far the two overlap."""
+"""Write the training and dev pairs of a direction, one of its test sets, or how far the two overlap.
+
+Rules: corpus, testset, overlap.
+"""
 
 from entropy_valley.runs.job import job_of
 

@@ -1,4 +1,7 @@
-"""Train the demo's own models: a tiny backbone on the train splits, or the toy COMET on corrupted references."""
+"""Train the demo's own models: a tiny backbone on the train splits, or the toy COMET on corrupted references.
+
+Rules: pretrain, train_comet.
+"""
 
 from entropy_valley.runs.job import job_of
 
@@ -22,7 +25,9 @@ with job_of(snakemake) as job:  # noqa: F821
             paths_of = {name: Path(how[name]) for name in ("work", "logs")}
             processes.use_threads(job.threads)
             pretraining.pretrain(
-                pretraining.Job(job.spec, train, dev, out.parent, **paths_of, checkpoint_every=how["checkpoint_every"])
+                pretraining.PretrainingJob(
+                    job.spec, train, dev, out.parent, **paths_of, checkpoint_every=how["checkpoint_every"]
+                )
             )
         else:
             from entropy_valley.demo import toy_comet

@@ -1,4 +1,7 @@
-"""Download a backbone, a COMET checkpoint or a data set, unless it is there; check it, and keep which one it is."""
+"""Download a backbone, a COMET checkpoint or a data set, unless it is there; check it, and keep which one it is.
+
+Rules: fetch_backbone, fetch_comet, fetch_dataset.
+"""
 
 from entropy_valley.runs.job import job_of
 
@@ -23,5 +26,5 @@ with job_of(snakemake) as job:  # noqa: F821
 
         with dataset.reading(None, how["confirm"]):
             facts = dataset.fetched(job.spec["repository"], job.spec["revision"], folder)
-    with provenance.made(rule, job.params, [], [out], known=known):
+    with provenance.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

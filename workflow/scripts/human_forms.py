@@ -1,4 +1,7 @@
-"""Write the form of one annotator: empty, as a spreadsheet, CSV and a page; or filled in by a simulated annotator."""
+"""Write the form of one annotator: empty, as a spreadsheet, CSV and a page; or filled in by a simulated annotator.
+
+Rules: human_forms, human_simulated.
+"""
 
 from pathlib import Path
 

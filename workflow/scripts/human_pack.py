@@ -1,4 +1,7 @@
-"""Choose the sentences of a pack, hide which system is which, and write the guidelines for its annotators."""
+"""Choose the sentences of a pack, hide which system is which, and write the guidelines for its annotators.
+
+Rule: human_pack.
+"""
 
 from entropy_valley import files, provenance
 from entropy_valley.human_evaluation import page

@@ -1,4 +1,7 @@
-"""Check filled forms cell by cell, and write what they say of the systems."""
+"""Check filled forms cell by cell, and write what they say of the systems.
+
+Rule: human_ratings.
+"""
 
 from entropy_valley import provenance
 from entropy_valley.human_evaluation.intake import write_ratings

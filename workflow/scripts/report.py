@@ -1,4 +1,7 @@
-"""Make a table or figure, the page of a test set's sentences, or the document of all tables and figures."""
+"""Make a table or figure, the page of a test set's sentences, or the document of all tables and figures.
+
+Rules: table, comparison, figure, page, document, pdf.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Score the translations of a set by every metric of the config: per sentence and per cell, with signatures."""
+"""Score the translations of a set by every metric of the config: per sentence and per cell, with signatures.
+
+Rule: score.
+"""
 
 from entropy_valley.runs.job import job_of
 

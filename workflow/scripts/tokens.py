@@ -1,5 +1,8 @@
 """Count tokens by the tokenizers of backbones: of a test set's sentences, or the length ratios of training pairs.
-No model is loaded."""
+No model is loaded.
+
+Rules: tokens, length_ratios.
+"""
 
 from entropy_valley.runs.job import job_of
 
@@ -16,7 +19,7 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
     if snakemake.rule == "length_ratios":  # noqa: F821
-        with provenance.made("length_ratios", job.params, [job.input.pairs], [out], known=known):
+        with provenance.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):
             pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
             ratios = {}
             for name, family in job.spec["tokenizers"].items():
@@ -25,7 +28,7 @@ with job_of(snakemake) as job:  # noqa: F821
             files.write_json(out, ratios)
     else:
         testset = job.input.testset
-        with provenance.made("tokens", job.params, [testset], [out], known=known):
+        with provenance.made("tokens", job.params, [testset], [out], digests=known):
             tokenizer = read_tokenizer(folders["backbone"], find_family(job.spec["family"]))
             tokens = Prompt(PLACE, tokenizer).tokens
             rows = [

@@ -1,4 +1,7 @@
-"""Fine-tune one backbone on one direction with one seed; a killed run resumes. Or adopt a given adapter."""
+"""Fine-tune one backbone on one direction with one seed; a killed run resumes. Or adopt a given adapter.
+
+Rules: train, adopt_adapter.
+"""
 
 from entropy_valley.runs.job import job_of
 
@@ -15,16 +18,16 @@ with job_of(snakemake) as job:  # noqa: F821
     known = {backbone: checkpoint_digest(backbone)}
     if rule == "adopt_adapter":
         folder = how["folder"] and Path(how["folder"])
-        adopted = adapter.Job(job.spec, backbone, out.parent, work, folder, how["confirm"])
-        with provenance.made(rule, job.params, [], [out], known=known, whole_folder=True):
+        adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, how["confirm"])
+        with provenance.made(rule, job.params, [], [out], digests=known, whole_folder=True):
             adapter.adopt(adopted)
     else:
         how.pop("check", None)
         logs = Path(how.pop("logs"))
         tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
         corpus = Path(job.input.corpus)
-        trained = sft.Job(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
+        trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
-        with provenance.made(rule, job.params, inputs, [out], known=known, whole_folder=True):
+        with provenance.made(rule, job.params, inputs, [out], digests=known, whole_folder=True):
             sft.run(trained, job.threads)
     write_card(out.parent)  # behind the record: it may be edited

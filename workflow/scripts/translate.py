@@ -1,6 +1,8 @@
 """Run a run's model: translate with every cell of a set, read canvases for figures, or time one cell.
 
 A set is translated whole, as one of several shards, or by putting the shards together.
+
+Rules: translate, shard, diagnose, latency.
 """
 
 from entropy_valley.runs.job import job_of

@@ -143,8 +143,8 @@ def device_of(device: str) -> str:
     gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
     for gpu in gpus:
         (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU
-    found = map(torch.cuda.get_device_properties, gpus)
-    return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in found)
+    properties = map(torch.cuda.get_device_properties, gpus)
+    return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in properties)
 
 
 def compiler(device: str) -> str:

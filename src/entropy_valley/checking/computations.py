@@ -52,7 +52,7 @@ def training(subject: Subject, folder: Path) -> str:
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
     how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
     spec = tiny.training("llada", precision)
-    job = sft.Job(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
+    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -110,9 +110,11 @@ def same_entropies(folder: Path, device: str) -> str:
     for exact, rounded in models:
         drawn = _draw(exact)
         target = _plain_entropies(exact, drawn)
-        read = dict(Engine(rounded).run(Queue((place, Canvas(*case)) for place, case in enumerate(drawn))))
-        engine = [entropy for place in range(len(drawn)) for entropy in read[place].entropies]
-        distances.append([_distance(one, target) for one in (engine, _plain_entropies(rounded, drawn))])
+        readings = dict(Engine(rounded).run(Queue((place, Canvas(*case)) for place, case in enumerate(drawn))))
+        engine = [entropy for place in range(len(drawn)) for entropy in readings[place].entropies]
+        read = (engine, _plain_entropies(rounded, drawn))
+        off = [[abs(a - b) for a, b in zip(one, target, strict=True)] for one in read]
+        distances.append([statistics.fmean(one) for one in off])
     engine, plain = (statistics.fmean(column) for column in zip(*distances, strict=True))
     text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
     if not engine <= 2 * plain + 1e-3:
@@ -139,10 +141,6 @@ def _plain_entropies(backbone: Backbone, drawn: list[tuple[list[int], int]]) -> 
     return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
 
 
-def _distance(one: list[float], other: list[float]) -> float:
-    return statistics.fmean(abs(a - b) for a, b in zip(one, other, strict=True))
-
-
 def comet(folder: Path, device: str) -> str:
     """A tiny random COMET, loaded from its checkpoint, scores on the device as on a CPU."""
     from entropy_valley.demo import toy_comet
@@ -156,8 +154,8 @@ def comet(folder: Path, device: str) -> str:
     model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
     checkpoint = toy_comet.write_checkpoint(model, folder)
     segments = [(row["source"], row["source"], row["target"]) for row in tiny.ROWS]
-    there, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
-    off = max(abs(there[one] - here[one]) for one in segments)
+    on_device, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
+    off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
     if not off < 1e-3:
         raise CheckError(text)
@@ -193,7 +191,12 @@ def device_memory(device: str) -> int:
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
     has all its tensors."""
-    size, item, device, family = _size(backbone), BYTES[subject.precision], subject.device, _family(backbone)
+    size, item, device, family = (
+        _size(backbone),
+        BYTES[subject.precision],
+        subject.device,
+        find_family(backbone["family"]),
+    )
     arguments, folder = subjects.arguments(backbone), Path(backbone["folder"])
     if (folder / "config.json").is_file():
         weights.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
@@ -273,10 +276,6 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     )
 
 
-def _family(backbone: dict[str, Any]) -> Any:
-    return find_family(backbone["family"])
-
-
 def _size(backbone: dict[str, Any], **other: Any) -> Size:
     if not (arguments := subjects.arguments(backbone)):
         raise SkippedError("its size is not known before it is downloaded")
@@ -289,7 +288,7 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
 
     Raises SkippedError for one that decodes no canvases, whose shape is not known, or that is too large for a CPU.
     """
-    family, size = _family(backbone), _size(backbone, **other)
+    family, size = find_family(backbone["family"]), _size(backbone, **other)
     if family.causal:
         raise SkippedError("an autoregressive backbone is decoded by transformers")
     if subject.device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:

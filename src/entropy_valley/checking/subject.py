@@ -18,7 +18,7 @@ _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpo
 _OF_DECODING = {"precision", "batch_invariant", "compile_layers"}
 BYTES = {"float32": 4, "bfloat16": 2}
 RELEASED = BYTES["bfloat16"]  # of a released weight
-HEAD_ROWS = 1024  # whose logits a GPU holds at once: engine/head.py
+HEAD_ROWS = 1024  # whose logits a GPU holds at once: decoding/head.py
 _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
 
 
@@ -60,7 +60,7 @@ class Size:
     def pass_bytes(self, tokens: int, item: int, rows: int = HEAD_ROWS) -> int:
         """At most what a decoding pass holds beside the weights: a layer's states, or the logits of so many ``rows``.
 
-        Compared with what a pass really holds in tests/engine/test_memory.py.
+        Compared with what a pass really holds in tests/decoding/test_memory.py.
         """
         layer = tokens * (3 * self.ffn + 6 * self.width) * item
         head = min(rows, tokens) * self.vocabulary * _LOGIT_BYTES + 2 * tokens * self.width * item
@@ -120,19 +120,19 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     """A backbone as :class:`Subject` has it."""
     section = experiment.backbones[name]
     release = section.hub and find_family(section.family).release(section.hub.repository)
-    made = section.pretraining
-    known = {
-        "hidden_size": made.width,
-        "intermediate_size": made.ffn,
-        "num_hidden_layers": made.layers,
-        "num_attention_heads": made.heads,
-        "num_key_value_heads": made.kv_heads,
-        "max_position_embeddings": made.context,
-        "vocab_size": made.vocabulary,
+    settings = section.pretraining
+    shape = {
+        "hidden_size": settings.width,
+        "intermediate_size": settings.ffn,
+        "num_hidden_layers": settings.layers,
+        "num_attention_heads": settings.heads,
+        "num_key_value_heads": settings.kv_heads,
+        "max_position_embeddings": settings.context,
+        "vocab_size": settings.vocabulary,
         "rope_theta": 10000.0,
         "rms_norm_eps": 1e-5,
-    } if made else (release.config if release else None)  # fmt: skip
-    return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": known}
+    } if settings else (release.config if release else None)  # fmt: skip
+    return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 
 def is_downloaded(experiment: Experiment, name: str) -> bool:

@@ -18,12 +18,12 @@ def parser() -> argparse.ArgumentParser:
     # It takes a second, in which Ctrl-C is to be one line, too.
     from entropy_valley.cli import audit, check, export, plan, show, translate
 
-    found = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
-    found.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = found.add_subparsers(required=True)
+    whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
+    whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = whole.add_subparsers(required=True)
     for command in (plan, audit, check, show, translate, export):
         command.add(commands)
-    return found
+    return whole
 
 
 def _main() -> None:

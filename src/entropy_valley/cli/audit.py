@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.files import write_text
-from entropy_valley.runs.audit import DONE, FAILED, MISSING, STALE, STATES, Audit, CellState, JobState, Reason, against
+from entropy_valley.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState, JobState, Reason, against
 from entropy_valley.runs.inventory import Inventory, Job
 from entropy_valley.runs.plan import counted, where
 from entropy_valley.tables import pages
@@ -29,7 +30,7 @@ FILTERS = ("backbone", "direction", "testset", "method")
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser("audit", help="say which cells are done, stale, failed or missing, and why")
+    parser = commands.add_parser("audit", help="say which cells are done, stale or missing, and why")
     configs.add(parser)
     parser.add_argument("--cells", action="store_true", help="also list the cells")
     parser.add_argument("--state", nargs="+", default=[], choices=STATES, help="list the cells of these states only")
@@ -69,25 +70,26 @@ def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: boo
     whole = not any(only.values())
     chains = (job for one in states for job in audit.chain(one.cell))
     jobs = [audit.job(job) for job in (audit.inventory.all() if whole else dict.fromkeys(chains))]
-    show(audit, states, jobs, cells)
+    show(states, jobs, cells)
     if whole:
-        write_tsv(Path(experiment.results, "audit/matrix.tsv"), audit, states)
+        write_tsv(Path(experiment.results, "audit/matrix.tsv"), states)
         pages.write_matrix(Path(experiment.results, "audit/matrix.html"), audit, states, STATES)
     return states
 
 
 def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
     """Raise InputError for a name in ``only``, see :func:`report`, that no cell of the config has."""
-    asked = [column for column, names in only.items() if names and column != "state"]
-    cells = [cell.key() for cell in all_cells(experiment)] if asked else []
-    known = {column: sorted({str(cell[column]) for cell in cells}) for column in asked}
-    wrong = [(column, name) for column, names in known.items() for name in only[column] if name not in names]
-    problems = [
-        unknown(name, f"no cell of the config has the {column} {name!r}", known[column]) for column, name in wrong
-    ]
+    cells = [cell.key() for cell in all_cells(experiment)]
+    problems = {}
+    for column, names in only.items():
+        values = sorted({str(cell[column]) for cell in cells}) if column != "state" else STATES
+        for name in names:
+            if name not in values:
+                problem = unknown(name, f"no cell of the config has the {column} {name!r}", values)
+                problems.setdefault(f"--{column}", []).append(problem)
     if problems:
-        options = ", ".join(dict.fromkeys(f"--{column}" for column, _ in wrong))
-        raise InputError(options, "; ".join(problems), "`entropy-valley audit --cells` lists the cells of a config.")
+        text = "; ".join(itertools.chain(*problems.values()))
+        raise InputError(", ".join(problems), text, "`entropy-valley audit --cells` lists the cells of a config.")
 
 
 def is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
@@ -96,25 +98,25 @@ def is_asked(state: CellState, only: Mapping[str, Sequence[str]]) -> bool:
     return all(str(values[column]) in names for column, names in only.items() if names)
 
 
-def write_tsv(path: Path, audit: Audit, states: Iterable[CellState]) -> None:
+def write_tsv(path: Path, states: Iterable[CellState]) -> None:
     """One line a cell: its coordinates, its state, and the rule, the reason and the log behind it."""
     rows = [[*COLUMNS, "state", "rule", "why", "log"]]
     for one in states:
         key, texts = one.cell.key(), dict.fromkeys(reason.text.replace("\t", " ") for reason in one.reasons)
         rules = dict.fromkeys(reason.job.rule for reason in one.reasons)
-        logs = dict.fromkeys(audit.log(reason.job) for reason in one.reasons if one.state == FAILED)
+        logs = dict.fromkeys(reason.log for reason in one.reasons if reason.log)
         reason = [" ".join(rules), "; ".join(texts), " ".join(logs)]
         rows.append([*(str(key.get(name, "")) for name in COLUMNS), one.state, *reason])
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
-def show(audit: Audit, states: Sequence[CellState], jobs: Sequence[JobState], cells: bool = False) -> None:
+def show(states: Sequence[CellState], jobs: Sequence[JobState], cells: bool = False) -> None:
     """Print states by run and by rule, and the reasons; with ``cells`` also each cell."""
     console = _console()
     for table in (_runs(states), _rules(jobs)):
         console.print(table)
         console.print()
-    for line in reasons(audit, states, jobs):
+    for line in reasons(states, jobs):
         console.print(line, soft_wrap=True)
     if cells:
         console.print(_cells(states))
@@ -170,8 +172,8 @@ def _table(title: str, columns: Sequence[str], states: Sequence[str]) -> Table:
 
 def _present(states: Sequence[CellState | JobState]) -> list[str]:
     """The states that some have; done and missing always."""
-    there = {one.state for one in states} | {DONE, MISSING}
-    return [state for state in STATES if state in there]
+    present = {one.state for one in states} | {DONE, MISSING}
+    return [state for state in STATES if state in present]
 
 
 def _counted(group: Sequence[CellState | JobState], states: Sequence[str]) -> list[str]:
@@ -179,7 +181,7 @@ def _counted(group: Sequence[CellState | JobState], states: Sequence[str]) -> li
     return [str(len(group)), *(str(counts[state] or "–") for state in states)]
 
 
-def reasons(audit: Audit, states: Iterable[CellState], jobs: Iterable[JobState] = ()) -> Iterator[str]:
+def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = ()) -> Iterator[str]:
     """Why cells are not done, the same reason once: the rule, the reason, the cells, and logs of failures; then why
     other jobs are not."""
     groups: dict[tuple[str, str, str], dict[Cell | Job, Reason]] = {}
@@ -190,16 +192,16 @@ def reasons(audit: Audit, states: Iterable[CellState], jobs: Iterable[JobState] 
             groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.cell] = reason
     for one in jobs:
         for reason in one.reasons:
-            if reason not in shown and reason.state != MISSING and not reason.follows:
+            if reason not in shown and (reason.state != MISSING or reason.log) and not reason.follows:
                 groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.job] = reason
-    for state in (FAILED, STALE, MISSING):
+    for state in (STALE, MISSING):
         of_state = {key: group for key, group in groups.items() if key[0] == state}
         for (_, rule, text), group in list(of_state.items())[:REASONS]:
             yield f"{state}: {rule}: {text} ({_number(group)})"
             cells = [_coordinates(one) for one in group if isinstance(one, Cell)]
             if rows := cells or [one.wildcards for one in group if one.wildcards]:
                 yield f"    {where(rows)}"
-            logs = list(dict.fromkeys(audit.log(one.job) for one in group.values() if state == FAILED))
+            logs = list(dict.fromkeys(one.log for one in group.values() if one.log))
             yield from (f"    log: {log}" for log in logs[:LOGS])
             if len(logs) > LOGS:
                 yield f"    … and {len(logs) - LOGS} more logs beside it"
@@ -215,7 +217,8 @@ def _number(group: Iterable[Cell | Job]) -> str:
 def _coordinates(cell: Cell) -> dict[str, str]:
     """A cell as rows of cells are printed."""
     key = {name: str(value or "–") for name, value in cell.key().items() if name != "pool"}
-    return {**key, "seed": cell.run.name.removeprefix("seed")}
+    budget = f"T {cell.steps}" if cell.steps else "–"
+    return {**key, "seed": cell.run.name.removeprefix("seed"), "steps": budget}
 
 
 def _cells(states: Iterable[CellState]) -> Table:
@@ -249,7 +252,7 @@ def compare(before: Experiment, after: Experiment) -> None:
     console = _console()
     if table.row_count:
         console.print("", table, "", sep="\n")
-    for line in reasons(Audit(inventories[1]), states):
+    for line in reasons(states):
         console.print(line.replace(STALE, "changed", 1), soft_wrap=True)
     counts, gone = Counter(one.state for one in states), len(inventories[0].sets.home.keys() - inventories[1].sets.home)
     changed = f"{counts[DONE]} as before, {counts[STALE]} changed, {counts[MISSING]} new, {gone} gone"

@@ -8,8 +8,8 @@ from pathlib import Path
 from entropy_valley import tables
 from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import merge
-from entropy_valley.differences import differences
 from entropy_valley.errors import listed
+from entropy_valley.provenance import differences
 
 HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"
 KEYS = 30  # most keys of a config that are listed

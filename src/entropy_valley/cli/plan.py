@@ -26,7 +26,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     inventory = Inventory(experiment)
     for target in arguments.targets:
         if inventory.at(target) is None:
-            known = [path for job in inventory.all() for path in job.outputs]
-            raise InputError(target, "no result, table or figure of this config", question(target, known))
+            paths = [path for job in inventory.all() for path in job.outputs]
+            raise InputError(target, "no result, table or figure of this config", question(target, paths))
     planned = plan.Plan.of(Audit(inventory), arguments.targets or None)
     print(plan.report(planned, configs.paths(arguments.configfile)))

@@ -1,4 +1,7 @@
-"""From a config and what the command line says to loaded translators."""
+"""`entropy-valley translate`: sentences from stdin, one a line, to translations on stdout.
+
+The command comes first, then what it loads, then how lines are read and translations written.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files, plain_text
+from entropy_valley import files
 from entropy_valley.cli import configs
-from entropy_valley.config import Experiment, paths
-from entropy_valley.config import params as jobs
+from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
-from entropy_valley.config.param_parts import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
@@ -33,137 +35,9 @@ if TYPE_CHECKING:
     from entropy_valley.decoding.translator import Translation, Translator, Usual
     from entropy_valley.model.families.base import Family
 
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of its passes and of a
-    reveal order, and the settings of each length method.
-
-    ``corpus`` and ``store`` are of the run: what some length methods are fitted to, and where that is kept; ``fits``
-    has its params. ``make`` is the command that makes a missing file.
-    """
-
-    run: Run
-    backbone: Path
-    adapter: Path | None
-    corpus: Path
-    store: Path | None
-    spec: Mapping[str, Any]
-    methods: Mapping[str, Mapping[str, Any]]
-    fits: Mapping[str, Any]
-    make: str
-
-    @classmethod
-    def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
-        """From the config and the command line; raises InputError for what neither has, and for missing files."""
-        run, make = _run(experiment, given), "snakemake --cores 1 {}"
-        if given.configfile:
-            make += f" --configfile {' '.join(given.configfile)}"
-        order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
-        if needs_anchors(experiment, order):
-            raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
-        methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
-        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
-        params = json.loads(jobs.translation(experiment, cells))
-        spec = {key: value for key, value in params.items() if key not in OF_SET}
-        spec |= {"schedule": params["schedule"], **params["orders"][order], "steps": steps}
-        folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
-        adapter = None if experiment.backbones[run.backbone].zero_shot else folder
-        chosen = cls(
-            run,
-            Path(paths.backbone_folder(experiment, run.backbone)),
-            given.adapter or adapter,
-            Path(experiment.results, "corpus", run.direction),
-            Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
-            spec if given.prompt is None else {**spec, "prompt": given.prompt},
-            methods,
-            params.get("fits", {}),
-            make,
-        )
-        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone))
-        if chosen.adapter:
-            chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
-        for name in PAIRS if chosen.fits else ():
-            chosen._require(chosen.corpus / name, chosen.corpus / name)
-        return chosen
-
-    def _require(self, file: Path, target: str | Path) -> Path:
-        if not file.is_file():
-            raise InputError(file, "file not found", f"Make it: {self.make.format(target)}")
-        return file
-
-    def load(self, device: str, threads: int) -> dict[str, Translator]:
-        """A translator for each length method, all on one loaded model."""
-        import torch
-
-        from entropy_valley.decoding.job import How, ModelJob
-        from entropy_valley.decoding.translator import Translator
-        from entropy_valley.lengths.length_head import LengthHead
-        from entropy_valley.lengths.select import needed_head, read_method
-        from entropy_valley.lengths.training_pairs import Fits
-        from entropy_valley.model.prompt import Prompt
-
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
-        how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        with ModelJob(self.spec, how) as job:
-            fits, backbone = Fits.of(job, self.fits), job.backbone
-        prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
-        denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
-        shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
-        made = {}
-        for name, settings in self.methods.items():
-            method = read_method(name, settings, fits.statistics)
-            weights = needed_head(name, method, fits)
-            head = LengthHead.of(weights, device) if weights else None
-            made[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
-        return made
-
-
-def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
-    matrix = experiment.matrix
-    direction = given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
-    if direction is None:
-        raise InputError("--direction", "not given, and the matrix has several", f"Give {_one_of(matrix.directions)}.")
-    backbone = given.backbone or experiment.tables.backbone
-    _known("--direction", direction, experiment.directions)
-    _known("--backbone", backbone, experiment.backbones)
-    if find_family(experiment.backbones[backbone].family).causal:
-        problem = f"{backbone} is autoregressive, and has no canvas"
-        raise InputError("--backbone", problem, "Give a masked diffusion backbone.")
-    return Run(direction, backbone, given.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
-
-
-def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
-    """The settings of a length method for a direction, with the ratios of the command line."""
-    _known("--length", name, [method for method, block in experiment.length_methods if block])
-    if name in reassigned_methods(experiment):
-        raise InputError("--length", f"{name} deals the ratios of a whole test set", "Give another length method.")
-    settings = selector_settings(experiment, name, direction)
-    if ratios is not None and "ratios" not in settings:
-        raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
-    if getattr(find_method(name, settings), "sees_reference", False):
-        raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
-    if ratios is not None:
-        settings["ratios"] = ratios if isinstance(settings["ratios"], list) or len(ratios) > 1 else ratios[0]
-    return settings
-
-
-def _known(option: str, name: str, known: Any) -> None:
-    if name not in known:
-        problem = unknown(name, f"the config has no {name!r}", sorted(known), "it has")
-        raise InputError(option, problem, "Give one of its names.")
-
-
-def _one_of(names: Any) -> str:
-    return f"one of: {listed(sorted(names))}"
-
-
-# --- `entropy-valley translate`: sentences from stdin, one a line, to translations on stdout.
-
 BATCH = 64
 STDIN = "stdin"
-Line = tuple[int, str]
+Line = tuple[int, str]  # its number, from 1, and its text
 
 
 def add(commands: Any) -> None:
@@ -205,7 +79,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
     usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
-    output = _Lines(translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    output = _Output(translators, usual, arguments.jsonl, arguments.on_error == "stop")
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0
     with progress(description="translate", unit=" lines") as bar:
@@ -215,51 +89,6 @@ def _translate(arguments: argparse.Namespace) -> None:
     if missing:
         _say(f"{missing} translation{'s are' if missing > 1 else ' is'} missing, see above")
         sys.exit(1)
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Translates lines by every method and writes them in their order. ``usual`` is empty where no hints are wanted."""
-
-    translators: Mapping[str, Translator]
-    usual: Mapping[str, Usual]
-    jsonl: bool
-    stop: bool
-
-    def translate(self, lines: Sequence[Line]) -> int:
-        """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
-        numbers, texts = zip(*lines, strict=True)
-        found = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
-        missing = 0
-        for line, *translations in zip(lines, *found, strict=True):
-            rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
-            missing += sum("problem" in row for row in rows)
-            self._write(rows)
-        sys.stdout.buffer.flush()
-        return missing
-
-    def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
-        """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
-        if one.problem and self.stop:
-            raise one.problem.__cause__ or one.problem
-        number, text = line
-        hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
-        _say(*(f"{STDIN}:{number}: {name}: {hint}" for hint in hints))
-        named = f"sentence {number!r}: "  # the line says it
-        problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
-        _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
-        return {"line": number, "source": text, "method": name, **_said(one), "hints": hints, **problem}
-
-    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        texts = (" ".join(row["hypothesis"].split()) for row in rows)
-        written = (json.dumps(row, ensure_ascii=False) for row in rows) if self.jsonl else ["\t".join(texts)]
-        sys.stdout.buffer.writelines(f"{line}\n".encode() for line in written)
-
-
-def _said(one: Translation) -> dict[str, Any]:
-    candidates = sorted({*one.scores, *one.entropies})
-    of = {"canvas": one.canvas, "length": one.length, "candidates": candidates, "scores": one.scores}
-    return {"hypothesis": one.text, **of, "entropies": one.entropies, "logprob": one.logprob}
 
 
 def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
@@ -278,10 +107,10 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
 
 
 def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
-    facts = adapters.facts(folder)
+    facts = adapters.read_facts(folder)
     digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
-    of = f", trained on {trained['direction']}" if "direction" in trained else ""
-    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){of}"
+    direction = f", trained on {trained['direction']}" if "direction" in trained else ""
+    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){direction}"
     if trained.get("prompt", prompt) != prompt:
         yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
 
@@ -297,10 +126,139 @@ def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]
     return {name: Usual.of(one, sources, str(dev)) for name, one in translators.items()}
 
 
-def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
-    """So many lines at once; None: all."""
-    while batch := list(itertools.islice(lines, size)):
-        yield batch
+def _say(*lines: str) -> None:
+    """To stderr, above the progress bar."""
+    for line in lines:
+        tqdm.write(line, file=sys.stderr)
+
+
+# --- What is loaded: chosen by the config and the command line.
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of its passes and of a
+    reveal order, and the settings of each length method.
+
+    ``corpus`` and ``store`` are of the run: what some length methods are fitted to, and where that is kept; ``fits``
+    has its params. ``make`` is the command that makes a missing file.
+    """
+
+    run: Run
+    backbone: Path
+    adapter: Path | None
+    corpus: Path
+    store: Path | None
+    spec: Mapping[str, Any]
+    methods: Mapping[str, Mapping[str, Any]]
+    fits: Mapping[str, Any]
+    make: str
+
+    @classmethod
+    def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
+        """From the config and the command line; raises InputError for what neither has, and for missing files."""
+        run, make = _run(experiment, given), "snakemake --cores 1 {}"
+        if given.configfile:
+            make += f" --configfile {' '.join(given.configfile)}"
+        order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
+        if needs_anchors(experiment, order):
+            raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
+        methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
+        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
+        request = json.loads(params.translation(experiment, cells))
+        spec = {key: value for key, value in request.items() if key not in OF_SET}
+        spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
+        folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
+        adapter = None if experiment.backbones[run.backbone].zero_shot else folder
+        chosen = cls(
+            run,
+            Path(paths.backbone_folder(experiment, run.backbone)),
+            given.adapter or adapter,
+            Path(experiment.results, "corpus", run.direction),
+            Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
+            spec if given.prompt is None else {**spec, "prompt": given.prompt},
+            methods,
+            request.get("fits", {}),
+            make,
+        )
+        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone))
+        if chosen.adapter:
+            chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
+        for name in PAIRS if chosen.fits else ():
+            chosen._require(chosen.corpus / name, chosen.corpus / name)
+        return chosen
+
+    def _require(self, file: Path, target: str | Path) -> Path:
+        if not file.is_file():
+            raise InputError(file, "file not found", f"Make it: {self.make.format(target)}")
+        return file
+
+    def load(self, device: str, threads: int) -> dict[str, Translator]:
+        """A translator for each length method, all on one loaded model."""
+        import torch
+
+        from entropy_valley.decoding.job import How, ModelJob
+        from entropy_valley.decoding.translator import Translator
+        from entropy_valley.lengths.length_head import LengthHead
+        from entropy_valley.lengths.select import needed_head, read_method
+        from entropy_valley.lengths.training_pairs import Fits
+        from entropy_valley.model.prompt import Prompt
+
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
+        how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
+        with ModelJob(self.spec, how) as job:
+            fits, backbone = Fits.of(job, self.fits), job.backbone
+        prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
+        denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
+        shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
+        translators = {}
+        for name, settings in self.methods.items():
+            method = read_method(name, settings, fits.statistics)
+            weights = needed_head(name, method, fits)
+            head = LengthHead.of(weights, device) if weights else None
+            translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
+        return translators
+
+
+def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
+    matrix = experiment.matrix
+    direction = given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
+    if direction is None:
+        raise InputError(
+            "--direction", "not given, and the matrix has several", f"Give one of: {listed(sorted(matrix.directions))}."
+        )
+    backbone = given.backbone or experiment.tables.backbone
+    _require_known("--direction", direction, experiment.directions)
+    _require_known("--backbone", backbone, experiment.backbones)
+    if find_family(experiment.backbones[backbone].family).causal:
+        problem = f"{backbone} is autoregressive, and has no canvas"
+        raise InputError("--backbone", problem, "Give a masked diffusion backbone.")
+    return Run(direction, backbone, given.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
+
+
+def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
+    """The settings of a length method for a direction, with the ratios of the command line."""
+    _require_known("--length", name, [method for method, block in experiment.length_methods if block])
+    if name in reassigned_methods(experiment):
+        raise InputError("--length", f"{name} deals the ratios of a whole test set", "Give another length method.")
+    settings = selector_settings(experiment, name, direction)
+    if ratios is not None and "ratios" not in settings:
+        raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
+    if getattr(find_method(name, settings), "sees_reference", False):
+        raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
+    if ratios is not None:
+        settings["ratios"] = ratios if isinstance(settings["ratios"], list) or len(ratios) > 1 else ratios[0]
+    return settings
+
+
+def _require_known(option: str, name: str, names: Any) -> None:
+    if name not in names:
+        problem = unknown(name, f"the config has no {name!r}", sorted(names), "it has")
+        raise InputError(option, problem, "Give one of its names.")
+
+
+# --- Lines in, translations out.
 
 
 def _read(stream: BinaryIO) -> Iterator[Line]:
@@ -308,12 +266,64 @@ def _read(stream: BinaryIO) -> Iterator[Line]:
     for number, line in enumerate(stream, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, plain_text.sentence(f"{STDIN}:{number}", text)
+            yield number, files.sentence(f"{STDIN}:{number}", text)
         except UnicodeDecodeError as error:
-            raise plain_text.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
+            raise files.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
 
 
-def _say(*lines: str) -> None:
-    """To stderr, above the progress bar."""
-    for line in lines:
-        tqdm.write(line, file=sys.stderr)
+def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
+    """So many lines at once; None: all."""
+    while batch := list(itertools.islice(lines, size)):
+        yield batch
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Translates lines by every method and writes them in their order. ``usual`` is empty where no hints are wanted."""
+
+    translators: Mapping[str, Translator]
+    usual: Mapping[str, Usual]
+    jsonl: bool
+    stop: bool
+
+    def translate(self, lines: Sequence[Line]) -> int:
+        """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
+        numbers, texts = zip(*lines, strict=True)
+        by_method = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
+        missing = 0
+        for line, *translations in zip(lines, *by_method, strict=True):
+            rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
+            missing += sum("problem" in row for row in rows)
+            self._write(rows)
+        sys.stdout.buffer.flush()
+        return missing
+
+    def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
+        """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
+        if one.problem and self.stop:
+            raise one.problem.__cause__ or one.problem
+        number, text = line
+        hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
+        _say(*(f"{STDIN}:{number}: {name}: {hint}" for hint in hints))
+        named = f"sentence {number!r}: "  # the line says it
+        problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
+        _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
+        return {"line": number, "source": text, "method": name, **_facts(one), "hints": hints, **problem}
+
+    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        texts = (" ".join(row["hypothesis"].split()) for row in rows)
+        written = (json.dumps(row, ensure_ascii=False) for row in rows) if self.jsonl else ["\t".join(texts)]
+        sys.stdout.buffer.writelines(f"{line}\n".encode() for line in written)
+
+
+def _facts(one: Translation) -> dict[str, Any]:
+    candidates = sorted({*one.scores, *one.entropies})
+    return {
+        "hypothesis": one.text,
+        "canvas": one.canvas,
+        "length": one.length,
+        "candidates": candidates,
+        "scores": one.scores,
+        "entropies": one.entropies,
+        "logprob": one.logprob,
+    }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from entropy_valley.config import matrix
 from entropy_valley.config.expand import KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, Cell, all_cells, methods, runs, study_cells
-from entropy_valley.config.param_parts import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
 from entropy_valley.config.paths import adapter_run
 from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.data.categories import refused
@@ -289,12 +289,12 @@ def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
 def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
     """Pools that a direction does not have, or that are larger than what they are taken from."""
     for direction in matrix.study_directions(experiment, study) if study.pools else []:
-        pools, there = experiment.directions[direction].pools, experiment.corpus_of(direction).train
+        pools, most = experiment.directions[direction].pools, experiment.corpus_of(direction).train
         for name in study.pools:
             if name not in pools:
                 yield unknown(name, f"pool {name!r} is not defined", pools, f"`directions.{direction}.pools` has")
-            elif pools[name] > there:
-                yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {there}; raise that"
+            elif pools[name] > most:
+                yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {most}; raise that"
 
 
 def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:

@@ -43,11 +43,11 @@ def expand(merged: Mapping[str, Any]) -> Expanded:
     expanded = _with_variants(merged)
     methods = expanded.config.get(METHODS)
     if isinstance(methods, Mapping):
-        made = {name: _made(name, block, expanded) for name, block in methods.items() if _is_template(name, block)}
-        blocks = {name: block for group in made.values() for name, block in group.items()}
-        blocks = overlay(blocks, {name: block for name, block in methods.items() if name not in made})
+        groups = {name: _made(name, block, expanded) for name, block in methods.items() if _is_template(name, block)}
+        blocks = {name: block for group in groups.values() for name, block in group.items()}
+        blocks = overlay(blocks, {name: block for name, block in methods.items() if name not in groups})
         expanded.config[METHODS] = _with_shared_ratios(blocks, expanded)
-        _name_made_methods(expanded.config, {name: list(group) for name, group in made.items()})
+        _name_made_methods(expanded.config, {name: list(group) for name, group in groups.items()})
     return expanded
 
 
@@ -140,7 +140,7 @@ def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[s
     return whole
 
 
-def _name_made_methods(config: dict[str, Any], made: Mapping[str, list[str]]) -> None:
+def _name_made_methods(config: dict[str, Any], groups: Mapping[str, list[str]]) -> None:
     """In lists of methods, the name of a block with ``each`` replaced by the names of the methods that it makes."""
 
     def names(value: Any) -> Any:
@@ -148,7 +148,7 @@ def _name_made_methods(config: dict[str, Any], made: Mapping[str, list[str]]) ->
             return {key: names(one) for key, one in value.items()}
         if not isinstance(value, list):
             return value
-        return [one for name in value for one in (made.get(name, [name]) if isinstance(name, str) else [name])]
+        return [one for name in value for one in (groups.get(name, [name]) if isinstance(name, str) else [name])]
 
     def section(value: Any) -> Any:
         return {**value, "methods": names(value["methods"])} if get(value, "methods") else value

@@ -12,22 +12,21 @@ from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.errors import InputError, question
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 
-# --- The experiment matrix: the cells of a config, and the file of each; targets, tables and audit all read this.
-
-
 T = TypeVar("T")
-_known: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
+_computed: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
 
 
 def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:
     """What ``compute`` returns, computed at the first call with this config and key."""
-    if id(experiment) not in _known:
-        finalize(experiment, _known.pop, id(experiment), None)
-    known = _known.setdefault(id(experiment), {})
-    if key not in known:
-        known[key] = compute()
-    return known[key]
+    if id(experiment) not in _computed:
+        finalize(experiment, _computed.pop, id(experiment), None)
+    values = _computed.setdefault(id(experiment), {})
+    if key not in values:
+        values[key] = compute()
+    return values[key]
 
+
+# --- Runs, cells, and which cells the matrix, the tables and each study have.
 
 DEV = "dev"  # the development pairs in the place of a test set, for studies
 RUN_NAME = r"\d+(-[a-z0-9]+)?"  # the part of a run's name behind "seed": its seed and, where it has one, its pool
@@ -208,17 +207,17 @@ def _study_cells(experiment: Experiment, name: str) -> list[Cell]:
 def study_directions(experiment: Experiment, study: Study) -> list[str]:
     """The directions of a study: those of the matrix, or those that it names; of these only the matrix's, unless it
     goes beyond the matrix."""
-    known = experiment.matrix.directions
+    own = experiment.matrix.directions
     if study.directions is None:
-        return known
-    among = study.directions if study.beyond_matrix else known
+        return own
+    among = study.directions if study.beyond_matrix else own
     return [direction for direction in among if direction in study.directions]
 
 
 def directions(experiment: Experiment) -> list[str]:
     """Every direction of a cell: those of the matrix, then those that only studies have."""
-    found = (study_directions(experiment, experiment.studies[name]) for name in experiment.tables.studies)
-    return list(dict.fromkeys(itertools.chain(experiment.matrix.directions, *found)))
+    further = (study_directions(experiment, experiment.studies[name]) for name in experiment.tables.studies)
+    return list(dict.fromkeys(itertools.chain(experiment.matrix.directions, *further)))
 
 
 def study_runs(experiment: Experiment, study: Study) -> list[Run]:
@@ -241,12 +240,12 @@ def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
     """The two cells whose outputs annotators of a direction compare, the first one first."""
     settings, tables, matrix = experiment.human_evaluation, experiment.tables, experiment.matrix
     testset = settings.testset or experiment.directions[direction].tests[0]
-    found = []
+    shown_cells = []
     for shown in (settings.first, settings.second):
         backbone = shown.backbone or tables.backbone
         run = Run(direction, backbone, shown.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
-        found.append(Cell(run, testset, shown.method, shown.order or tables.order, shown.steps or tables.steps))
-    return found
+        shown_cells.append(Cell(run, testset, shown.method, shown.order or tables.order, shown.steps or tables.steps))
+    return shown_cells
 
 
 def evaluated_directions(experiment: Experiment) -> list[str]:
@@ -281,7 +280,7 @@ def methods(experiment: Experiment) -> dict[str, list[str]]:
     for cell in all_cells(experiment):
         if cell.order:
             directions.setdefault(cell.method, {})[cell.run.direction] = None
-    return {method: list(found) for method, found in directions.items()}
+    return {method: list(some) for method, some in directions.items()}
 
 
 # --- Sets: the named lists of cells that a run translates and scores together, each with one load of its model.
@@ -347,9 +346,9 @@ class Sets:
         members: dict[tuple[Run, str], list[Cell]] = {}
         for cell, place in taken.items():
             members.setdefault(place, []).append(cell)
-        made = {place: CellSet(*place, tuple(cells)) for place, cells in members.items()}
-        self.experiment, self.all = experiment, list(made.values())
-        self.home = {cell: made[place] for cell, place in taken.items()}
+        sets = {place: CellSet(*place, tuple(cells)) for place, cells in members.items()}
+        self.experiment, self.all = experiment, list(sets.values())
+        self.home = {cell: sets[place] for cell, place in taken.items()}
         self._of_run: dict[Run, dict[str, CellSet]] = {}
         for one in self.all:
             self._of_run.setdefault(one.run, {})[one.name] = one
@@ -360,13 +359,13 @@ class Sets:
 
     def named(self, run: Run, name: str) -> CellSet:
         """The set of a run by its name, which may be that of a single cell; raise InputError for any other name."""
-        there = self._of_run.get(run, {})
-        if name in there:
-            return there[name]
-        cells = {single_name(cell): cell for one in there.values() for cell in one.cells}
+        own = self._of_run.get(run, {})
+        if name in own:
+            return own[name]
+        cells = {single_name(cell): cell for one in own.values() for cell in one.cells}
         if name not in cells:
-            sets, example = ", ".join(there) or "none", next(iter(cells), "")
-            remedy = f"{question(name, [*there, *cells])}It has {sets}; a single cell has a name like {example}."
+            sets, example = ", ".join(own) or "none", next(iter(cells), "")
+            remedy = f"{question(name, [*own, *cells])}It has {sets}; a single cell has a name like {example}."
             raise InputError(f"{run.folder(self.experiment.results)}/{name}", "is no set of cells of this run", remedy)
         return CellSet(run, name, (cells[name],))
 
@@ -377,11 +376,11 @@ class Sets:
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
-        found = {
+        testsets_of = {
             kind: list(dict.fromkeys(cell.testset for cell in cells if cell.run == run))
             for kind, cells in remembered(self.experiment, "diagnosed", lambda: _diagnosed(self.experiment)).items()
         }
-        return {kind: testsets for kind, testsets in found.items() if testsets}
+        return {kind: testsets for kind, testsets in testsets_of.items() if testsets}
 
 
 def sets_of(experiment: Experiment) -> Sets:

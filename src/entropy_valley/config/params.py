@@ -1,7 +1,8 @@
-"""The params of the rules that compute: what each job's result depends on, as canonical JSON.
+"""What the numbers of every rule depend on: the params of each job, as canonical JSON.
 
-Every slice has ``made_from``: a digest of the params of each result that the job reads. So a change anywhere changes
-the params of all that follows, and Snakemake repeats exactly that, also after a failure or a kill.
+Snakemake compares this text. Its ``made_from`` has a digest of the params of each result that the job reads. So a
+change anywhere changes the params of all that follows, and Snakemake repeats exactly that, also after a failure or a
+kill. What only says how a job runs (folders, a device, how often to save) is in no params.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.config import matrix, param_parts
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, remembered, sets_of
-from entropy_valley.config.param_parts import (
+from entropy_valley.config import matrix
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, remembered, sets_of
+from entropy_valley.config.methods import (
     dump,
     needs_length_head,
     needs_statistics,
@@ -22,19 +23,164 @@ from entropy_valley.config.param_parts import (
     sees_reference,
     selector_settings,
     source_guided,
-    training_settings,
 )
-from entropy_valley.config.paths import adapter_run, checkpoint_of, released_adapter
+from entropy_valley.config.paths import adapter_run, checkpoint_of, downloaded_datasets, released_adapter
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
+from entropy_valley.data.sources.base import reverse
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
+from entropy_valley.model.prompt import PREFIX
+from entropy_valley.training.settings import Lora, Loss
 
 SHORT = 16  # hex digits of a digest in `made_from`
+USUAL = 1000  # sentences of a test set whose size neither the config nor its source says
 
 
 def digest(spec: str) -> str:
     """What `made_from` has of the params of a result that a job reads."""
     return text_digest(spec)[:SHORT]
+
+
+def _slice(**settings: Any) -> str:
+    return canonical(settings)
+
+
+# --- Corpora and test sets, and what is counted in them.
+
+
+def corpus(experiment: Experiment, direction: str) -> str:
+    settings = experiment.corpus_of(direction)
+    source = experiment.sources[experiment.directions[direction].train]
+    filters = {} if source.given else {code: dump(settings.filter_of(code)) for code in direction.split("-")}
+    drawn = not (source.given or source.splits)
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=settings.seed,
+        source=source.settings(direction, "train", "dev"),
+        train=settings.train,
+        dev=settings.dev,
+        filters=filters,
+        **({"sampling": settings.sampling_of(direction)} if drawn else {}),
+    )
+
+
+def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
+    """What the training and development pairs of directions are made from."""
+    specs = {
+        name: remembered(experiment, ("corpus", name), lambda name=name: corpus(experiment, name))
+        for name in directions
+    }
+    return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
+
+
+def both_ways(experiment: Experiment, direction: str) -> bool:
+    """Whether one pass over the source draws the pairs of a direction and of its reverse."""
+    back, source = reverse(direction), experiment.directions[direction].train
+    if back not in experiment.matrix.directions or experiment.directions[back].train != source:
+        return False
+    sampling = experiment.corpus.sampling_of
+    alike = sampling(direction) == sampling(back) and experiment.corpus_of(direction) == experiment.corpus_of(back)
+    return alike and experiment.sources[source].reversible
+
+
+def trained(experiment: Experiment) -> set[str]:
+    """The directions whose training pairs are drawn here for an adapter."""
+    if experiment.adapters == "released":
+        return set()
+    runs = (cell.run for cell in all_cells(experiment))
+    return {run.direction for run in runs if not experiment.backbones[run.backbone].zero_shot}
+
+
+def testset(experiment: Experiment, direction: str, name: str) -> str:
+    return _slice(
+        direction=direction,
+        revision=revisions.CORPUS,
+        seed=experiment.corpus.seed,
+        source=experiment.sources[name].settings(direction, "test"),
+        **_sizes(experiment, direction, name),
+    )
+
+
+def any_testset(experiment: Experiment, direction: str, name: str) -> str:
+    """The params of a test set; the development pairs are a copy."""
+    if name == DEV:
+        return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
+    return remembered(experiment, ("testset", direction, name), lambda: testset(experiment, direction, name))
+
+
+def testset_digests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[str, str]:
+    """What test sets are made from."""
+    return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
+
+
+def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
+    """How many sentences a test set takes, never more than the config's limit for all, and how they are chosen; a
+    challenge subset is of all that the source's own limit gives."""
+    source, readings = experiment.sources[name], experiment.corpus_of(direction)
+    most = readings.test_limit
+    limit = source.limit if source.challenge else min(filter(None, (most, source.limit)), default=None)
+    chosen = limit is not None and not source.endless  # of an endless source, the first ones are all there are
+    sizes = {"limit": limit, **({"subset": readings.subset} if chosen else {})}
+    if not source.challenge:
+        return sizes
+    size = min(filter(None, (most, source.challenge)))
+    return {**sizes, "challenge": size, "challenge_reading": readings.challenge}
+
+
+def sentences(experiment: Experiment, direction: str, name: str) -> int:
+    """How many sentences a test set will have, as far as the config and its source say; else :data:`USUAL`."""
+    if name == DEV:
+        return experiment.corpus_of(direction).dev
+    sizes, available = _sizes(experiment, direction, name), experiment.sources[name].size
+    return sizes.get("challenge") or min(filter(None, (sizes["limit"], available)), default=USUAL)
+
+
+def dataset(experiment: Experiment, name: str) -> str:
+    """For the download of a data set; ``name`` is that of its folder."""
+    source = downloaded_datasets(experiment)[name]
+    return _slice(repository=source.dataset, revision=source.revision)
+
+
+def overlap(experiment: Experiment, direction: str, testset: str) -> str:
+    """For the counts of test sentences that occur in training."""
+    train = corpus_digests(experiment, direction) if direction in trained(experiment) else {}
+    return _slice(revision=revisions.OVERLAP, made_from={**testset_digests(experiment, direction, [testset]), **train})
+
+
+def tokenizers(experiment: Experiment, direction: str) -> list[str]:
+    """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
+    names = (cell.run.backbone for cell in all_cells(experiment) if cell.run.direction == direction)
+    return list(dict.fromkeys(checkpoint_of(experiment, name) for name in names))
+
+
+def tokens(experiment: Experiment, direction: str, name: str, testset: str) -> str:
+    """For the token counts of a test set, which depend on the tokenizer alone."""
+    return _slice(
+        backbone=name,
+        family=experiment.backbones[name].family,
+        revision=revisions.TOKENS,
+        made_from={
+            "backbone": digest(backbone(experiment, name)),
+            **testset_digests(experiment, direction, [testset]),
+        },
+    )
+
+
+def length_ratios(experiment: Experiment, direction: str) -> str:
+    """For the ratios of lengths under each tokenizer of a direction."""
+    names = tokenizers(experiment, direction)
+    return _slice(
+        revision=revisions.LENGTH_RATIOS,
+        tokenizers={name: experiment.backbones[name].family for name in names},
+        made_from={
+            **corpus_digests(experiment, direction),
+            **{f"backbone {name}": digest(backbone(experiment, name)) for name in names},
+        },
+    )
+
+
+# --- Checkpoints, and the adapters of runs.
 
 
 def backbone(experiment: Experiment, name: str) -> str:
@@ -43,46 +189,19 @@ def backbone(experiment: Experiment, name: str) -> str:
     return (pretraining if experiment.backbones[origin].pretraining else hub)(experiment, origin)
 
 
-def weights(experiment: Experiment, run: Run) -> dict[str, str]:
-    """What a run's model is made from: its adapter, or a bare checkpoint."""
-    if experiment.backbones[run.backbone].zero_shot:
-        return {"backbone": digest(backbone(experiment, run.backbone))}
-    return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
-
-
-def any_adapter(experiment: Experiment, run: Run) -> str:
-    """The params of a run's adapter, which is trained or given."""
-    kind = adapter if experiment.adapters == "released" else training
-    return remembered(experiment, (kind.__name__, run), lambda: kind(experiment, run))
-
-
-def tests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[str, str]:
-    """What test sets are made from."""
-    return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
-
-
-def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: bool = False) -> dict[str, str]:
-    """What a job is made from that runs a run's model on test sets; ``fitted``: also on training pairs."""
-    fits = pairs(experiment, run.direction) if fitted else {}
-    return {**weights(experiment, run), **tests(experiment, run.direction, testsets), **fits}
-
-
-def any_testset(experiment: Experiment, direction: str, name: str) -> str:
-    """The params of a test set; the development pairs are a copy."""
-    if name == DEV:
-        return _slice(made_from={"corpus": digest(param_parts.corpus(experiment, direction))})
-    return remembered(
-        experiment, ("testset", direction, name), lambda: param_parts.testset(experiment, direction, name)
+def hub(experiment: Experiment, backbone: str) -> str:
+    section = experiment.backbones[backbone]
+    own = {"backbone": backbone, "family": section.family}
+    if section.hub is None:
+        return _slice(**own)
+    repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)
+    return _slice(
+        **own,
+        repository=repository,
+        revision=section.hub.revision or (released and released.revision),
+        licence=section.hub.licence or (released and released.licence),
+        gated=bool(released and released.gated),
     )
-
-
-def pairs(experiment: Experiment, *directions: str) -> dict[str, str]:
-    """What the training and development pairs of directions are made from."""
-    specs = {
-        name: remembered(experiment, ("corpus", name), lambda name=name: param_parts.corpus(experiment, name))
-        for name in directions
-    }
-    return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
 
 
 def pretraining(experiment: Experiment, backbone: str) -> str:
@@ -95,10 +214,10 @@ def pretraining(experiment: Experiment, backbone: str) -> str:
         seed=section.pretraining.seed,
         pretraining=settings,
         prompts={
-            direction: param_parts.prompt(experiment, backbone, direction)
+            direction: prompt(experiment, backbone, direction)
             for direction in pretraining_directions(experiment, backbone)
         },
-        made_from=pairs(experiment, *pretraining_directions(experiment, backbone)),
+        made_from=corpus_digests(experiment, *pretraining_directions(experiment, backbone)),
     )
 
 
@@ -107,33 +226,61 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
     return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
 
 
-def hub(experiment: Experiment, backbone: str) -> str:
-    section = experiment.backbones[backbone]
-    known = {"backbone": backbone, "family": section.family}
-    if section.hub is None:
-        return _slice(**known)
-    repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)
-    return _slice(
-        **known,
-        repository=repository,
-        revision=section.hub.revision or (released and released.revision),
-        licence=section.hub.licence or (released and released.licence),
-        gated=bool(released and released.gated),
-    )
+def weight_digests(experiment: Experiment, run: Run) -> dict[str, str]:
+    """What a run's model is made from: its adapter, or a bare checkpoint."""
+    if experiment.backbones[run.backbone].zero_shot:
+        return {"backbone": digest(backbone(experiment, run.backbone))}
+    return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
+
+
+def any_adapter(experiment: Experiment, run: Run) -> str:
+    """The params of a run's adapter, which is trained or given."""
+    kind = adapter if experiment.adapters == "released" else training
+    return remembered(experiment, (kind.__name__, run), lambda: kind(experiment, run))
 
 
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
-    params = {
-        **param_parts.of(experiment, run),
+    settings = {
+        **model_of(experiment, run),
         "bos": section.bos if section.training.bos is None else section.training.bos,
         "revision": revisions.TRAINING,
         "seed": run.seed,
         "precision": experiment.training.precision,
         "training": training_settings(experiment, run),
-        "made_from": {**pairs(experiment, run.direction), "backbone": digest(backbone(experiment, run.backbone))},
+        "made_from": {
+            **corpus_digests(experiment, run.direction),
+            "backbone": digest(backbone(experiment, run.backbone)),
+        },
     }
-    return _slice(**params)
+    return _slice(**settings)
+
+
+# Elsewhere in the params; and what only says how a training runs. More processes, and passes of another size, draw
+# other dropout masks: the adapter is then another one, but no better, so a finished one stays.
+_ELSEWHERE = {"precision"}
+_EXECUTION = {"processes", "micro_tokens", "checkpoint_every", "activation_checkpointing", "wandb"}
+
+
+def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """What the params of a run's training hold of `training`, with what its direction and then its backbone change."""
+    section = experiment.backbones[run.backbone]
+    settings = experiment.training_of(run.direction).model_dump(mode="json")
+    if run.pool:
+        pairs = experiment.directions[run.direction].pools[run.pool]
+        settings["limit"] = min(pairs, settings["limit"] or pairs)
+    changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
+    for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
+        settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}
+    if section.eos_padding is not None:
+        settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
+    if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:
+        del settings["loss"]["micro_batch"]
+    if find_family(section.family).causal:  # the others are of masks, and what comes later is not read
+        settings["loss"] = {
+            key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
+        }
+    return {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _EXECUTION}
 
 
 def adapter(experiment: Experiment, run: Run) -> str:
@@ -152,36 +299,69 @@ def adapter(experiment: Experiment, run: Run) -> str:
     )
 
 
-def tokens(experiment: Experiment, direction: str, name: str, testset: str) -> str:
-    """For the token counts of a test set, which depend on the tokenizer alone."""
-    return _slice(
-        backbone=name,
-        family=experiment.backbones[name].family,
-        revision=revisions.TOKENS,
-        made_from={
-            "backbone": digest(backbone(experiment, name)),
-            **tests(experiment, direction, [testset]),
-        },
-    )
+# --- What every job depends on that runs a run's model: the model, and its passes.
 
 
-def overlap(experiment: Experiment, direction: str, testset: str) -> str:
-    """For the counts of test sentences that occur in training."""
-    train = pairs(experiment, direction) if direction in param_parts.trained(experiment) else {}
-    return _slice(revision=revisions.OVERLAP, made_from={**tests(experiment, direction, [testset]), **train})
+def model_of(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """Which model a run is of, and how it reads a sentence."""
+    section = experiment.backbones[run.backbone]
+    return {
+        "backbone": run.backbone,
+        "family": section.family,
+        "bos": section.bos,
+        "shifted": shifted(experiment, run.backbone),
+        "direction": run.direction,
+        "prompt": prompt(experiment, run.backbone, run.direction),
+        "attention": section.attention,
+    }
 
 
-def length_ratios(experiment: Experiment, direction: str) -> str:
-    """For the ratios of lengths under each tokenizer of a direction."""
-    names = param_parts.tokenizers(experiment, direction)
-    return _slice(
-        revision=revisions.LENGTH_RATIOS,
-        tokenizers={name: experiment.backbones[name].family for name in names},
-        made_from={
-            **pairs(experiment, direction),
-            **{f"backbone {name}": digest(backbone(experiment, name)) for name in names},
-        },
-    )
+def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
+    """The template of a direction as a backbone gets it: in the chat template where it wants one."""
+    section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
+    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
+
+
+def shifted(experiment: Experiment, backbone: str) -> bool:
+    """Whether slot i is read from row i - 1: as the config says, else as the family was trained."""
+    section = experiment.backbones[backbone]
+    return find_family(section.family).shifted if section.shifted is None else section.shifted
+
+
+def passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
+    """What every job has that runs a run's model."""
+    settings = experiment.decoding
+    model, direction = model_of(experiment, run), experiment.backbones[run.backbone].decoding_prompt_of
+    if direction:
+        model["prompt"] = prompt(experiment, run.backbone, direction)
+    return {**model, "revision": revision, "precision": settings.precision, "merge_adapter": settings.merge_adapter}
+
+
+def engine_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
+    """As :func:`passes`, of the engine's jobs."""
+    settings = experiment.of(run.backbone).decoding
+    return passes(experiment, run, revision) | {
+        "head_precision": "backbone" if settings.head_precision == settings.precision else settings.head_precision,
+        "batch_invariant": settings.batch_invariant,
+        "compile_layers": settings.compile_layers,
+        "mask_token": settings.mask_token,
+    }
+
+
+def filling(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """As :func:`engine_passes`, of jobs that choose or fill canvases. A prompt that sees no canvas needs no cache."""
+    sees = experiment.backbones[run.backbone].attention != PREFIX
+    refresh = experiment.of(run.backbone).decoding.refresh if sees else 1
+    return engine_passes(experiment, run, revisions.DECODING) | {"prompt_cache": refresh}
+
+
+def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: bool = False) -> dict[str, str]:
+    """What a job is made from that runs a run's model on test sets; ``fitted``: also on training pairs."""
+    fits = corpus_digests(experiment, run.direction) if fitted else {}
+    return {**weight_digests(experiment, run), **testset_digests(experiment, run.direction, testsets), **fits}
+
+
+# --- Translations of a set, latency of a cell, diagnostics of a run.
 
 
 def translation(experiment: Experiment, cells: CellSet) -> str:
@@ -199,7 +379,7 @@ def _denoising(experiment: Experiment, cells: CellSet) -> str:
     methods = _with_origins(own, dict.fromkeys(cell.method for cell in cells.cells))
     fits = _fits(own, run, methods)
     return _slice(
-        **param_parts.filling(own, run),
+        **filling(own, run),
         schedule=own.decoding.schedule,
         cells=[_system(cell) for cell in cells.cells],
         methods={name: selector_settings(own, name, run.direction) for name in methods},
@@ -216,6 +396,12 @@ def _with_origins(experiment: Experiment, methods: dict[str, None]) -> list[str]
     return list(methods | dict.fromkeys(origins))
 
 
+def _order(experiment: Experiment, order: str) -> dict[str, Any]:
+    """A reveal order and its settings; of one that looks at the SIG also a revision of its own, beside that of all."""
+    revision = {"sig_revision": revisions.SOURCE_GUIDED} if source_guided(experiment, order) else {}
+    return order_settings(experiment, order) | revision
+
+
 def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any]:
     """What is fitted to training pairs for these length methods, with its params."""
     statistics = any(needs_statistics(experiment, name) for name in methods)
@@ -226,6 +412,28 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
     }
 
 
+def _length_statistics(experiment: Experiment, run: Run) -> dict[str, Any]:
+    return dict(
+        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
+        **dump(experiment.length_statistics),
+        **_pool(experiment, run),
+    )
+
+
+def _length_head(experiment: Experiment, run: Run) -> dict[str, Any]:
+    return dict(
+        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
+        seed=run.seed,
+        training=dump(experiment.length_head_training),
+        **_pool(experiment, run),
+    )
+
+
+def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
+    """How many of the training pairs a job may read; of a run on all of them it says nothing."""
+    return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
+
+
 def _system(cell: Cell) -> list[str | int]:
     return [cell.testset, cell.method, cell.order, cell.steps]
 
@@ -233,7 +441,7 @@ def _system(cell: Cell) -> list[str | int]:
 def _generation(experiment: Experiment, cells: CellSet) -> str:
     """For the translations of an autoregressive backbone."""
     return _slice(
-        **param_parts.passes(experiment, cells.run, revisions.GENERATION),
+        **passes(experiment, cells.run, revisions.GENERATION),
         **experiment.autoregressive.model_dump(exclude={"backbones"}),
         cells=[_system(cell) for cell in cells.cells],
         made_from=_of_model(experiment, cells.run, cells.testsets),
@@ -246,72 +454,12 @@ def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
     return list(dict.fromkeys(cell.testset for cell in cells if sees_reference(experiment, cell.method)))
 
 
-def _length_statistics(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **param_parts.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
-        **dump(experiment.length_statistics),
-        **_pool(experiment, run),
-    )
-
-
-def diagnostics(experiment: Experiment, run: Run) -> str:
-    """For the all-mask canvases of a run's test sets that figures and tables show."""
-    testsets, kinds = sets_of(experiment).diagnostics(run), {"valley": _valley, "sig": _sig_concentration}
-    asked = list(dict.fromkeys(name for names in testsets.values() for name in names))
-    return _slice(
-        **param_parts.engine_passes(experiment, run, revisions.DECODING),
-        testsets=testsets,
-        **{kind: kinds[kind](experiment, run) for kind in testsets},
-        made_from=_of_model(experiment, run, asked),
-    )
-
-
-def _valley(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """Entropies around the reference's length; the sentences are chosen as those of a test set's subset are."""
-    settings = experiment.valley
-    return dict(
-        **param_parts.engine_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
-        offset=settings.offset,
-        ratios=settings.ratios_of.get(run.direction, settings.ratios),
-        sentences=settings.sentences,
-        seed=experiment.corpus.seed,
-        subset=experiment.corpus.subset,
-    )
-
-
-def _length_head(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **param_parts.engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
-        seed=run.seed,
-        training=dump(experiment.length_head_training),
-        **_pool(experiment, run),
-    )
-
-
-def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
-    """How many of the training pairs a job may read; of a run on all of them it says nothing."""
-    return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
-
-
-def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
-    settings = experiment.sig_concentration
-    unused = set() if settings.measure == "top_share" else {"share"}
-    revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
-    return dict(**param_parts.engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
-
-
-def _order(experiment: Experiment, order: str) -> dict[str, Any]:
-    """A reveal order and its settings; of one that looks at the SIG also a revision of its own, beside that of all."""
-    revision = {"sig_revision": revisions.SOURCE_GUIDED} if source_guided(experiment, order) else {}
-    return order_settings(experiment, order) | revision
-
-
 def latency(experiment: Experiment, cell: Cell) -> str:
     """A benchmark: the same spec twice gives other seconds."""
     run, own = cell.run, experiment.of(cell.run.backbone)
     fits = _fits(own, run, [cell.method])
     return _slice(
-        **param_parts.filling(own, run),
+        **filling(own, run),
         method=cell.method,
         selector=selector_settings(own, cell.method, run.direction),
         schedule=own.decoding.schedule,
@@ -324,9 +472,44 @@ def latency(experiment: Experiment, cell: Cell) -> str:
     )
 
 
+def diagnostics(experiment: Experiment, run: Run) -> str:
+    """For the all-mask canvases of a run's test sets that figures and tables show."""
+    testsets, kinds = sets_of(experiment).diagnostics(run), {"valley": _valley, "sig": _sig_concentration}
+    names = list(dict.fromkeys(name for names in testsets.values() for name in names))
+    return _slice(
+        **engine_passes(experiment, run, revisions.DECODING),
+        testsets=testsets,
+        **{kind: kinds[kind](experiment, run) for kind in testsets},
+        made_from=_of_model(experiment, run, names),
+    )
+
+
+def _valley(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """Entropies around the reference's length; the sentences are chosen as those of a test set's subset are."""
+    settings = experiment.valley
+    return dict(
+        **engine_passes(experiment, run, [revisions.DECODING, revisions.VALLEY]),
+        offset=settings.offset,
+        ratios=settings.ratios_of.get(run.direction, settings.ratios),
+        sentences=settings.sentences,
+        seed=experiment.corpus.seed,
+        subset=experiment.corpus.subset,
+    )
+
+
+def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
+    settings = experiment.sig_concentration
+    unused = set() if settings.measure == "top_share" else {"share"}
+    revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
+    return dict(**engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
+
+
+# --- Scores.
+
+
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set."""
-    made_from = {"translations": digest(translation(experiment, cells)), **comets(experiment)}
+    made_from = {"translations": digest(translation(experiment, cells)), **comet_digests(experiment)}
     return _slice(**_scoring(experiment, cells.run.direction), made_from=made_from)
 
 
@@ -346,7 +529,7 @@ def comet(experiment: Experiment, metric: str) -> str:
     return _slice(repository=section.checkpoint, revision=section.revision)
 
 
-def comets(experiment: Experiment) -> dict[str, str]:
+def comet_digests(experiment: Experiment) -> dict[str, str]:
     """What the COMET checkpoint is made from, where it is trained here; the params of scores name any other."""
     trained = experiment.scoring.comet.training
     return {"comet": digest(comet_training(experiment))} if trained else {}
@@ -356,18 +539,14 @@ def comet_training(experiment: Experiment) -> str:
     return _slice(
         revision=revisions.SCORING,
         **dump(experiment.scoring.comet.training),
-        made_from=pairs(experiment, *experiment.matrix.directions),
+        made_from=corpus_digests(experiment, *experiment.matrix.directions),
     )
 
 
-def _slice(**settings: Any) -> str:
-    return canonical(settings)
+# --- Packs, forms and ratings of the human evaluation.
 
 
-# --- The params of the human evaluation's rules, and the files of its forms.
-
-
-def folder(experiment: Experiment, direction: str) -> str:
+def pack_folder(experiment: Experiment, direction: str) -> str:
     """Where the pack of a direction is."""
     return f"{experiment.results}/human_evaluation/{direction}"
 
@@ -385,7 +564,7 @@ def pack(experiment: Experiment, direction: str) -> dict[str, Any]:
     }
 
 
-def inputs(experiment: Experiment, direction: str) -> list[str]:
+def pack_inputs(experiment: Experiment, direction: str) -> list[str]:
     """What a pack is made of: the test set, and the translations and scores of the two systems."""
     cells = matrix.evaluated_cells(experiment, direction)
     homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
@@ -404,11 +583,11 @@ def simulation(experiment: Experiment) -> dict[str, Any]:
     return {"revision": revisions.HUMAN_EVALUATION, "seed": experiment.human_evaluation.seed}
 
 
-def forms(experiment: Experiment, direction: str) -> list[str]:
+def filled_forms(experiment: Experiment, direction: str) -> list[str]:
     """The filled forms of a direction: the files that are there now, or those of simulated annotators."""
     settings = experiment.human_evaluation
     if settings.simulated:
-        place = f"{folder(experiment, direction)}/simulated"
+        place = f"{pack_folder(experiment, direction)}/simulated"
         return [f"{place}/{direction}.{annotator}.csv" for annotator in settings.annotators]
-    found = Path(settings.forms).glob(f"{direction}.*")
-    return sorted(str(path) for path in found if path.suffix.lower() in (".csv", ".xlsx"))
+    files = Path(settings.forms).glob(f"{direction}.*")
+    return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from entropy_valley.config.matrix import Run
-from entropy_valley.config.schema import Adapter, Experiment, checkpoints
+from entropy_valley.config.schema import AdapterSection, Experiment, checkpoints
 from entropy_valley.data import dataset
 from entropy_valley.data.sources.files import JsonLines
 from entropy_valley.scoring.comet_checkpoint import folder_name
@@ -31,8 +31,8 @@ def adapter_folder(experiment: Experiment, run: Run) -> str | None:
 def backbone_folder(experiment: Experiment, backbone: str) -> str:
     """Where a backbone's checkpoint is, or will be."""
     section = experiment.backbones[backbone]
-    made = f"{experiment.results}/backbones" if section.pretraining else experiment.models
-    return section.folder or f"{made}/{checkpoint_of(experiment, backbone)}"
+    root = f"{experiment.results}/backbones" if section.pretraining else experiment.models
+    return section.folder or f"{root}/{checkpoint_of(experiment, backbone)}"
 
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:
@@ -45,20 +45,20 @@ def comet_folder(experiment: Experiment, name: str = "comet") -> str:
 
 def downloaded_comets(experiment: Experiment) -> dict[str, str]:
     """The first metric that uses a COMET checkpoint of the hub, by the name of the checkpoint's folder."""
-    found: dict[str, str] = {}
+    metrics: dict[str, str] = {}
     for name, section in checkpoints(experiment.scoring).items():
         if section.on_hub:
-            found.setdefault(folder_name(section.checkpoint, section.revision), name)
-    return found
+            metrics.setdefault(folder_name(section.checkpoint, section.revision), name)
+    return metrics
 
 
 def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
     """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
-    found: dict[str, JsonLines] = {}
+    sources: dict[str, JsonLines] = {}
     for name, source in experiment.sources.items():
         if folder := dataset_of(experiment, name):
-            found.setdefault(folder, source)
-    return found
+            sources.setdefault(folder, source)
+    return sources
 
 
 def dataset_of(experiment: Experiment, source: str) -> str | None:
@@ -74,5 +74,5 @@ def dataset_folder(experiment: Experiment, name: str) -> str:
     return f"{experiment.models}/datasets/{name}"
 
 
-def released_adapter(experiment: Experiment, run: Run) -> Adapter:
+def released_adapter(experiment: Experiment, run: Run) -> AdapterSection:
     return experiment.released[run.backbone][run.direction][run.seed]

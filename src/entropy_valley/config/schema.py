@@ -141,7 +141,7 @@ class LengthFilter(Section):
     characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
 
 
-class Corpus(Section):
+class CorpusSection(Section):
     """How many pairs are sampled, and which are let in."""
 
     seed: int = Field(
@@ -181,7 +181,7 @@ class Corpus(Section):
         return self.sampling.get(direction, "keyed_hash") if isinstance(self.sampling, dict) else self.sampling
 
 
-class Coverage(Section):
+class CoverageSection(Section):
     """Groups of sentences by r, the tokens of the reference over those of the source: tables `coverage` and
     `faithfulness_summary`."""
 
@@ -228,16 +228,11 @@ class DirectionCorpus(Section):
 class DirectionTraining(Section):
     """What the adapters of a direction are trained with instead of `training`; null: as there."""
 
+    AT_MOST_ONE = ("epochs", "max_steps")
     epochs: PositiveInt | None = Field(None, description="passes over the training pairs, and no `max_steps`")
     max_steps: PositiveInt | None = Field(None, description="optimiser steps, and no `epochs`")
     learning_rate: float | None = Field(None, gt=0, description="of AdamW, at its highest")
     warmup: Share | None = Field(None, description="share of the steps")
-
-    @model_validator(mode="after")
-    def _one_length(self) -> DirectionTraining:
-        if self.epochs and self.max_steps:
-            raise ValueError("give either `epochs` or `max_steps`")
-        return self
 
 
 class DirectionSection(Section):
@@ -252,7 +247,7 @@ class DirectionSection(Section):
         {}, description="smaller sets of training pairs, for studies: so many of the first ones, so they are nested"
     )
 
-    def corpus_with(self, common: Corpus) -> Corpus:
+    def corpus_with(self, common: CorpusSection) -> CorpusSection:
         """The settings of its pairs: those for all directions, with its own laid over them."""
         own = {name: value for name, value in self.corpus if value is not None}
         return common.model_copy(update={**own, "filters": common.filters | self.corpus.filters})
@@ -329,7 +324,7 @@ class OwnDecoding(Section):
 ALL = "all"
 
 
-class System(Section):
+class SystemSection(Section):
     """A way to decode that is not of the product."""
 
     method: Name = Field(description="a key of `length_methods`")
@@ -365,7 +360,7 @@ class Study(Section):
     methods: AnyNames | dict[Direction, AnyNames] = Field([], description="keys of `length_methods`")
     orders: Names | None = Field(None, description="null: that of `tables`")
     steps: Numbers | None = Field(None, description="null: that of `tables`")
-    others: list[System] = Field([], description="systems beside the product")
+    others: list[SystemSection] = Field([], description="systems beside the product")
     against: Name = Field(
         "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
     )
@@ -454,26 +449,21 @@ class BackboneSection(Section):
         return self
 
 
-class Adapter(Section):
+class AdapterSection(Section):
     """A finished adapter: a folder, or a repository of the hub, in our layout or the backbone's released one."""
 
+    ONE_OF = ("folder", "repository")
     folder: str | None = Field(None, description="has adapter_config.json and adapter_model.safetensors")
     repository: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
     revision: Commit | None = Field(None, description="null is resolved once and written to the results")
     subfolder: str | None = Field(None, description="of the repository")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Adapter:
-        if (self.folder is None) == (self.repository is None):
-            raise ValueError("give either `folder` or `repository`")
-        return self
 
 
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # names files
 Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(unique)]
 
 
-class Shown(System):
+class Shown(SystemSection):
     """One of the two systems that annotators compare."""
 
     backbone: Name | None = Field(None, description="null: that of `tables`")
@@ -557,7 +547,7 @@ LengthMethods = create_model(
 )
 
 
-class LengthStatistics(Section):
+class LengthStatisticsSection(Section):
     """What methods that are fitted to training pairs measure by all-mask canvases of the first ones of the corpus, a
     random sample. Ratios and the length line count tokens of all pairs."""
 
@@ -585,7 +575,7 @@ class UserOrder(BaseModel):
     order: Annotated[str, ORDER_NAMED] = Field(description="module:Class, or the name of one of ours")
 
 
-def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
+def _as_given(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> UserOrder:
     """The checked block as the config has it, without defaults: the store identifies results by these settings."""
     check(value)
     settings = {key: setting for key, setting in value.items() if key != "order"}
@@ -595,7 +585,7 @@ def _as_said(value: Mapping[str, Any], check: Callable[[Any], BaseModel]) -> Use
 
 
 ORDER_BLOCKS = {name: block(cls, "order", name, title=f"{cls.__name__}Order") for name, cls in KNOWN.items()}
-RevealOrder = Annotated[one_of("order", ORDER_BLOCKS, Annotated[UserOrder, ORDER_CHECKED]), WrapValidator(_as_said)]
+RevealOrder = Annotated[one_of("order", ORDER_BLOCKS, Annotated[UserOrder, ORDER_CHECKED]), WrapValidator(_as_given)]
 
 
 class Pages(Section):
@@ -609,7 +599,7 @@ class Pages(Section):
     )
 
 
-class PaperComparison(Section):
+class PaperComparisonSection(Section):
     """The table of the paper's numbers beside ours."""
 
     compare: Literal["values", "signs"] | None = Field(
@@ -629,15 +619,10 @@ METRIC_LABEL = Field(description="as tables print it")
 class CometSection(MainComet):
     """The COMET checkpoint of the main metric: a hub name, a local ``.ckpt``, or the toy COMET trained here."""
 
+    ONE_OF = ("checkpoint", "training")
     label: str = METRIC_LABEL
     batch_size: PositiveInt = Field(description="sentences of a padded pass; 1: no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> CometSection:
-        if (self.checkpoint is None) == (self.training is None):
-            raise ValueError("give either `checkpoint` or `training`")
-        return self
 
 
 class OwnMetric(BaseModel):
@@ -709,7 +694,7 @@ def _scorer(section: Any) -> Scorer:
     return make_metric(section.metric, section.model_extra or {}) if isinstance(section, OwnMetric) else section
 
 
-class Matrix(Section):
+class MatrixSection(Section):
     """The experiment matrix: one cell for each combination."""
 
     backbones: Names = Field(description="keys of `backbones`")
@@ -812,25 +797,25 @@ class Experiment(Section):
     )
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")
-    matrix: Matrix
+    matrix: MatrixSection
     tables: Tables
     studies: dict[Name, Study] = Field({}, description="comparisons, each with a table of its own")
     sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
-    released: dict[Name, dict[Direction, dict[PositiveInt, Adapter]]] = Field(
+    released: dict[Name, dict[Direction, dict[PositiveInt, AdapterSection]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
     autoregressive: Autoregressive
     instruct: Instruct
-    corpus: Corpus
+    corpus: CorpusSection
     training: Training
     length_methods: LengthMethods = Field(
         description="A block with `each: {key: [values]}` makes a method of each value. Its name holds the value, as "
         "in `ratio_{ratios:.2f}`, and stands for all these methods in `matrix.methods` and in studies. "
         "`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
     )
-    length_statistics: LengthStatistics = LengthStatistics()
+    length_statistics: LengthStatisticsSection = LengthStatisticsSection()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
     reveal_orders: dict[Name, RevealOrder] = Field(
         {}, description="reveal orders, and variable-length decoders in their place, with their settings"
@@ -839,8 +824,8 @@ class Experiment(Section):
     latency: Latency = Latency()
     scoring: Scoring
     analysis: Analysis
-    coverage: Coverage = Coverage()
-    paper_comparison: PaperComparison = PaperComparison()
+    coverage: CoverageSection = CoverageSection()
+    paper_comparison: PaperComparisonSection = PaperComparisonSection()
     valley: Valley = Valley()
     sig_concentration: SigConcentration = SigConcentration()
     human_evaluation: HumanEvaluation = HumanEvaluation()
@@ -851,7 +836,7 @@ class Experiment(Section):
         own = {name: value for name, value in self.backbones[backbone].decoding if value is not None}
         return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
 
-    def corpus_of(self, direction: str) -> Corpus:
+    def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""
         return self.directions[direction].corpus_with(self.corpus)
 
@@ -860,13 +845,13 @@ class Experiment(Section):
         return self.directions[direction].training_with(self.training)
 
 
-def json_schema(known: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """The JSON schema of the config, as `entropy-valley schema` prints it.
 
     ``known`` adds, by model and field, what only the rooms above this one know of a field's values.
     """
     schema = Experiment.model_json_schema()
-    for model, fields in known.items():
+    for model, fields in additions.items():
         for name, values in fields.items():
             schema["$defs"][model]["properties"][name] |= values
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -18,16 +18,13 @@ from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.errors import InputError
-from entropy_valley.plain_text import visible
+from entropy_valley.files import visible
 from entropy_valley.progress import progress
-
-# --- The corpus files of a direction: train, dev and test rows ``{id, source, target}``.
-
 
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
 Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
-KEYED = "keyed_hash"  # how pairs and subsets are drawn where nothing else is said
+KEYED = "keyed_hash"  # how pairs and subsets are drawn by default
 
 
 def corpus(
@@ -102,7 +99,7 @@ def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[
 def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
     """The first pairs of a file, which is taken as it is."""
     pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
-    sampling.told_fewer(len(pairs), spec[split], split)
+    sampling.warn_fewer(len(pairs), spec[split], split)
     counts.read += len(pairs)
     return pairs
 
@@ -114,10 +111,21 @@ def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: in
 def _corpus(
     spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
 ) -> Corpus:
-    _told_unfiltered(spec)
+    for language, limits in (spec.get("filters") or {}).items():
+        if not limits:
+            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
+            print(f"corpus: {kept}", file=sys.stderr, flush=True)
     rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
     facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
-    return *rows, _report(spec, counts, *rows), facts
+    report = {
+        "direction": spec["direction"],
+        "seed": spec["seed"],
+        "source": dict(spec["source"]),
+        "filters": spec.get("filters") or {},
+        "counts": {**counts.counts, "train": len(rows[0]), "dev": len(rows[1])},
+        "digest": {"train": files.rows_digest(rows[0]), "dev": files.rows_digest(rows[1])},
+    }
+    return *rows, report, facts
 
 
 def testset(
@@ -125,10 +133,9 @@ def testset(
 ) -> list[Row]:
     """The rows of a test set: all, or at most ``limit`` rows, in the order of the source.
 
-    With ``challenge``, the challenge subset of these (see :mod:`.challenge`). Ids number the source's sentences, so
+    With ``challenge``, the challenge subset of these (see :mod:`.categories`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
-    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name the readings, where
-    they are not those of files from before there were others.
+    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name how they are drawn.
     """
     source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
     drawn = _limited(spec, source)
@@ -174,22 +181,18 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
     kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
     if source.endless:
-        return list(enumerate(islice(kept, _endless_limit(limit)), 1))
+        if limit is None:
+            raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
+        return list(enumerate(islice(kept, limit), 1))
     drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", KEYED))
-    sampling.told_fewer(len(drawn), limit or 0, "test")
+    sampling.warn_fewer(len(drawn), limit or 0, "test")
     return drawn
-
-
-def _endless_limit(limit: int | None) -> int:
-    if limit is None:
-        raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
-    return limit
 
 
 def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
     """The first pairs of an endless source; of any other source the pairs of lowest rank."""
     drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
-    sampling.told_fewer(len(drawn), size, split)
+    sampling.warn_fewer(len(drawn), size, split)
     return drawn
 
 
@@ -199,27 +202,6 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     ]
 
 
-def _told_unfiltered(spec: Mapping[str, Any]) -> None:
-    """Say in the log which languages have no length filter."""
-    for language, limits in (spec.get("filters") or {}).items():
-        if not limits:
-            message = (
-                f"no length filter for {language}: pairs of any length were taken; `corpus.filters` would limit them"
-            )
-            print(f"corpus: {message}", file=sys.stderr, flush=True)
-
-
-def _report(spec: Mapping[str, Any], counts: Tally, train: list[Row], dev: list[Row]) -> dict[str, Any]:
-    return {
-        "direction": spec["direction"],
-        "seed": spec["seed"],
-        "source": dict(spec["source"]),
-        "filters": spec.get("filters") or {},
-        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
-        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
-    }
-
-
 # --- One pass over a source for a direction and its reverse: the job that comes first draws for both.
 
 DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
@@ -227,7 +209,7 @@ DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its r
 
 @contextlib.contextmanager
 def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None = None) -> Iterator[Corpus]:
-    """The corpus of a direction, as :func:`build.corpus` gives it, for the block to write.
+    """The corpus of a direction, as :func:`corpus` gives it, for the block to write.
 
     ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
     of the reverse has drawn for this direction, its draw is taken. Else this one reads the source, and leaves a draw
@@ -250,21 +232,21 @@ def _draw_of_reverse(spec: Mapping[str, Any], place: Path) -> Corpus | None:
         return None
     try:
         first, *rows = files.read_jsonl(place)
-        said, digest = first["said"], first["digest"]
+        header, digest = first["header"], first["digest"]
     except (InputError, LookupError, TypeError):
         return None
-    if digest != files.rows_digest([said, *rows]) or said["params"] != spec:
+    if digest != files.rows_digest([header, *rows]) or header["params"] != spec:
         return None
-    return rows[: said["train"]], rows[said["train"] :], said["report"], said["facts"]
+    return rows[: header["train"]], rows[header["train"] :], header["report"], header["facts"]
 
 
 def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
     record = provenance.record_of(report)
     if not (record and report.is_file() and record.matches(spec)):
-        train, dev, said, facts = drawn
-        about = {"params": spec, "report": said, "facts": facts, "train": len(train)}
-        digest = files.rows_digest(itertools.chain([about], train, dev))
-        rows = itertools.chain([{"digest": digest, "said": about}], train, dev)
+        train, dev, counts, facts = drawn
+        header = {"params": spec, "report": counts, "facts": facts, "train": len(train)}
+        digest = files.rows_digest(itertools.chain([header], train, dev))
+        rows = itertools.chain([{"digest": digest, "header": header}], train, dev)
         files.write_jsonl(report.parent / DRAWN, rows)
 
 
@@ -272,10 +254,8 @@ def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
 #
 # Two sentences are the same if all their characters are.
 
-Sentence = Mapping[str, Any]
 
-
-def overlap(test: Sequence[Sentence], train: Iterable[Sentence] | None = None) -> dict[str, Any]:
+def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> dict[str, Any]:
     """Counts of the ``sentences`` of a test set.
 
     ``repeated``: the source is that of an earlier sentence. ``copied``: the reference is the source. ``invisible``: a
@@ -288,14 +268,14 @@ def overlap(test: Sequence[Sentence], train: Iterable[Sentence] | None = None) -
     return counted if train is None else {**counted, "training": _training(test, list(train))}
 
 
-def _odd(rows: Sequence[Sentence]) -> dict[str, int]:
+def _odd(rows: Sequence[Row]) -> dict[str, int]:
     return {
         "copied": sum(row["source"] == row["target"] for row in rows),
         "invisible": sum(not (visible(row["source"]) and visible(row["target"])) for row in rows),
     }
 
 
-def _training(test: Sequence[Sentence], train: Sequence[Sentence]) -> dict[str, int]:
+def _training(test: Sequence[Row], train: Sequence[Row]) -> dict[str, int]:
     sources, targets = ({row[side] for row in train} for side in ("source", "target"))
     pairs = {(row["source"], row["target"]) for row in train}
     return {

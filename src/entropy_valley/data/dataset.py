@@ -19,7 +19,7 @@ PATTERNS = ["*.jsonl", "LICENSE*", "README.md"]
 REMEDY = "Remove the folder and its JSON file in `datasets`, and run again."
 
 
-class Reading(NamedTuple):
+class HubReading(NamedTuple):
     """How data sets are read from the hub. ``commits`` is the folder that keeps which commit was the newest when a data
     set was first read; ``agreed``: whether the config has agreed to large downloads."""
 
@@ -27,14 +27,14 @@ class Reading(NamedTuple):
     agreed: bool = True
 
 
-_AS_ASKED = Reading()
-_reading: ContextVar[Reading] = ContextVar("reading", default=_AS_ASKED)
+_BY_DEFAULT = HubReading()
+_reading: ContextVar[HubReading] = ContextVar("reading", default=_BY_DEFAULT)
 
 
 @contextlib.contextmanager
 def reading(commits: str | Path | None, agreed: bool) -> Iterator[None]:
-    """Read data sets like this while the block runs, see :class:`Reading`."""
-    token = _reading.set(Reading(commits and Path(commits), agreed))
+    """Read data sets like this while the block runs, see :class:`HubReading`."""
+    token = _reading.set(HubReading(commits and Path(commits), agreed))
     try:
         yield
     finally:
@@ -42,7 +42,7 @@ def reading(commits: str | Path | None, agreed: bool) -> Iterator[None]:
 
 
 def published(repository: str, revision: str | None, key: str) -> hub.Listing:
-    """A commit of a data set; without a revision the newest one, or the one that is kept: see :class:`Reading`.
+    """A commit of a data set; without a revision the newest one, or the one that is kept: see :class:`HubReading`.
 
     So all corpora of one folder of results are of one commit, whatever is published while they are made.
     """
@@ -54,9 +54,9 @@ def published(repository: str, revision: str | None, key: str) -> hub.Listing:
     with files.locked(place):
         if place.is_file():
             return hub.listing(repository, files.read_json(place)["revision"], key, "dataset")
-        found = hub.listing(repository, None, key, "dataset")
-        files.write_json(place, {"repository": repository, "revision": found.commit})
-    return found
+        newest = hub.listing(repository, None, key, "dataset")
+        files.write_json(place, {"repository": repository, "revision": newest.commit})
+    return newest
 
 
 def require_agreement(source: hub.Listing, patterns: Sequence[str]) -> None:
@@ -87,32 +87,29 @@ def _fetch(repository: str, revision: str | None, folder: Path, key: str) -> Non
     require_agreement(source, PATTERNS)
     hub.fetch(source, folder, PATTERNS, key)
     origin = {"repository": repository, "revision": source.commit}
-    files.write_json(folder / MANIFEST, {**origin, "files": _digests(folder)})
+    paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
+    digests = {str(path.relative_to(folder)): files.file_digest(path) for path in paths}
+    files.write_json(folder / MANIFEST, {**origin, "files": digests})
 
 
 def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
     """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
-    found = files.read_json(folder / MANIFEST)
-    for fact, asked in (("repository", repository), ("revision", revision)):
-        if asked and found[fact] != asked:
+    manifest = files.read_json(folder / MANIFEST)
+    for fact, expected in (("repository", repository), ("revision", revision)):
+        if expected and manifest[fact] != expected:
             remedy = "Name it in the config, or move the folder away and run again."
-            raise InputError(folder, f"holds {fact} {found[fact]}, not {asked}", remedy)
-    for name in found["files"]:
+            raise InputError(folder, f"holds {fact} {manifest[fact]}, not {expected}", remedy)
+    for name in manifest["files"]:
         require_as_downloaded(folder, folder / name)
-    return found
+    return manifest
 
 
 def require_as_downloaded(folder: Path, path: Path) -> None:
     """Raise InputError if a file is not as the folder's manifest says; a folder without one is the user's own."""
     if not (folder / MANIFEST).is_file():
         return
-    known = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
-    if known is None or not path.is_file():
+    expected = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
+    if expected is None or not path.is_file():
         raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
-    if known != (found := files.file_digest(path)):
-        raise InputError(path, f"changed since the download: digest {found[:12]}, not {known[:12]}", REMEDY)
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
-    return {str(path.relative_to(folder)): files.file_digest(path) for path in paths}
+    if expected != (digest := files.file_digest(path)):
+        raise InputError(path, f"changed since the download: digest {digest[:12]}, not {expected[:12]}", REMEDY)

@@ -10,13 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequen
 from heapq import heappush, heappushpop
 from typing import Literal
 
-import numpy as np
-
 from entropy_valley.errors import InputError
 
-# --- Drawing pairs by a keyed hash: one pass, bounded memory, independent of the order of the stream. And the
-# beginning of a test set.
-
+# --- By a keyed hash: one pass, bounded memory, independent of the order of the stream.
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
@@ -103,7 +99,7 @@ def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pa
 
 
 def shares(available: int, train: int, dev: int) -> tuple[int, int]:
-    """How many of ``found`` pairs are for training and for development: as many as are asked for, if there are so many.
+    """How many of ``available`` pairs are for training and for development: as many as asked for, if there are enough.
 
     Of fewer pairs, dev gets what train leaves over, or a tenth if that is more. Raises InputError for fewer than ten.
     """
@@ -112,11 +108,11 @@ def shares(available: int, train: int, dev: int) -> tuple[int, int]:
     if available < FEWEST:
         raise shortage(available, min(FEWEST, train + dev), "train + dev")
     dev = min(dev, max(available // 10, available - train))
-    told_fewer(available, train + dev, f"train + dev; {available - dev} are for training, {dev} for development")
+    warn_fewer(available, train + dev, f"train + dev; {available - dev} are for training, {dev} for development")
     return available - dev, dev
 
 
-def told_fewer(available: int, wanted: int, what: str) -> None:
+def warn_fewer(available: int, wanted: int, what: str) -> None:
     """Say in the log that a source has fewer pairs than the config allows."""
     if available < wanted:
         print(f"corpus: the source has {available} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
@@ -192,6 +188,8 @@ def _rows(passing: bytearray) -> MutableSequence[int]:
 
 def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:
     """The first ``size`` passing rows of the data set as `datasets.Dataset.shuffle` orders it."""
+    import numpy as np  # only here, and it loads slowly
+
     order, passes = np.arange(len(passing), dtype=np.uint32), np.frombuffer(passing, dtype=bool)
     np.random.default_rng(seed).shuffle(order)  # as `permutation` does with numbers of 64 bits
     kept = array(_ROW)

@@ -244,7 +244,7 @@ class ModelJob:
         if self.how.adapter:
             folders[self.how.adapter] = self.identity.adapter_digest
             described.append(self.how.adapter / FACTS)
-        return provenance.made(rule, params, [*read, *filter(Path.is_file, described)], written, known=folders)
+        return provenance.made(rule, params, [*read, *filter(Path.is_file, described)], written, digests=folders)
 
     def report(self, what: str) -> None:
         """Say on stderr how much was asked for, shared and computed."""

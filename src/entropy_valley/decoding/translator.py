@@ -99,7 +99,7 @@ class Translator:
         """
         from entropy_valley.model.load import load_backbone
 
-        spec = adapters.facts(Path(adapter)).get("spec", {})
+        spec = adapters.read_facts(Path(adapter)).get("spec", {})
         if "prompt" not in spec:
             problem = f"no {adapters.FACTS} says with which prompt it was trained"
             raise InputError(adapter, problem, "Load it by load_backbone, and make a Prompt and a Translator.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from entropy_valley.model.families.base import Family
 from entropy_valley.model.load import new_model
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.model.tokenizer import train_tokenizer
-from entropy_valley.training import data, deepspeed
+from entropy_valley.training import data
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies
 from entropy_valley.training.processes import fast_kernels
@@ -33,7 +32,7 @@ DEV_BATCH = 64
 
 
 @dataclass(frozen=True)
-class Job:
+class PretrainingJob:
     """One pre-training: the params of ``pretrain.py`` and its paths; ``corpora`` and ``dev`` by direction."""
 
     spec: Mapping[str, Any]
@@ -57,7 +56,7 @@ class Job:
         }
 
 
-def pretrain(job: Job) -> None:
+def pretrain(job: PretrainingJob) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
     A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
@@ -96,7 +95,7 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
 
-def _tokenised(job: Job, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
+def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
     limit = data.longest_pair(job.settings.context, job.settings.eos_padding)
     return {
@@ -132,7 +131,7 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, sett
     return report
 
 
-def _optimise(model: Any, job: Job, batches: Canvases | Continuations, shifted: bool) -> None:
+def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
     """AdamW with warm-up, cosine decay and clipping at norm 1, from the last checkpoint in ``job.work``."""
     from transformers import get_cosine_schedule_with_warmup
 
@@ -175,15 +174,15 @@ def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted:
 class _State:
     """The training state in one file, replaced atomically; a file of another job is ignored."""
 
-    def __init__(self, job: Job, parts: Mapping[str, Any]) -> None:
-        self._path, self._parts = job.work / deepspeed.STATE, parts
+    def __init__(self, job: PretrainingJob, parts: Mapping[str, Any]) -> None:
+        self._path, self._parts = job.work / "state.pt", parts
         self._key = files.digest([job.spec, job.data["train"]])
 
     def load(self) -> int:
         """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
         if not self._path.exists():
             return 0
-        saved = torch.load(io.BytesIO(deepspeed.without_digest(self._path)), weights_only=True)
+        saved = torch.load(self._path, weights_only=True)
         if saved["key"] != self._key:
             return 0
         for name, part in self._parts.items():
@@ -192,7 +191,5 @@ class _State:
 
     def save(self, step: int) -> None:
         states = {name: part.state_dict() for name, part in self._parts.items()}
-        saved = io.BytesIO()
-        torch.save({"key": self._key, "step": step, **states}, saved)
-        with files.atomic(self._path) as temporary:
-            temporary.write_bytes(deepspeed.with_digest(saved.getvalue()))
+        with files.saving(self._path), files.atomic(self._path) as temporary:
+            torch.save({"key": self._key, "step": step, **states}, temporary)

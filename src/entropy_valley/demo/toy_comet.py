@@ -22,15 +22,14 @@ from entropy_valley.training.log import require_finite
 if TYPE_CHECKING:
     import torch
 
-# --- The toy COMET: a quality estimator of a few hundred thousand parameters, in COMET's own checkpoint layout.
+# --- The model: a few hundred thousand parameters, in COMET's own checkpoint layout.
 #
 # <folder>/hparams.yaml              what comet.load_from_checkpoint reads first, two folders above …
-# <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version <folder>/encoder/
-# tokenizer and configuration of the XLM-R encoder
+# <folder>/checkpoints/model.ckpt    … the weights, the hyper-parameters and Lightning's version
+# <folder>/encoder/                  tokenizer and configuration of the XLM-R encoder
 #
 # The encoder's path is stored relative to the folder: a moved folder still loads, and the digest of the checkpoint
 # does not depend on where it was made. It is a toy: it knows only sentences like those it was trained on.
-
 
 ENCODER = "encoder"
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # XLM-R's, in its order: ids 0 to 4
@@ -117,7 +116,7 @@ def write_checkpoint(model: Any, folder: Path) -> Path:
     return folder / CHECKPOINT
 
 
-# --- Training of the toy COMET on corrupted references, and the check that it must pass before it scores anything.
+# --- Training on corrupted references, and the check that it must pass before it scores anything.
 
 GATED = ("drop", "repeat", "replace")
 HELD_OUT = 300
@@ -172,7 +171,7 @@ def _is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
     return expected.items() <= files.read_json(folder / IDENTITY).items()
 
 
-class Pair(NamedTuple):
+class ReferencePair(NamedTuple):
     """A source, its reference, and the direction they belong to."""
 
     direction: str
@@ -183,24 +182,24 @@ class Pair(NamedTuple):
 class Example(NamedTuple):
     """A sentence pair with corrupted copies of its reference and the quality of each."""
 
-    pair: Pair
+    pair: ReferencePair
     hypotheses: list[str]
     qualities: list[float]
 
 
-def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[Pair]:
+def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[ReferencePair]:
     """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
     generator = random.Random(seed)
     share = -(-count // len(corpora))
     drawn = [
-        Pair(direction, row["source"], row["target"])
+        ReferencePair(direction, row["source"], row["target"])
         for direction, rows in corpora.items()
         for row in generator.choices(rows, k=share)
     ]
     return generator.sample(drawn, count)
 
 
-def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
+def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[list[Example]]:
     """Batches of references of similar length (less padding), in random order, a function of the seed."""
     generator = random.Random(config.seed + 1)
     vocabulary = _vocabularies(pairs)
@@ -213,7 +212,7 @@ def examples(pairs: Sequence[Pair], config: Estimator) -> list[list[Example]]:
     ]
 
 
-def _example(pair: Pair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
+def _example(pair: ReferencePair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
     hypotheses, qualities = [], []
     for _ in range(copies):
         text, quality = pair.target, corruption.HIGHEST
@@ -250,7 +249,7 @@ def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> 
 
 
 def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, float]]:
-    """Spearman's ρ of score and known quality on corrupted held-out references.
+    """Spearman's ρ of score and true quality on corrupted held-out references.
 
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
     gated kinds pooled. "all" pools the directions.
@@ -260,7 +259,7 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
     generator = random.Random(seed)
     sides: dict[tuple[str, str], tuple[list[float], list[float]]] = {}  # qualities and scores
     for direction, rows in corpora.items():
-        pairs = [Pair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
+        pairs = [ReferencePair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
         vocabulary = _vocabularies(pairs)[direction]
         for kind in (*corruption.KINDS, corruption.MIXED):
             corrupted = [corruption.sample(pair.target, kind, vocabulary, generator) for pair in pairs]
@@ -289,7 +288,7 @@ def check(correlations: Mapping[str, float], minimum: float) -> None:
         )
 
 
-def _vocabularies(pairs: Sequence[Pair]) -> dict[str, list[str]]:
+def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
     """The units of each direction's references, as often as they occur."""
     result: dict[str, list[str]] = {}
     for pair in pairs:

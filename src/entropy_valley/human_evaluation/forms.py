@@ -23,8 +23,8 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
-from entropy_valley.human_evaluation.pack import Pack, Row
-from entropy_valley.plain_text import guarded
+from entropy_valley.files import guarded
+from entropy_valley.human_evaluation.pack import Pack, PackRow
 
 TEXTS = ("ID", "Source", "Reference", "System A", "System B")
 RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
@@ -39,7 +39,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]") 
 _ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 
 
-def texts(row: Row) -> tuple[str, ...]:
+def texts(row: PackRow) -> tuple[str, ...]:
     """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
     return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
 

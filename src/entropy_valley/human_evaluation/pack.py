@@ -27,7 +27,7 @@ LANGUAGES = ("en", "zh")  # of the guidelines
 
 
 @dataclass(frozen=True)
-class Sentence:
+class PackSentence:
     """A test sentence with the outputs of both systems; ``difference`` is the first's score minus the second's."""
 
     id: str
@@ -39,7 +39,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Row:
+class PackRow:
     """What annotators see of a sentence; ``a`` and ``b`` are the outputs in the slots System A and System B."""
 
     id: str
@@ -55,13 +55,13 @@ class Pack:
 
     code: str
     direction: str
-    rows: tuple[Row, ...]
+    rows: tuple[PackRow, ...]
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """The pack of a ``pack.json``."""
         content = files.read_json(path)
-        return cls(content["pack"], content["direction"], tuple(Row(**row) for row in content["rows"]))
+        return cls(content["pack"], content["direction"], tuple(PackRow(**row) for row in content["rows"]))
 
     def write(self, path: str | Path) -> None:
         """Write it as ``pack.json``."""
@@ -95,7 +95,7 @@ def write_pack(
     )
     differences = sentences(parsed.cells[0], parsed.metric) - sentences(parsed.cells[1], parsed.metric)
     columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
-    rows = [Sentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
+    rows = [PackSentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
     pack, behind = make(rows, parsed.cells[0].direction, params["sentences"], params["pack_seed"])
     pack.write(pack_file)
     write_mapping(mapping_file, pack, parsed.metric.name, behind)
@@ -103,7 +103,7 @@ def write_pack(
 
 
 def make(
-    sentences: Sequence[Sentence], direction: str, sizes: Mapping[str, int], seed: int
+    sentences: Sequence[PackSentence], direction: str, sizes: Mapping[str, int], seed: int
 ) -> tuple[Pack, list[Unblinded]]:
     """The pack of chosen sentences, and what is behind each row.
 
@@ -119,7 +119,7 @@ def make(
         texts.append({"source": sentence.source, "reference": sentence.reference, **outputs})
     code = files.digest([direction, texts])[:6]
     names = [f"{code}-{number:03d}" for number in range(1, len(chosen) + 1)]
-    rows = tuple(Row(name, **shown) for name, shown in zip(names, texts, strict=True))
+    rows = tuple(PackRow(name, **shown) for name, shown in zip(names, texts, strict=True))
     behind = [
         Unblinded(name, sentence.id, **slot, bucket=bucket, difference=sentence.difference)
         for name, (sentence, bucket), slot in zip(names, chosen, slots, strict=True)
@@ -127,7 +127,7 @@ def make(
     return Pack(code, direction, rows), behind
 
 
-def choose(sentences: Sequence[Sentence], sizes: Mapping[str, int], seed: int) -> list[tuple[Sentence, str]]:
+def choose(sentences: Sequence[PackSentence], sizes: Mapping[str, int], seed: int) -> list[tuple[PackSentence, str]]:
     """Distinct sentences, each with its bucket; ``sizes`` has the number of each of BUCKETS.
 
     ``first_best`` and ``second_best`` have the largest differences in favour of a system, ``tied`` the smallest of the
@@ -147,7 +147,7 @@ def choose(sentences: Sequence[Sentence], sizes: Mapping[str, int], seed: int) -
     return chosen
 
 
-def _ranked(bucket: str, sentences: Sequence[Sentence], seed: int) -> list[Sentence]:
+def _ranked(bucket: str, sentences: Sequence[PackSentence], seed: int) -> list[PackSentence]:
     """The sentences that a bucket may have, the best first."""
     if bucket == "first_best":
         return sorted((one for one in sentences if one.difference > 0), key=lambda one: -one.difference)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 
 from entropy_valley.decoding.requests import SHORTEST, Reading
 from entropy_valley.decoding.variable_length import eos_confidence
@@ -168,18 +167,13 @@ class Daedal(LengthMethod):
     file has the negative confidences.
     """
 
+    ONE_OF = ("ratios", "start")
     ratios: PerDirection[Rate | None] = Field(None, description="where it starts, by direction; or give `start`")
     start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
     eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
     expansion_threshold: Share = Field(0.5, description="below this EOS confidence the canvas grows")
     step: PositiveInt = Field(8, description="slots that it grows by")
     cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
-
-    @model_validator(mode="after")
-    def _one_start(self) -> Self:
-        if (self.ratios is None) == (self.start is None):
-            raise ValueError("give either `ratios` or `start`")
-        return self
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
         most = self.cap if sentence.room is None else min(self.cap, sentence.room)

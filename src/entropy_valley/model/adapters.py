@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 # --- A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``.
-
 
 _PREFIX = "base_model.model."
 _MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
@@ -74,7 +72,11 @@ class Adapter:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
         return files.digest(
             [
-                (module, self.scaling(module), [(list(tensor.shape), _bytes_digest(tensor)) for tensor in pair])
+                (
+                    module,
+                    self.scaling(module),
+                    [(list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())) for tensor in pair],
+                )
                 for module, pair in sorted(self.pairs.items())
             ]
         )
@@ -102,10 +104,10 @@ def from_peft(
         "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
         **_misfits(pairs, written, settings, model),
     }
-    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if said or not pairs:
+    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if problem or not pairs:
         raise InputError(
-            place, said or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
+            place, problem or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
         )
     return Adapter(
         {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
@@ -150,10 +152,6 @@ def _settings(adapter: Adapter, names: Mapping[str, str]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value}
 
 
-def _bytes_digest(tensor: Tensor) -> str:
-    return hashlib.blake2b(tensor.numpy().tobytes(), digest_size=16).hexdigest()
-
-
 def _by_module(
     weights: Mapping[str, Tensor], family: Family
 ) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
@@ -191,8 +189,8 @@ def _misfits(
         if model is not None and weight is None:
             unknown.append(written[module])
         elif not _fits(down, up, rank, None if weight is None else weight.shape):
-            of = "" if weight is None else f" on a weight {tuple(weight.shape)}"
-            misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{of}")
+            target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
+            misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
     return {"no such linear layer": unknown, "of another shape": misshapen}
 
 
@@ -238,12 +236,12 @@ def fitting_adapter(
     folder: Path, family: Family, model: Module, backbone_digest: str, attention: str = BOTH_WAYS
 ) -> Adapter:
     """The adapter in ``folder``, checked against the backbone's digest, ``model``, which may be on ``meta``, the
-    ``attention`` asked of it, and the digest of its tensors in ``adapter.json``.
+    wanted ``attention``, and the digest of its tensors in ``adapter.json``.
 
     Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
     """
-    known = checked_facts(folder, backbone_digest, attention)
-    return require_digest(read_adapter(folder, family, model), known, folder)
+    facts = checked_facts(folder, backbone_digest, attention)
+    return require_digest(read_adapter(folder, family, model), facts, folder)
 
 
 def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
@@ -290,7 +288,7 @@ def attach_adapter(model: Module, adapter: Adapter) -> None:
             side["default"].weight = torch.nn.Parameter(tensor.to(layer.weight.device), requires_grad=False)
 
 
-def facts(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
     """The content of ``adapter.json``; {} without one."""
     return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
 
@@ -300,29 +298,29 @@ def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS
 
     Raises InputError if it names another backbone, or says that the adapter was trained with another ``attention``.
     """
-    known = facts(folder)
-    if known.get("backbone_digest", backbone_digest) != backbone_digest:
+    facts = read_facts(folder)
+    if facts.get("backbone_digest", backbone_digest) != backbone_digest:
         raise InputError(
             folder,
-            f"trained on backbone {known['backbone_digest']}, not {backbone_digest}",
+            f"trained on backbone {facts['backbone_digest']}, not {backbone_digest}",
             "Use the backbone it was trained on, or train again.",
         )
-    if known and (trained := attention_of(known.get("spec", {}))) != attention:
+    if facts and (trained := attention_of(facts.get("spec", {}))) != attention:
         raise InputError(
             folder,
             f"trained with attention {trained}, not {attention}",
             f"Use a backbone with `attention: {trained}`, or train an adapter of this one.",
         )
-    return known
+    return facts
 
 
-def require_digest(adapter: Adapter, known: dict[str, Any], folder: Path) -> Adapter:
+def require_digest(adapter: Adapter, facts: dict[str, Any], folder: Path) -> Adapter:
     """The adapter. Raises InputError if its tensors are not those whose digest ``adapter.json`` has."""
-    said = known.get("adapter_digest")
-    if said and said != (found := adapter.digest):
+    recorded = facts.get("adapter_digest")
+    if recorded and recorded != adapter.digest:
         raise InputError(
             folder / WEIGHTS,
-            f"its tensors have the digest {found}, but {FACTS} says {said}",
+            f"its tensors have the digest {adapter.digest}, but {FACTS} says {recorded}",
             "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
         )
     return adapter
@@ -338,8 +336,8 @@ def adapter_digest(
 
     Raises InputError as :func:`checked_facts` does.
     """
-    known = checked_facts(folder, backbone_digest, attention)
-    return known.get("adapter_digest") or read_adapter(folder, family).digest
+    facts = checked_facts(folder, backbone_digest, attention)
+    return facts.get("adapter_digest") or read_adapter(folder, family).digest
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
@@ -350,20 +348,20 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
-    known = facts(folder)
-    if not (family or known.get("family")):
+    facts = read_facts(folder)
+    if not (family or facts.get("family")):
         raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
-    kind = find_family(family or known["family"])
-    if known.get("family", kind.name) != kind.name:
-        raise InputError(folder, f"of family {known['family']}, not {kind.name}", "Leave out --family.")
-    adapter = require_digest(read_adapter(folder, kind), known, folder)
+    kind = find_family(family or facts["family"])
+    if facts.get("family", kind.name) != kind.name:
+        raise InputError(folder, f"of family {facts['family']}, not {kind.name}", "Leave out --family.")
+    adapter = require_digest(read_adapter(folder, kind), facts, folder)
     with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
-        if known:
-            files.write_json(new / FACTS, known)
+        if facts:
+            files.write_json(new / FACTS, facts)
 
 
-# --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is no result, and may be edited.
+# --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is not tracked: edit it freely.
 
 _OF_TRAINING = ("epochs", "global_batch", "learning_rate", "warmup", "weight_decay", "max_tokens")
 
@@ -373,45 +371,45 @@ def write_card(folder: Path, layout: str = "stock") -> None:
 
     ``layout`` names the modules: those of the ``stock`` transformers class, or the ``released`` ones.
     """
-    known = facts(folder)
-    if "spec" in known and not (folder / CARD).exists():
-        files.write_text(folder / CARD, card(known, files.read_json(folder / SETTINGS), layout))
+    facts = read_facts(folder)
+    if "spec" in facts and not (folder / CARD).exists():
+        files.write_text(folder / CARD, card(facts, files.read_json(folder / SETTINGS), layout))
 
 
-def card(known: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
+def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
     """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
-    spec, base = known["spec"], settings.get("base_model_name_or_path")
+    spec, base = facts["spec"], settings.get("base_model_name_or_path")
     source, target = spec["direction"].split("-")
-    kind = "autoregressive" if find_family(known["family"]).causal else "masked diffusion"
+    kind = "autoregressive" if find_family(facts["family"]).causal else "masked diffusion"
     head = {"library_name": "peft", "pipeline_tag": "translation", "language": [source, target]}
     head |= {"tags": [kind.replace(" ", "-"), "machine-translation", "lora"]} | ({"base_model": base} if base else {})
     title = f"# {spec['backbone']}, {source} → {target}: a LoRA adapter for {kind} translation"
-    parts = [f"---\n{yaml.safe_dump(head, sort_keys=False)}---", title, _origin(known, base)]
+    parts = [f"---\n{yaml.safe_dump(head, sort_keys=False)}---", title, _origin(facts, base)]
     parts += [
         "## Use",
-        "\n\n".join(_use(known, layout)),
+        "\n\n".join(_use(facts, layout)),
         "## Facts",
-        "\n".join(_table(known, settings)),
-        _limits(known, base),
+        "\n".join(_table(facts, settings)),
+        _limits(facts, base),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _origin(known: Mapping[str, Any], base: str | None) -> str:
-    of = (
+def _origin(facts: Mapping[str, Any], base: str | None) -> str:
+    backbone = (
         f"[{base}](https://huggingface.co/{base})"
         if base
-        else f"the checkpoint with digest `{known['backbone_digest']}`"
+        else f"the checkpoint with digest `{facts['backbone_digest']}`"
     )
-    if known.get("adopted"):
-        source = known["source"].get("repository") or "a given folder"
-        return f"An adapter for {of}. It was not trained by this workflow, but taken from {source}."
-    return f"An adapter for {of}, trained on {known['pairs']:,} sentence pairs with seed {known['seed']}."
+    if facts.get("adopted"):
+        source = facts["source"].get("repository") or "a given folder"
+        return f"An adapter for {backbone}. It was not trained by this workflow, but taken from {source}."
+    return f"An adapter for {backbone}, trained on {facts['pairs']:,} sentence pairs with seed {facts['seed']}."
 
 
-def _use(known: Mapping[str, Any], layout: str) -> Iterator[str]:
-    spec, names = known["spec"], "the model class of its authors" if layout == "released" else "its stock class"
-    if not find_family(known["family"]).causal:
+def _use(facts: Mapping[str, Any], layout: str) -> Iterator[str]:
+    spec, names = facts["spec"], "the model class of its authors" if layout == "released" else "its stock class"
+    if not find_family(facts["family"]).causal:
         yield "The adapter holds no length method: how many slots a translation gets is chosen when it is decoded."
         options = f"--direction {spec['direction']} --backbone {spec['backbone']} --adapter FOLDER"
         yield f"```bash\nentropy-valley translate {options} < in.txt > out.txt\n```"
@@ -430,27 +428,27 @@ def _use(known: Mapping[str, Any], layout: str) -> Iterator[str]:
         yield f"```json\n{json.dumps(spec['prompt'], ensure_ascii=False)}\n```"
 
 
-def _table(known: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
-    spec, training = known["spec"], known["spec"].get("training", {})
-    versions = ", ".join(f"{name} {version}" for name, version in known.get("versions", {}).items())
+def _table(facts: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+    spec, training = facts["spec"], facts["spec"].get("training", {})
+    versions = ", ".join(f"{name} {version}" for name, version in facts.get("versions", {}).items())
     rows = {
-        "LoRA": f"rank {settings['r']}, alpha {settings['lora_alpha']}, {known['trainable_parameters']:,} parameters",
-        "optimiser steps": known.get("steps"),
+        "LoRA": f"rank {settings['r']}, alpha {settings['lora_alpha']}, {facts['trainable_parameters']:,} parameters",
+        "optimiser steps": facts.get("steps"),
         **{name.replace("_", " "): training.get(name) for name in _OF_TRAINING},
         "precision of the frozen weights": spec.get("precision"),
-        "family": find_family(known["family"]).name,
+        "family": find_family(facts["family"]).name,
         "attention": f"{PREFIX}: {ATTENTIONS[PREFIX]}" if attention_of(spec) == PREFIX else None,
-        "digest of the adapter": known["adapter_digest"],
-        "digest of the backbone": known["backbone_digest"],
-        "digest of the training pairs": known.get("data_digest"),
+        "digest of the adapter": facts["adapter_digest"],
+        "digest of the backbone": facts["backbone_digest"],
+        "digest of the training pairs": facts.get("data_digest"),
         "versions": versions or None,
     }
     yield from ("| | |", "|---|---|")
     yield from (f"| {name} | {value} |" for name, value in rows.items() if value is not None)
 
 
-def _limits(known: Mapping[str, Any], base: str | None) -> str:
-    released = find_family(known["family"]).release(base) if base else None
+def _limits(facts: Mapping[str, Any], base: str | None) -> str:
+    released = find_family(facts["family"]).release(base) if base else None
     licence = f" Its checkpoint is under the licence {released.licence}." if released else ""
     return (
         "## Limits\n\nNothing here says how well it translates: score it on a test set that it has not seen. Text "

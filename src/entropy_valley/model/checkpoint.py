@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
-
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
-MANIFEST_HELP = "how the files of the checkpoint were when it was fetched; else they are as they are"
+# The files that decide what the model computes and how text becomes tokens.
 CONTENT = (
     "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "merges.txt",
@@ -127,19 +126,20 @@ def checkpoint_digest(folder: Path) -> str:
 
 def manifest(folder: Path) -> dict[str, Any]:
     """The content of ``checkpoint.json``, and the digest of each file and of all of them, as they are now."""
-    digests = {path.name: files.kept_digest(path) for path in _content(folder)}
-    return {**facts(folder), "files": digests, "digest": files.digest(digests)}
+    content = [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
+    digests = {path.name: files.kept_digest(path) for path in content}
+    return {**read_origin(folder), "files": digests, "digest": files.digest(digests)}
 
 
-def facts(folder: Path) -> dict[str, Any]:
+def read_origin(folder: Path) -> dict[str, Any]:
     """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
     return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
 
 
 def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` says the same."""
-    known = facts(folder)
-    same = all(known.get(key) == value for key, value in identity.items())
+    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` has this ``identity``."""
+    origin = read_origin(folder)
+    same = all(origin.get(key) == value for key, value in identity.items())
     return same and any(folder.glob("*.safetensors"))
 
 
@@ -170,129 +170,8 @@ def write_tensors(tensors: dict[str, Any], path: Path) -> None:
 
 
 def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
-    """Write ``checkpoint.json``: the family and what else is known (repository, revision, …)."""
+    """Write ``checkpoint.json``: the family and other ``facts`` (repository, revision, …)."""
     files.write_json(folder / MANIFEST, {"family": family.name, **facts})
-
-
-def _content(folder: Path) -> list[Path]:
-    """The files that decide what the model computes and how text becomes tokens."""
-    return [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
-
-
-# --- Released weights into a stock model: first all headers are checked, then each tensor is read once.
-
-_COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """A tensor in the header of its file."""
-
-    path: Path
-    shape: tuple[int, ...]
-
-
-def fill(model: Any, family: Family, folder: Path, device: str) -> None:
-    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
-
-    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
-    beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
-    no checkpoint fills.
-    """
-    stored = check(model, family, folder)
-    parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
-    # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
-    for name in sorted(stored, key=lambda name: -prod(stored[name].shape)):
-        stock, parameter = parameters[name]
-        _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
-    # The rotary table is not in a checkpoint, and on `meta` it was not computed.
-    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
-    _require_filled(model, family, folder)
-
-
-def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
-    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
-
-    Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
-    two files, of a wrong shape, or not where the index says.
-    """
-    wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    found, unreadable = _headers(folder)
-    index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
-    problems = _problems(wanted, found, index, unreadable)
-    said = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if said:
-        raise InputError(folder, said, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
-    return {name: place for name, (place,) in found.items()}
-
-
-def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
-    """All places of each tensor, and by file the reason why it could not be read."""
-    found, unreadable = defaultdict(list), {}
-    for path in shards(folder):
-        try:
-            for name, shape in read_shapes(path).items():
-                if not name.endswith(_COMPUTED):
-                    found[name].append(_Stored(path, shape))
-        except InputError as error:
-            unreadable[path.name] = error.problem
-    return found, unreadable
-
-
-def _problems(
-    wanted: Mapping[str, tuple[int, ...]],
-    found: Mapping[str, Sequence[_Stored]],
-    index: Mapping[str, str],
-    unreadable: Mapping[str, str],
-) -> dict[str, list[str]]:
-    """Problems by kind, from the ``wanted`` shapes, the ``found`` tensors, the ``index`` and the unreadable files."""
-    return {
-        "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
-        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in found.items() if len(places) > 1],
-        "not in the file that the index names": [
-            f"{name} ({file})"
-            for name, file in index.items()
-            if file not in unreadable and file not in _files(found.get(name, []))
-        ],
-        "not in the index": [name for name in found if index and name not in index],
-        "missing": [name for name in wanted if name not in found and name not in index],
-        "extra": [name for name in found if name not in wanted],
-        "of another shape": [
-            f"{name} is {place.shape}, not {wanted[name]}"
-            for name, places in found.items()
-            for place in places
-            if place.shape != wanted.get(name, place.shape)
-        ],
-    }
-
-
-def _files(places: Sequence[_Stored]) -> list[str]:
-    return [place.path.name for place in places]
-
-
-def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
-    with open_shard(path) as shard:
-        # First the device, then the dtype: one call for both would make a second tensor on the host.
-        return shard.get_tensor(name).to(device).to(dtype)
-
-
-def _require_filled(model: Any, family: Family, folder: Path) -> None:
-    """Refuse models with tied weights or computed buffers: a checkpoint does not hold these."""
-    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
-    empty = [name for name, tensor in tensors if tensor.is_meta]
-    if empty:
-        raise InputError(
-            folder,
-            f"nothing in it fills {listed(empty)} of {family.architecture}",
-            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
-        )
-
-
-def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
-    import torch
-
-    module, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
 
 
 # --- A checkpoint's config and special tokens, checked against its family and its release.
@@ -312,7 +191,7 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     differs from the release.
     """
     config = _config(folder, family)
-    repository = repository or facts(folder).get("repository")
+    repository = repository or read_origin(folder).get("repository")
     problems = _differences(config, {"model_type": family.model_type, **family.fixed})
     try:
         arguments = dict(family.to_stock(config))
@@ -361,8 +240,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
         f"{kind} id is {ids[kind]}, {origin} {value}"
-        for origin, known in _known_ids(folder, family).items()
-        for kind, value in known.items()
+        for origin, expected in _expected_ids(folder, family).items()
+        for kind, value in expected.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
     if problems:
@@ -382,12 +261,12 @@ def _config(folder: Path, family: Family) -> dict[str, Any]:
     return {**family.defaults, **config}
 
 
-def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
     """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
     return [
-        f"{key} is {found[key]!r}, not {value!r}"
+        f"{key} is {fields[key]!r}, not {value!r}"
         for key, value in expected.items()
-        if key in found and found[key] != value
+        if key in fields and fields[key] != value
     ]
 
 
@@ -401,14 +280,130 @@ def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
     }
 
 
-def _known_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
+def _expected_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
     """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
     config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
-    known = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    ids = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
     size = family.to_stock(config)["vocab_size"]
-    return known | {
+    return ids | {
         f"{release.repository} has": release.ids
         for release in family.releases
         if release.config.get("vocab_size") == size
     }
+
+
+# --- Released weights into a stock model: first all headers are checked, then each tensor is read once.
+
+_COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A tensor in the header of its file."""
+
+    path: Path
+    shape: tuple[int, ...]
+
+
+def fill(model: Any, family: Family, folder: Path, device: str) -> None:
+    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
+
+    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
+    beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
+    no checkpoint fills.
+    """
+    stored = check(model, family, folder)
+    parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
+    # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
+    for name in sorted(stored, key=lambda name: -prod(stored[name].shape)):
+        stock, parameter = parameters[name]
+        _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
+    # The rotary table is not in a checkpoint, and on `meta` it was not computed.
+    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
+    _require_filled(model, family, folder)
+
+
+def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
+    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
+
+    Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
+    two files, of a wrong shape, or not where the index says.
+    """
+    wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    stored, unreadable = _headers(folder)
+    index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
+    problems = _problems(wanted, stored, index, unreadable)
+    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if problem:
+        raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
+    return {name: place for name, (place,) in stored.items()}
+
+
+def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
+    """All places of each tensor, and by file the reason why it could not be read."""
+    stored, unreadable = defaultdict(list), {}
+    for path in shards(folder):
+        try:
+            for name, shape in read_shapes(path).items():
+                if not name.endswith(_COMPUTED):
+                    stored[name].append(_Stored(path, shape))
+        except InputError as error:
+            unreadable[path.name] = error.problem
+    return stored, unreadable
+
+
+def _problems(
+    wanted: Mapping[str, tuple[int, ...]],
+    stored: Mapping[str, Sequence[_Stored]],
+    index: Mapping[str, str],
+    unreadable: Mapping[str, str],
+) -> dict[str, list[str]]:
+    """Problems by kind, from the ``wanted`` shapes, the ``stored`` tensors, the ``index`` and the unreadable files."""
+    return {
+        "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
+        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in stored.items() if len(places) > 1],
+        "not in the file that the index names": [
+            f"{name} ({file})"
+            for name, file in index.items()
+            if file not in unreadable and file not in _files(stored.get(name, []))
+        ],
+        "not in the index": [name for name in stored if index and name not in index],
+        "missing": [name for name in wanted if name not in stored and name not in index],
+        "extra": [name for name in stored if name not in wanted],
+        "of another shape": [
+            f"{name} is {place.shape}, not {wanted[name]}"
+            for name, places in stored.items()
+            for place in places
+            if place.shape != wanted.get(name, place.shape)
+        ],
+    }
+
+
+def _files(places: Sequence[_Stored]) -> list[str]:
+    return [place.path.name for place in places]
+
+
+def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
+    with open_shard(path) as shard:
+        # First the device, then the dtype: one call for both would make a second tensor on the host.
+        return shard.get_tensor(name).to(device).to(dtype)
+
+
+def _require_filled(model: Any, family: Family, folder: Path) -> None:
+    """Refuse models with tied weights or computed buffers: a checkpoint does not hold these."""
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        raise InputError(
+            folder,
+            f"nothing in it fills {listed(empty)} of {family.architecture}",
+            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
+        )
+
+
+def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
+    import torch
+
+    module, _, leaf = name.rpartition(".")
+    setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))

@@ -103,10 +103,10 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     on_cpu = device == "cpu"
-    there = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
-    if needed > there:
+    memory = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    if needed > memory:
         place = (
-            f"this machine has {machine.amount(there)}" if on_cpu else f"{machine.amount(there)} are free on the GPU"
+            f"this machine has {machine.amount(memory)}" if on_cpu else f"{machine.amount(memory)} are free on the GPU"
         )
         problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
@@ -206,10 +206,18 @@ def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dic
     key = f"`backbones.{spec['backbone']}.folder`"
     if not own:
         files.make_once(folder, lambda work: _download(spec, work, key, agreed))
-        _require_source(spec, folder)
+        origin = checkpoint.read_origin(folder)
+        for fact in ("repository", "revision"):
+            if spec[fact] and origin.get(fact, spec[fact]) != spec[fact]:
+                problem = f"holds {fact} {origin[fact]}, not {spec[fact]}"
+                raise InputError(folder, problem, "Name it in the config, or move the folder.")
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
-    _check(spec, folder)
+    # A GPU job would else be the first to find a problem.
+    family = find_family(spec["family"])
+    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
+    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
+    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
     return checkpoint.manifest(folder)
 
 
@@ -228,20 +236,3 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> No
     hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed)
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
-
-
-def _require_source(spec: Mapping[str, Any], folder: Path) -> None:
-    """Raise InputError if the folder holds another repository or revision than the config names."""
-    fetched = checkpoint.facts(folder)
-    for fact in ("repository", "revision"):
-        if spec[fact] and fetched.get(fact, spec[fact]) != spec[fact]:
-            problem = f"holds {fact} {fetched[fact]}, not {spec[fact]}"
-            raise InputError(folder, problem, "Name it in the config, or move the folder.")
-
-
-def _check(spec: Mapping[str, Any], folder: Path) -> None:
-    """Raise InputError for problems that a GPU job would else be the first to find."""
-    family = find_family(spec["family"])
-    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
-    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
-    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

@@ -16,9 +16,7 @@ from entropy_valley.errors import InputError, listed
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 #
-# What a source or target spells is text: the special tokens of a family, such as its mask and EOS, come from the
-# template alone.
-
+# What a source or target spells is text: only the template gives special tokens, such as mask and EOS.
 
 PLACE = "{src}"
 
@@ -61,11 +59,11 @@ class Prompt:
     def slots_of(self, text: str, spans: Iterable[Sequence[int]]) -> list[int]:
         """The tokens of a text, from 0, that share a character with one of the ``spans`` (start, end) of it."""
         plain = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True}
-        said = self.tokenizer(text, **plain)["offset_mapping"]
+        offsets = self.tokenizer(text, **plain)["offset_mapping"]
         parts = list(spans)
         return [
             place
-            for place, (first, last) in enumerate(said)
+            for place, (first, last) in enumerate(offsets)
             if any(first < end and start < last for start, end in parts)
         ]
 
@@ -97,8 +95,8 @@ class Prompt:
         if not self._special.search(source):
             return None
         before, behind = self.template.split(PLACE)
-        begin = max((found.end() for found in self._special.finditer(before)), default=0)
-        end = next((found.start() for found in self._special.finditer(behind)), len(behind))
+        begin = max((match.end() for match in self._special.finditer(before)), default=0)
+        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
         text = self.tokens(before[begin:] + source + behind[:end])
         return [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
 
@@ -135,9 +133,9 @@ def moments(ratios: Sequence[float]) -> dict[str, float]:
     """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
     if not ratios:
         raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
-    found = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
+    ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
     values = np.percentile(ratios, PERCENTILES).tolist()
-    return found | {f"p{percent}": value for percent, value in zip(PERCENTILES, values, strict=True)}
+    return ratio | {f"p{percent}": value for percent, value in zip(PERCENTILES, values, strict=True)}
 
 
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.

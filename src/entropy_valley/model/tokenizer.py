@@ -52,9 +52,9 @@ def readable(path: Path) -> Iterator[None]:
 
 def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
     """The tokens declared beside ``tokenizer.json``: strings, or mappings with ``content`` and flags."""
-    said = [files.read_json(folder / name) for name in DECLARATIONS if (folder / name).exists()]
-    tokens = [token for one in said for key, token in one.items() if key.endswith("_token")]
-    for one in said:
+    declarations = [files.read_json(folder / name) for name in DECLARATIONS if (folder / name).exists()]
+    tokens = [token for one in declarations for key, token in one.items() if key.endswith("_token")]
+    for one in declarations:
         tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]
     return [token for token in tokens if isinstance(token, str | dict)]  # `add_bos_token` is a switch
 

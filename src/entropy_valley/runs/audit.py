@@ -1,12 +1,13 @@
-"""The state of every job and of every cell of a config, and why it is so.
+"""The state of every job and cell of a config: done, stale or missing, and why.
 
 Beside the first output of a job is its record: the params and the inputs that the output was made from. The audit
-compares records with the inventory of jobs. It reads no other file but logs, and it decides nothing: what runs is
-Snakemake's answer.
+compares records with the inventory of jobs. It reads no other file but logs, and it decides nothing: Snakemake alone
+decides what runs.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -14,41 +15,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.config import Experiment, param_parts
-from entropy_valley.config import params as jobs
+from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import Cell, remembered
-from entropy_valley.differences import ABSENT, Difference, differences
+from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import Record, read_record, record_path
+from entropy_valley.provenance import ABSENT, Difference, Record, differences, read_record, record_path
 from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
-STATES = DONE, STALE, FAILED, MISSING = ("done", "stale", "failed", "missing")
+STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 COPIES = ("dev_as_testset", "human_forms")  # rules that leave no record
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a job is not done. ``key`` is the param that has changed, if one has. What ``follows`` from the state of an
-    earlier job, or from other cells of a set, is told there."""
+    """Why a job is not done. ``key`` is the param that has changed, if one has; ``log`` is the log of an attempt that
+    failed. What ``follows`` from the state of an earlier job, or from other cells of a set, is told there."""
 
     job: Job
     state: str
     text: str
     key: str = ""
+    log: str = ""
     follows: bool = False
 
 
 @dataclass(frozen=True)
 class JobState:
-    """``there`` says whether all outputs exist; ``cells`` are those that a set's readable header lists."""
+    """``exists`` says whether all outputs exist; ``cells`` are those that a set's readable header lists."""
 
     job: Job
     state: str
     reasons: tuple[Reason, ...] = ()
-    there: bool = True
+    exists: bool = True
     cells: frozenset[System] | None = None
 
 
@@ -62,7 +63,7 @@ class CellState:
 
 
 class Audit:
-    """What there is of the results of a config."""
+    """The states of a config's jobs and cells, by what is in its folder of results."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory, self.experiment = inventory, inventory.experiment
@@ -75,51 +76,51 @@ class Audit:
         return [self.cell(cell) for cell in self.inventory.sets.home]
 
     def cell(self, cell: Cell) -> CellState:
-        reasons = [reason for job in self.chain(cell) for reason in self._of_cell(self.job(job), cell)]
-        state = next((one for one in (FAILED, MISSING, STALE) if any(why.state == one for why in reasons)), DONE)
-        shown = [why for why in reasons if why.state == state]
-        return CellState(cell, state, tuple(shown[:1] if state == MISSING else shown))
+        """The state of a cell. Of a missing one, the reason is a failure, else the first job that is missing."""
+        reasons: list[Reason] = []
+        for state in map(self.job, self.chain(cell)):
+            reasons += (
+                reason for reason in state.reasons if not reason.follows and concerns(self.experiment, reason.key, cell)
+            )
+            if state.cells is not None and system_of(cell) not in state.cells:
+                reasons.append(Reason(state.job, MISSING, "not among the cells of its set yet"))
+        if missing := [reason for reason in reasons if reason.state == MISSING]:
+            return CellState(cell, MISSING, (min(missing, key=lambda reason: not reason.log),))
+        return CellState(cell, STALE if reasons else DONE, tuple(reasons))
 
     def chain(self, cell: Cell) -> list[Job]:
         """The jobs that a cell is made by, each after those that it reads, as far as their state matters: an adapter or
         a corpus that was moved away from finished results is not missed."""
-        home = self.inventory.sets.home[cell]
-        return [job for job in self._behind(self.inventory.at(home.scores(self.inventory.root))) if _is_of(job, cell)]
+        scores = self.inventory.at(self.inventory.sets.home[cell].scores(self.inventory.root))
+        return [job for job in self._behind(scores) if _is_of(job, cell)]
 
     def _behind(self, job: Job) -> list[Job]:
         if job not in self._chains:
-            found: dict[Job, None] = {}
+            before: dict[Job, None] = {}
             for read in self._inputs(job):
-                if self.job(read).there or not self.job(job).there:
-                    found |= dict.fromkeys(self._behind(read))
-            self._chains[job] = [*found, job]
+                if self.job(read).exists or not self.job(job).exists:
+                    before |= dict.fromkeys(self._behind(read))
+            self._chains[job] = [*before, job]
         return self._chains[job]
 
     def _inputs(self, job: Job) -> list[Job]:
         return list(dict.fromkeys(filter(None, map(self.inventory.at, job.inputs))))
 
-    def _of_cell(self, found: JobState, cell: Cell) -> Iterator[Reason]:
-        """The reasons of a job that concern one cell."""
-        for reason in found.reasons:
-            if not reason.follows and concerns(self.experiment, reason.key, cell):
-                yield reason
-        if found.cells is not None and system_of(cell) not in found.cells:
-            yield Reason(found.job, MISSING, "not among the cells of its set yet")
-
     def job(self, job: Job) -> JobState:
-        """The state of one job, as its files, its record and its log have it."""
+        """The state of one job, by its files, its record and its log."""
         if job not in self._states:
-            found = self._look(job)
-            if found.state != DONE and (error := self._error(job)):
-                found = JobState(job, FAILED, (Reason(job, FAILED, error),), found.there, found.cells)
-            self._states[job] = found
+            state = self._state(job)
+            if state.state != DONE and (error := self._error(job)):
+                failure = Reason(job, state.state, error, log=self.log(job))
+                state = dataclasses.replace(state, reasons=(failure, *state.reasons))
+            self._states[job] = state
         return self._states[job]
 
-    def _look(self, job: Job) -> JobState:
-        lost = [path for path in map(Path, job.outputs) if not path.is_file()]
-        if lost:
-            text = "not made yet" if len(lost) == len(job.outputs) else f"no {lost[0].name}"
-            return JobState(job, MISSING, (Reason(job, MISSING, text),), there=False)
+    def _state(self, job: Job) -> JobState:
+        missing = [path for path in map(Path, job.outputs) if not path.is_file()]
+        if missing:
+            text = "not made yet" if len(missing) == len(job.outputs) else f"no {missing[0].name}"
+            return JobState(job, MISSING, (Reason(job, MISSING, text),), exists=False)
         try:
             record = self._record(job)
         except InputError as error:
@@ -127,10 +128,10 @@ class Audit:
         if record is None:
             reasons = () if job.rule in COPIES else (Reason(job, STALE, "it has no record of its params"),)
             return JobState(job, STALE if reasons else DONE, reasons)
-        changes = tuple(self._changes(job, record))
+        reasons = tuple(self._changes(job, record))
         listed = record.facts.get("cells", [])
         cells = frozenset(System(*(one[name] for name in System._fields)) for one in listed)
-        return JobState(job, STALE if changes else DONE, changes, cells=cells if job.cells else None)
+        return JobState(job, STALE if reasons else DONE, reasons, cells=cells if job.cells else None)
 
     def _record(self, job: Job) -> Record | None:
         """The record beside a job's first output; raises InputError for one that cannot be read."""
@@ -141,20 +142,26 @@ class Audit:
     def _changes(self, job: Job, record: Record) -> Iterator[Reason]:
         """What is not as the record says: the job's files, its params, the files that it was made from."""
         for name, written in record.outputs.items():
-            if problem := _problem(Path(job.outputs[0]).parent / name, written["bytes"]):
-                yield Reason(job, STALE, problem)
-        params, inputs = _params(job), self._inputs(job)
-        changes = list(own_changes(record.params, params))
+            path = Path(job.outputs[0]).parent / name
+            if not path.is_file():
+                yield Reason(job, STALE, f"no {name}")
+            elif (size := path.stat().st_size) != written["bytes"]:
+                yield Reason(job, STALE, f"{name} has {size} bytes; {written['bytes']} were written")
+        current, inputs = _params(job), self._inputs(job)
+        changes = _own_changes(record.params, current)
         other_cells = any(change.key == "cells" for change in changes)
         for change in changes:  # what further cells need is told by the cells themselves
             follows = other_cells and ABSENT in (change.before, change.after)
-            yield Reason(job, STALE, _said(change), change.key, follows)
-        remade, makes = set(), {jobs.digest(read.spec): read for read in inputs}
-        for change in _ancestry(record.params, params):
-            read, name = makes.get(change.after), Path(change.key.removeprefix("made_from.")).name
-            follows = read is not None and self.job(read).state != DONE
-            yield Reason(job, STALE, f"made from another {name}", change.key, follows)
-            remade.add(read)
+            yield Reason(job, STALE, _text(change), change.key, follows=follows)
+        # What is only in one of the two follows from params of its own.
+        ancestry = [{"made_from": side.get("made_from", {})} for side in (record.params, current)]
+        remade, by_digest = set(), {params.digest(read.spec): read for read in inputs}
+        for change in differences(*ancestry):
+            if ABSENT not in (change.before, change.after):
+                read, name = by_digest.get(change.after), Path(change.key.removeprefix("made_from.")).name
+                follows = read is not None and self.job(read).state != DONE
+                yield Reason(job, STALE, f"made from another {name}", change.key, follows=follows)
+                remade.add(read)
         for read in inputs:
             if read not in remade and (name := self._newer(read, record.inputs)):
                 yield Reason(job, STALE, f"{name} was made again after it")
@@ -162,16 +169,17 @@ class Audit:
     def _newer(self, read: Job, digests: Mapping[str, str]) -> str:
         """The first output of an input whose record has another digest than the job that read it."""
         try:
-            made = self._record(read)
+            record = self._record(read)
         except InputError:
             return ""
-        for name, written in made.outputs.items() if made else ():
+        for name, written in record.outputs.items() if record else ():
             path = str(Path(read.outputs[0]).parent / name)
             if digests.get(path, written["digest"]) != written["digest"]:
                 return name
         return ""
 
     def log(self, job: Job) -> str:
+        """Where a job's log is."""
         return f"{self.inventory.root}/logs/{job.name}.log"
 
     def _error(self, job: Job) -> str:
@@ -191,34 +199,26 @@ class Audit:
 def against(before: Inventory, after: Inventory) -> list[CellState]:
     """What becomes of the cells of a second config: missing where the first one does not have them, stale where params
     along their chain differ, else done. No results are looked at."""
-    changes = functools.cache(lambda old, new: [*own_changes(_params(old) if old else {}, _params(new))])
+    changes = functools.cache(lambda old, new: _own_changes(_params(old) if old else {}, _params(new)))
     chains = {one: after.behind([one.scores(after.root)]) for one in after.sets.all}
-    found = []
+    states = []
     for cell, home in after.sets.home.items():
         if cell not in before.sets.home:
-            found.append(CellState(cell, MISSING))
+            states.append(CellState(cell, MISSING))
             continue
-        pairs = [(_counterpart(job, cell, before, after), job) for job in chains[home] if _is_of(job, cell)]
-        reasons = tuple(
-            Reason(new, STALE, _said(change), change.key)
-            for old, new in pairs
-            for change in changes(old, new)
-            if concerns(after.experiment, change.key, cell)
-        )
-        found.append(CellState(cell, STALE if reasons else DONE, reasons))
-    return found
-
-
-def _counterpart(job: Job, cell: Cell, before: Inventory, after: Inventory) -> Job | None:
-    """The same job of another config, where a cell may be at home in another set, and results in another folder."""
-    if job.cells:
-        return before.at(f"{before.sets.folder(cell)}/{Path(job.outputs[0]).name}")
-    return before.at(before.root + job.outputs[0].removeprefix(after.root))
-
-
-def _is_of(job: Job, cell: Cell) -> bool:
-    """Whether a job behind a set is one behind this cell: the set may have further test sets."""
-    return job.wildcards.get("testset", cell.testset) == cell.testset
+        reasons = []
+        for job in chains[home]:
+            if _is_of(job, cell):  # a cell may be at home in another set, and results in another folder
+                folder = before.sets.folder(cell)
+                path = f"{folder}/{Path(job.outputs[0]).name}" if job.cells else ""
+                old = before.at(path or before.root + job.outputs[0].removeprefix(after.root))
+                reasons += (
+                    Reason(job, STALE, _text(change), change.key)
+                    for change in changes(old, job)
+                    if concerns(after.experiment, change.key, cell)
+                )
+        states.append(CellState(cell, STALE if reasons else DONE, tuple(reasons)))
+    return states
 
 
 def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
@@ -228,16 +228,16 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
     name = rest.partition(".")[0]
     match kind:
         case "cells":
-            return False  # the header lists those that are there
+            return False  # the header lists those that exist
         case "methods":
             return name in _methods(experiment, cell)
         case "orders":
             return name == cell.order
         case "fits":
             own = experiment.of(cell.run.backbone)
-            needs = {"length_statistics": param_parts.needs_statistics, "length_head": param_parts.needs_length_head}
-            asked = [needs[name]] if name else needs.values()
-            return any(need(own, method) for need in asked for method in _methods(experiment, cell))
+            needs = {"length_statistics": needs_statistics, "length_head": needs_length_head}
+            some = [needs[name]] if name else needs.values()
+            return any(need(own, method) for need in some for method in _methods(experiment, cell))
         case "made_from":
             return not rest.startswith("testset ") or rest == f"testset {cell.testset}"
     return True
@@ -245,41 +245,29 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
 
 def _methods(experiment: Experiment, cell: Cell) -> list[str]:
     """A cell's length method, and the one whose canvases it reassigns."""
-    of = getattr(experiment.length_methods, cell.method).of if cell.method in _reassigned(experiment) else None
-    return [cell.method, *filter(None, [of])]
+    reassigned = remembered(experiment, "reassigned", lambda: reassigned_methods(experiment))
+    origins = [getattr(experiment.length_methods, cell.method).of] if cell.method in reassigned else []
+    return [cell.method, *origins]
 
 
-def _reassigned(experiment: Experiment) -> list[str]:
-    return remembered(experiment, "reassigned", lambda: param_parts.reassigned_methods(experiment))
-
-
-def own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
-    """The params that differ, but for those that say what a result is made from."""
-    return (one for one in differences(before, after) if one.key.partition(".")[0] != "made_from")
-
-
-def _ancestry(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
-    """The inputs that a result had by other params. What one side does not have follows from params of its own."""
-    old, new = ({"made_from": side.get("made_from", {})} for side in (before, after))
-    return (one for one in differences(old, new) if ABSENT not in (one.before, one.after))
+def _is_of(job: Job, cell: Cell) -> bool:
+    """Whether a job behind a set is one behind this cell: the set may have further test sets."""
+    return job.wildcards.get("testset", cell.testset) == cell.testset
 
 
 def _params(job: Job) -> dict[str, Any]:
     return json.loads(job.spec or "{}")
 
 
-def _said(change: Difference) -> str:
-    """A change in words; of lists of cells only their lengths differ for people."""
+def _own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """The params that differ, but for those that say what a result is made from."""
+    return [one for one in differences(before, after) if one.key.partition(".")[0] != "made_from"]
+
+
+def _text(change: Difference) -> str:
+    """A change in words; for lists of cells, how many there are more and fewer."""
     sides = (change.before, change.after)
     if change.key == "cells" and all(isinstance(one, list) for one in sides):
         old, new = ({*map(canonical, one)} for one in sides)
         return f"cells: {len(new - old)} more, {len(old - new)} fewer"
     return str(change)
-
-
-def _problem(path: Path, size: int) -> str:
-    """What is wrong with a file of ``size`` bytes; "" if nothing is."""
-    if not path.is_file():
-        return f"no {path.name}"
-    now = path.stat().st_size
-    return "" if now == size else f"{path.name} has {now} bytes; {size} were written"

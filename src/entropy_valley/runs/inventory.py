@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from entropy_valley import files, revisions, tables
-from entropy_valley.config import Experiment, param_parts, params, paths
+from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, RUN_NAME, Cell, CellSet, Run, sets_of
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST
@@ -60,18 +60,18 @@ class Inventory:
 
     def behind(self, wanted: Iterable[str]) -> list[Job]:
         """The jobs that make these files, and all that they read; each once, after those that it reads."""
-        found: dict[Job, None] = {}
+        jobs: dict[Job, None] = {}
 
         def add(path: str) -> None:
             job = self.at(path)
-            if job is not None and job not in found:
+            if job is not None and job not in jobs:
                 for read in job.inputs:
                     add(read)
-                found[job] = None
+                jobs[job] = None
 
         for path in wanted:
             add(path)
-        return list(found)
+        return list(jobs)
 
     def at(self, path: str) -> Job | None:
         """The job that makes a file; None for a file that no rule makes."""
@@ -83,8 +83,8 @@ class Inventory:
 
     def made_from(self, read: Iterable[str]) -> dict[str, str]:
         """A digest of the params of each file that a rule makes, by its path."""
-        made = {path: self.at(path) for path in dict.fromkeys(read)}
-        return {path: params.digest(job.spec) for path, job in made.items() if job and job.spec}
+        jobs = {path: self.at(path) for path in dict.fromkeys(read)}
+        return {path: params.digest(job.spec) for path, job in jobs.items() if job and job.spec}
 
     def report(self, name: str) -> str:
         """The params of a table or figure: its own, and what its inputs are made from."""
@@ -119,8 +119,8 @@ class Inventory:
                 read = (self.testset(direction, testset), self.backbone(backbone))
                 return Job("tokens", wildcards, (self._path(*parts),), spec, read)
             case [direction, backbone, run, *rest] if re.fullmatch(f"seed{RUN_NAME}", run) and rest:
-                known = direction in self.experiment.directions and backbone in self.experiment.backbones
-                return self._of_run(Run.named(direction, backbone, run), rest) if known else None
+                is_defined = direction in self.experiment.directions and backbone in self.experiment.backbones
+                return self._of_run(Run.named(direction, backbone, run), rest) if is_defined else None
         return None
 
     # What many runs share.
@@ -132,10 +132,10 @@ class Inventory:
             case ["train.jsonl" | "dev.jsonl" | "corpus.json"]:
                 outputs = tuple(f"{folder}/{name}" for name in ("train.jsonl", "dev.jsonl", "corpus.json"))
                 read = self._dataset(self.experiment.directions[direction].train)
-                return Job("corpus", wildcards, outputs, param_parts.corpus(self.experiment, direction), read)
+                return Job("corpus", wildcards, outputs, params.corpus(self.experiment, direction), read)
             case ["length_ratios.json"]:
                 spec = params.length_ratios(self.experiment, direction)
-                tokenizers = map(self.backbone, param_parts.tokenizers(self.experiment, direction))
+                tokenizers = map(self.backbone, params.tokenizers(self.experiment, direction))
                 return Job("length_ratios", wildcards, (f"{folder}/length_ratios.json",), spec, (train, *tokenizers))
             case ["test", name]:
                 testset = name.removesuffix(".jsonl")
@@ -146,7 +146,7 @@ class Inventory:
                 return Job(rule, {**wildcards, "testset": testset}, (self.testset(direction, testset),), spec, read)
             case ["overlap", name]:
                 testset = name.removesuffix(".json")
-                trained = (train,) if direction in param_parts.trained(self.experiment) else ()
+                trained = (train,) if direction in params.trained(self.experiment) else ()
                 read = (self.testset(direction, testset), *trained)
                 spec = params.overlap(self.experiment, direction, testset)
                 return Job("overlap", {**wildcards, "testset": testset}, (f"{folder}/overlap/{name}",), spec, read)
@@ -156,7 +156,7 @@ class Inventory:
         match parts:
             case ["datasets", name]:
                 dataset = name.removesuffix(".json")
-                spec = param_parts.dataset(self.experiment, dataset)
+                spec = params.dataset(self.experiment, dataset)
                 return Job("fetch_dataset", {"dataset": dataset}, (self._path(*parts),), spec)
             case ["checkpoints", name]:
                 checkpoint = name.removesuffix(".json")
@@ -189,12 +189,12 @@ class Inventory:
         pack = (f"{folder}/pack.json", f"{folder}/private/mapping.json")
         match rest:
             case ["pack.json" | "guidelines.en.md" | "guidelines.zh.md"] | ["private", _]:
-                read = tuple(params.inputs(self.experiment, direction))
+                read = tuple(params.pack_inputs(self.experiment, direction))
                 spec = self._with_ancestry(params.pack(self.experiment, direction), read)
                 guidelines = (f"{folder}/guidelines.en.md", f"{folder}/guidelines.zh.md")
                 return Job("human_pack", wildcards, (*pack, *guidelines), spec, read)
             case ["ratings.jsonl"]:
-                read = (*pack, *params.forms(self.experiment, direction))
+                read = (*pack, *params.filled_forms(self.experiment, direction))
                 spec = self._with_ancestry(params.ratings(self.experiment), pack)
                 return Job("human_ratings", wildcards, (f"{folder}/ratings.jsonl",), spec, read)
             case ["simulated", name]:

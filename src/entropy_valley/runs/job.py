@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import errors, files, launch, machine
+from entropy_valley import errors, files, machine
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
 _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it ends
 
 
 @dataclass(frozen=True)
-class Job:
+class ScriptJob:
     """``params`` is what the result depends on, as its record has it; ``spec`` the same without ``made_from``, as
     computations and keys use it. ``how`` says where things are and how the job runs. ``input`` and ``output`` are
     Snakemake's: their items have names or numbers."""
@@ -36,7 +36,7 @@ class Job:
     threads: int
 
     @classmethod
-    def of(cls, snakemake: Any) -> Job:
+    def of(cls, snakemake: Any) -> ScriptJob:
         """The job that the object of a script describes."""
         params = json.loads(snakemake.params.spec)
         spec = {key: value for key, value in params.items() if key != "made_from"}
@@ -45,7 +45,7 @@ class Job:
 
 
 @contextlib.contextmanager
-def job_of(snakemake: Any) -> Iterator[Job]:
+def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started
@@ -53,12 +53,12 @@ def job_of(snakemake: Any) -> Iterator[Job]:
     first use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad
     input ends it with one line and exit status 2.
     """
-    launch.end_children_first()
-    launch.end_with_parent(signal.SIGTERM, os.getppid())
+    machine.end_children_first()
+    machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
         if snakemake.log:
-            launch.speak_into(snakemake.log[0])
-        job = Job.of(snakemake)
+            machine.speak_into(snakemake.log[0])
+        job = ScriptJob.of(snakemake)
         if "confirm" not in job.how:
             os.environ["HF_HUB_OFFLINE"] = "1"
         take_gpus(snakemake.resources.get("gpu", 0), job.how.get("check"))
@@ -85,7 +85,7 @@ def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
     with files.locked(passed):  # of jobs that begin together one checks, and the others wait
         if passed.is_file():
             return
-        if launch.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):
+        if machine.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):
             remedy = "Correct what the lines above say, or set `check: false` in the config."
             raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
 

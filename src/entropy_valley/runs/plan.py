@@ -1,40 +1,31 @@
 """What is left to run of a config and what it will take: hours, GPU-hours, disk and downloads, before any of it runs.
 
-The work of a job is tokens × passes × operations of the weights, counted from its params and the lengths of the texts.
-How much work a second does is measured from finished jobs, where there are any. Which job runs, Snakemake decides.
+The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
+second does is measured from finished jobs, where there are any. Which job runs, Snakemake decides.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import itertools
-import json
-import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 from entropy_valley import machine
 from entropy_valley.checking import subject
-from entropy_valley.checking.subject import BYTES, Size
-from entropy_valley.config import Experiment, param_parts
-from entropy_valley.config.matrix import DEV, Cell
-from entropy_valley.config.param_parts import selector_name, source_guided
-from entropy_valley.config.paths import comet_folder
-from entropy_valley.decoding.prompt_cache import CachePolicy
-from entropy_valley.lengths import find_method
-from entropy_valley.model.prompt import PREFIX, attention_of
+from entropy_valley.checking.subject import BYTES, RELEASED
+from entropy_valley.config import Experiment, params, paths
+from entropy_valley.config.matrix import Run
+from entropy_valley.config.schema import checkpoints
+from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.results import system_of
-from entropy_valley.runs import downloads
 from entropy_valley.runs.audit import DONE, Audit, concerns
 from entropy_valley.runs.inventory import Job
-from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
+from entropy_valley.runs.work import Work, kind_of
+from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
@@ -48,15 +39,14 @@ CPU |= {"generate": 3.4e9, "latency": 4.6e9, "score": 3.6e10}
 SHORT, USUAL = 0.6, {"corpus": 2.0, "table": 2.5, "figure": 4.0, "comparison": 4.0, "train_comet": 42.0}
 LONG = USUAL | {"corpus": 3 * 3600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
 START, LOADED = 4.0, 1e9  # seconds until torch is imported; bytes a second of weights that are loaded
-LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
-COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files exist
-PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
-# Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
-TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
-GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line in print, and of its wildcards
+ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
+SMALL = 1e9  # bytes; less than this in all is downloaded without a question
+GPUS, WIDTH, WHERE, LISTED = 8, 150, 56, 6  # of a node; columns of a line, and of wildcards; downloads by name
 PRIOR = f"""Rules whose speed is the paper's have no finished job here. By construction, the whole matrix of config.yaml
 then takes the paper's {PAPERS:.0f} GPU-hours on H20. One finished job of a rule replaces this."""
+
+# --- The jobs that are left, and what they take.
 
 
 def left(audit: Audit, targets: Collection[str] | None = None) -> tuple[list[Job], list[Job]]:
@@ -80,10 +70,10 @@ def left(audit: Audit, targets: Collection[str] | None = None) -> tuple[list[Job
 
     for job in jobs:
         state = audit.job(job)
-        due = state.state != DONE and (state.there or job not in between)
+        due = state.state != DONE and (state.exists or job not in between)
         if due or any(read in runs for read in reads[job]):
             require(job)
-    return [job for job in jobs if job in runs], [job for job in jobs if job not in runs and audit.job(job).there]
+    return [job for job in jobs if job in runs], [job for job in jobs if job not in runs and audit.job(job).exists]
 
 
 def with_new_cells(audit: Audit, job: Job) -> Job:
@@ -92,182 +82,13 @@ def with_new_cells(audit: Audit, job: Job) -> Job:
     state, read = audit.job(job), job
     if job.rule == "score" and (translated := audit.inventory.at(job.inputs[0])):
         read = with_new_cells(audit, translated)
-    keys = [reason.key for reason in state.reasons if reason.key != "made_from.translations"]
+    keys = [reason.key for reason in state.reasons if not reason.log and reason.key != "made_from.translations"]
     new = {cell for cell in read.cells if read is not job}
     for cell in job.cells:
         changed = any(not key or concerns(audit.experiment, key, cell) for key in keys)
         if changed or system_of(cell) not in (state.cells or ()):
             new.add(cell)
     return dataclasses.replace(job, cells=tuple(cell for cell in job.cells if cell in new))
-
-
-@dataclass(frozen=True)
-class Text:
-    """A corpus or test set: its sentences, and the mean tokens of a source and of a translation."""
-
-    sentences: int
-    source: float
-    target: float
-
-    @classmethod
-    def read(cls, path: Path) -> Text | None:
-        """The text of a file: all its lines are counted, the first of them measured. None for a damaged file."""
-        with open(path, "rb") as file:
-            first = list(itertools.islice(file, READ))
-            count = len(first) + sum(1 for _ in file)
-        try:
-            pairs = [(pair["source"], pair["target"]) for pair in map(json.loads, first)]
-            lengths = [fmean(len(text.encode()) / TOKEN for text in side) for side in zip(*pairs, strict=True)]
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return None
-        return cls(count, *lengths) if lengths else None
-
-
-class Work:
-    """Counts floating-point operations. ``texts`` stand for the files of the corpora, by direction and ``train`` or the
-    name of a test set."""
-
-    def __init__(self, experiment: Experiment, texts: Mapping[tuple[str, str], Text] | None = None) -> None:
-        self.experiment, self._texts = experiment, texts
-        self.size = functools.cache(lambda backbone: subject.size(experiment, backbone) or LARGE)
-        self.text = functools.cache(self._text)
-        self._counted: set[Any] = set()
-
-    def of(self, jobs: Iterable[Job]) -> dict[Job, float]:
-        """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
-        runs no model."""
-        self._counted.clear()
-        kinds = {"pretrain", "train", "translate", "generate", "diagnose", "latency", "score"}
-        return {
-            job: getattr(self, f"_{kind_of(job)}")(job, json.loads(job.spec)) if kind_of(job) in kinds else 1.0
-            for job in jobs
-        }
-
-    def _is_new(self, *key: Any) -> bool:
-        new = key not in self._counted or not self.experiment.store
-        self._counted.add(key)
-        return new
-
-    def _pretrain(self, job: Job, spec: dict[str, Any]) -> float:
-        settings, texts = spec["pretraining"], [self.text(direction, "train") for direction in spec["prompts"]]
-        tokens = settings["steps"] * settings["batch"] * fmean(text.source + text.target for text in texts)
-        return 3 * self.size(job.wildcards["backbone"]).pass_work(tokens, tokens / 2)  # forward, and backward twice
-
-    def _train(self, job: Job, spec: dict[str, Any]) -> float:
-        settings, text = spec["training"], self.text(job.wildcards["direction"], "train")
-        per_epoch = min(text.sentences, settings.get("limit") or text.sentences) / settings["global_batch"]
-        pairs = settings["global_batch"] * (settings.get("max_steps") or settings["epochs"] * per_epoch)
-        tokens = text.source + text.target + settings["loss"].get("eos_padding", 0) / 2
-        return self.size(job.wildcards["backbone"]).step_work(pairs * tokens, pairs * text.target / 2, False)
-
-    def _generate(self, job: Job, spec: dict[str, Any]) -> float:
-        """Beam search of the autoregressive baseline."""
-        beams, size, total = spec["beams"], self.size(job.wildcards["backbone"]), 0.0
-        for text in (self.text(cell.run.direction, cell.testset) for cell in job.cells):
-            total += text.sentences * size.pass_work(text.source + beams * text.target, beams * text.target)
-        return total
-
-    def _translate(self, job: Job, spec: dict[str, Any]) -> float:
-        backbone, total = job.wildcards["backbone"], 0.0
-        train = self.text(job.wildcards["direction"], "train")
-        for name, fit in spec.get("fits", {}).items():
-            if job.cells and self._is_new(job.cells[0].run, name):
-                statistics = name == "length_statistics"
-                pairs = fit["pairs"] + BIAS * fit["bias_pairs"] if statistics else fit["training"]["pairs"]
-                total += pairs * self._probing(backbone, spec, train, 1)
-        for cell in job.cells:
-            text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
-            for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
-                if self._is_new(cell.run, cell.testset, method):
-                    probes = self.probes(method, spec["methods"][method])
-                    total += text.sentences * self._probing(backbone, spec, text, probes)
-            if self._is_new(cell):
-                canvases = settings.get("k") or settings.get("beam") or 2 * settings.get("radius", 0) + 1
-                total += text.sentences * canvases * self._filling(cell, spec, text)
-        return total
-
-    def _latency(self, job: Job, spec: dict[str, Any]) -> float:
-        (cell,), rounds = job.cells, 2 * (spec["repeats"] + 1)  # alone, and batched
-        text, probes = self.text(cell.run.direction, cell.testset), self.probes(cell.method, spec["selector"])
-        probing = self._probing(cell.run.backbone, spec, text, probes)
-        return rounds * spec["sentences"] * (self._filling(cell, spec, text) + probing)
-
-    def _diagnose(self, job: Job, spec: dict[str, Any]) -> float:
-        total = 0.0
-        for kind, testset in ((kind, name) for kind, names in spec["testsets"].items() for name in names):
-            text = self.text(job.wildcards["direction"], testset)
-            passes = 2 * text.sentences  # with and without the source
-            if kind == "valley":
-                lengths = 2 * spec[kind]["offset"] + 1 + len(spec[kind]["ratios"])
-                passes = lengths * min(text.sentences, spec[kind]["sentences"])
-            total += passes * self._probing(job.wildcards["backbone"], spec, text, 1)
-        return total
-
-    def _score(self, job: Job, spec: dict[str, Any]) -> float:
-        """COMET reads each translation, with its source and its reference."""
-        texts = [self.text(cell.run.direction, cell.testset) for cell in job.cells if self._is_new("score", cell)]
-        return 2 * self._comet * sum(text.sentences * (text.source + 2 * text.target) for text in texts)
-
-    def _filling(self, cell: Cell, spec: dict[str, Any], text: Text) -> float:
-        """One canvas: a pass for each step that reveals something, twice where the order looks at the SIG."""
-        slots = text.target + 1
-        steps = min(float(cell.steps), slots)
-        tokens = _prompted(spec, steps) * (len(spec["prompt"]) / TOKEN + text.source) + steps * slots
-        passes = 2 if source_guided(self.experiment, cell.order) else 1
-        return passes * self.size(cell.run.backbone).pass_work(tokens, slots * (steps + 1) / 2)
-
-    def _probing(self, backbone: str, spec: dict[str, Any], text: Text, probes: float) -> float:
-        """So many passes over all-mask canvases of a sentence."""
-        tokens = _prompted(spec, probes) * (len(spec["prompt"]) / TOKEN + text.source) + probes * text.target
-        return self.size(backbone).pass_work(tokens, probes * text.target)
-
-    def probes(self, method: str, settings: Mapping[str, Any]) -> float:
-        """The passes by which a length method chooses a canvas."""
-        name = selector_name(self.experiment, method)
-        kind = None if name == "reassigned" else find_method(name, {})
-        if kind is None or not getattr(kind, "probes", True):
-            return 0
-        ratios, drafts = settings.get("ratios"), getattr(kind, "draft_steps", 0)
-        tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
-        return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
-
-    @functools.cached_property
-    def _comet(self) -> float:
-        """Parameters of the main COMET: those of its file, if it exists."""
-        path = Path(comet_folder(self.experiment))
-        path = path / CHECKPOINT if path.is_dir() else path
-        usual = TOY if self.experiment.scoring.comet.training else COMET
-        return path.stat().st_size / BYTES["float32"] if path.is_file() else usual
-
-    def _text(self, direction: str, name: str) -> Text:
-        """That of the file, if it exists; else what is usual."""
-        if self._texts is not None:
-            return self._texts[direction, name]
-        folder = Path(self.experiment.results, "corpus", direction)
-        path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
-        if path.is_file() and (text := Text.read(path)):
-            return text
-        drawn = name in ("train", DEV)
-        source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
-        tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
-        ratios = getattr(self.experiment.length_methods, "ratio", None)
-        ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
-        pairs = self.experiment.corpus_of(direction).train
-        sentences = pairs if name == "train" else param_parts.sentences(self.experiment, direction, name)
-        return Text(sentences, tokens, ratio * tokens)
-
-
-def _prompted(spec: Mapping[str, Any], passes: float) -> float:
-    """How many of the passes over a sentence compute its prompt."""
-    if attention_of(spec) == PREFIX:
-        return min(1, passes)
-    refresh = CachePolicy.of(spec).refresh
-    return passes if refresh is None else math.ceil(passes / refresh)
-
-
-def kind_of(job: Job) -> str:
-    """Jobs of a kind do as much work a second: a rule; autoregressive translations are a kind of their own."""
-    return "generate" if job.rule == "translate" and job.cells and not job.cells[0].order else job.rule
 
 
 class Plan:
@@ -298,11 +119,11 @@ class Plan:
 
     def speed(self, kind: str) -> tuple[float, int]:
         """Work a second of a kind of jobs, and how many finished ones say so."""
-        usual = GPU if self.gpus else CPU.get(kind)
-        return self.speeds.get(kind) or (
-            usual if kind in CPU else 1 / (LONG if self.gpus else USUAL).get(kind, SHORT),
-            0,
-        )
+        if kind in self.speeds:
+            return self.speeds[kind]
+        if kind in CPU:
+            return GPU if self.gpus else CPU[kind], 0
+        return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT), 0
 
     def _measured(self) -> dict[str, tuple[float, int]]:
         """The speeds of the kinds of which jobs have finished."""
@@ -331,7 +152,7 @@ class Plan:
     def disk(self) -> Counter[str]:
         """Bytes that the jobs leave on the disk, by what they are."""
         sizes, config = Counter(), self.experiment
-        kept = (one for one in downloads.downloads(config, self.left) if one.kept)
+        kept = (one for one in downloads(config, self.left) if one.kept)
         sizes["downloads"] = sum(one.bytes or 0 for one in kept)
         for job in self.left:
             parameters = self._model.size(job.wildcards["backbone"]) if "backbone" in job.wildcards else None
@@ -344,7 +165,7 @@ class Plan:
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule == "translate":
-                rows = (param_parts.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
+                rows = (params.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
                 sizes["cells"] += CELL * sum(rows)
         return +sizes
 
@@ -357,7 +178,73 @@ def measured(results: str | Path) -> dict[str, float]:
     return dict(seconds)
 
 
-# In print.
+# --- What they would download that does not exist yet.
+
+
+@dataclass(frozen=True)
+class Download:
+    """Something on the hub; ``bytes`` is None if its size is unknown. ``kept``: it stays on the disk."""
+
+    name: str
+    bytes: float | None
+    kept: bool = True
+
+    def __str__(self) -> str:
+        size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
+        return f"{self.name} ({size}{'' if self.kept else ', not kept'})"
+
+
+def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
+    """What jobs would download, each once."""
+    return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
+
+
+def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
+    match rule:
+        case "fetch_backbone":
+            name = wildcards["backbone"]
+            hub = experiment.backbones[name].hub
+            if hub and not subject.is_downloaded(experiment, name):
+                size = subject.size(experiment, name)
+                yield Download(hub.repository, RELEASED * size.parameters if size else None)
+        case "fetch_comet":
+            metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
+            if not Path(paths.comet_folder(experiment, metric)).exists():
+                repository = checkpoints(experiment.scoring)[metric].checkpoint
+                yield Download(repository, comet_checkpoint.size(wildcards["checkpoint"]) or None)
+        case "fetch_dataset":
+            name = wildcards["dataset"]
+            if not Path(paths.dataset_folder(experiment, name)).exists():
+                yield Download(paths.downloaded_datasets(experiment)[name].dataset, None)
+        case "corpus" | "testset":
+            name = wildcards.get("testset") or experiment.directions[wildcards["direction"]].train
+            source = experiment.sources[name]
+            if isinstance(source, HuggingFace) and not source.folder:
+                size = source.rows * ROW if source.rows else None
+                yield Download(f"{source.dataset} {source.subset} {source.split}", size, kept=False)
+        case "adopt_adapter":
+            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            given = paths.released_adapter(experiment, run)
+            if given.repository and not given.folder:
+                size = subject.size(experiment, run.backbone)
+                yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
+
+
+def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
+    """All downloads in a line, and how to agree to them if they are large and the config does not."""
+    items = downloads(experiment, jobs)
+    if not items:
+        return "none"
+    sizes = [item.bytes for item in items]
+    unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
+    more = f", … ({len(items)} in all)" * (len(items) > LISTED)
+    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
+    large = None in sizes or sum(filter(None, sizes)) >= SMALL
+    ask = ". To agree, add at the end of the command: --config confirm=yes"
+    return text + ask * (large and not experiment.confirm)
+
+
+# --- In print.
 
 
 def report(plan: Plan, configs: Iterable[str | Path]) -> str:
@@ -407,7 +294,7 @@ def totals(plan: Plan) -> list[str]:
     lines = [
         f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
         f"other{gpu}; the longest: {longest.name} ({duration(plan.seconds[longest])})",
-        f"Downloads: {downloads.summary(plan.experiment, plan.left)}",
+        f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {machine.amount(disk.total())}" + f" ({parts})" * bool(parts),
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]

@@ -40,7 +40,7 @@ REMEDIES = {
 
 
 @dataclass
-class Request:
+class SlurmRequest:
     """What a job requests in an attempt, by the names of Snakemake's resources. ``partition`` is None if the profile
     has none for it."""
 
@@ -87,7 +87,7 @@ class Profile:
             remedy = "Name a file like profiles/slurm/partitions.yaml."
             raise InputError(f"{self.path}: slurm-partition-config", f"{error}", remedy) from None
 
-    def requests(self, experiment: Experiment) -> dict[str, list[Request]]:
+    def requests(self, experiment: Experiment) -> dict[str, list[SlurmRequest]]:
         """What the jobs of a config request, one attempt after the other, by their rules. Rules that request the same
         are together; so are all that neither the profile names nor use a GPU."""
         rules = dict.fromkeys(job.rule for job in Inventory(experiment).all())
@@ -98,13 +98,13 @@ class Profile:
         if not experiment.corpus.on_cluster:
             rules.pop("corpus", None)
         own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *on_gpu}
-        together: dict[str, tuple[list[str], list[Request]]] = {}
+        together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
         for rule in [*(rule for rule in rules if rule in own), OTHERS]:
             attempts = list(self._attempts(rule, on_gpu.get(rule, 0)))
             together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
-    def _attempts(self, rule: str, gpus: int) -> Iterator[Request]:
+    def _attempts(self, rule: str, gpus: int) -> Iterator[SlurmRequest]:
         """What a rule requests in its first attempt, and in each that requests something else than the one before."""
         threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
@@ -118,7 +118,7 @@ class Profile:
                     raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is no number", remedy)
                 values[key] = int(values[key])
             if values != last:
-                yield Request(attempt, values.get("slurm_partition") or self._partition(values), values)
+                yield SlurmRequest(attempt, values.get("slurm_partition") or self._partition(values), values)
             last = values
 
     def _partition(self, values: dict[str, Any]) -> str | None:
@@ -163,7 +163,7 @@ def watched(profile: Profile) -> str:
     return f"by {command}"
 
 
-def granted(attempts: Sequence[Request], profile: Profile) -> str:
+def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
     """What is requested at first and at last; raises CheckError for the first attempt that SLURM refuses."""
     for request in attempts:
         if problem := _problem(request, profile):
@@ -173,7 +173,7 @@ def granted(attempts: Sequence[Request], profile: Profile) -> str:
     return f"{attempts[0]}{last}"
 
 
-def _problem(request: Request, profile: Profile) -> str:
+def _problem(request: SlurmRequest, profile: Profile) -> str:
     """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
     if request.partition is None:
         return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"

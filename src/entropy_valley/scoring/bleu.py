@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.job import Job
 from entropy_valley.settings import Section
+
+if TYPE_CHECKING:
+    from entropy_valley.scoring.metrics import ScoringJob
 
 _DECIMALS = 6  # of what is written; tables print `decimals`
 
@@ -26,7 +28,7 @@ class Bleu(Section):
     ) = Field(None, description="sacreBLEU's name of a tokenizer; null: its default for the target language")
     _bleu: Any = PrivateAttr(None)
 
-    def prepare(self, job: Job) -> None:
+    def prepare(self, job: ScoringJob) -> None:
         """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""
         from sacrebleu.metrics import BLEU
 
@@ -56,7 +58,7 @@ class Chrf(Section):
     beta: PositiveInt = Field(2, description="weight of recall over precision")
     _chrf: Any = PrivateAttr(None)
 
-    def prepare(self, job: Job) -> None:
+    def prepare(self, job: ScoringJob) -> None:
         from sacrebleu.metrics import CHRF
 
         self._chrf = CHRF(char_order=self.char_order, word_order=self.word_order, beta=self.beta)

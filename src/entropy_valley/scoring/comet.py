@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
@@ -19,11 +19,12 @@ from entropy_valley import files
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
-from entropy_valley.scoring.job import Job
 from entropy_valley.settings import REPOSITORY, Commit, Name, Section
 
-# --- Scores of many segments by a COMET model, in batches without padding: a score does not depend on the other
-# segments.
+if TYPE_CHECKING:
+    from entropy_valley.scoring.metrics import ScoringJob
+
+# --- Batches without padding.
 #
 # A batch has sequences of one length, and its shape depends on this length alone. On a GPU it has 64 rows, fewer for
 # long sequences: the kernel that computes a product, and so the order of its sums, depends on the number of rows. The
@@ -140,14 +141,13 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
         delattr(module, name)
 
 
-# --- Scores of COMET checkpoints: COMET-22, reference-free ones such as CometKiwi, XCOMET, and the toy COMET of the
-# demo.
+# --- The metric: COMET-22, reference-free checkpoints such as CometKiwi, XCOMET, and the toy COMET of the demo.
 #
 # The model is run by a plain loop over its own ``prepare_sample`` and ``predict_step`` instead of ``predict``:
 # Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several
 # tasks.
 #
-# With ``batch_size`` 1 a score is a function of its sentence alone (:mod:`entropy_valley.scoring.comet`): equal
+# With ``batch_size`` 1 a score is a function of its sentence alone, see above: equal
 # translations get equal scores whichever method made them, which a test that treats zero differences apart (Wilcoxon,
 # Pratt) relies on. A score in a padded batch depends in its last digits on the neighbours. Then consecutive batches
 # of the file are the unit of caching.
@@ -170,12 +170,12 @@ class Comet(Section):
     revision: Commit | None = Field(None, description=REVISION)
     batch_size: PositiveInt = Field(1, description="sentences of a padded pass; 1: no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
-    _job: Job = PrivateAttr()
+    _job: ScoringJob = PrivateAttr()
     _path: Path = PrivateAttr()
     _model: Any = PrivateAttr(None)
     _scores: dict[Segment, float] = PrivateAttr(default_factory=dict)  # of sentences that it has scored by themselves
 
-    def prepare(self, job: Job) -> None:
+    def prepare(self, job: ScoringJob) -> None:
         """Find the checkpoint; InputError if there is none, or it cannot score with (or without) references."""
         self._job, self._path = job, locate(job.checkpoint)
         check_class(self._path, self.reference_free)
@@ -231,34 +231,30 @@ class Comet(Section):
 
     def _one_by_one(self, segments: Sequence[Segment]) -> list[float]:
         """Scores that depend on their sentence alone: the segments may be those of many systems."""
-        known, signed = self._scores, self._key_signature
-        keys = {one: _key([one], signed) for one in dict.fromkeys(segments) if one not in known}
-        known.update({one: found[0] for one, key in keys.items() if (found := self._stored(key))})
-        if missing := [one for one in keys if one not in known]:
+        scores, signed = self._scores, self._key_signature
+        keys = {one: _key([one], signed) for one in dict.fromkeys(segments) if one not in scores}
+        scores.update({one: stored[0] for one, key in keys.items() if (stored := self._job.store.get(key))})
+        if missing := [one for one in keys if one not in scores]:
             scored = unpadded_scores(self._loaded(), missing)
             for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
-                known[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
-        return [known[one] for one in segments]
+                scores[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
+        return [scores[one] for one in segments]
 
     def _in_padded_batches(self, segments: Sequence[Segment]) -> list[float]:
         starts = range(0, len(segments), self.batch_size)
         batches = [segments[start : start + self.batch_size] for start in starts]
-        bar = progress(batches, description="COMET", unit="batch")
-        return [score for batch in bar for score in self._remembered(batch)]
-
-    def _remembered(self, batch: Sequence[Segment]) -> list[float]:
-        key = _key(batch, self._key_signature)
-        return self._stored(key) or self._keep(
-            key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
-        )
+        scores: list[float] = []
+        for batch in progress(batches, description="COMET", unit="batch"):
+            key = _key(batch, self._key_signature)
+            scores += self._job.store.get(key) or self._keep(
+                key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
+            )
+        return scores
 
     @functools.cached_property
     def _key_signature(self) -> str:
         """In the store's keys a GPU has its model."""
         return self._signed(self._job.device_name)
-
-    def _stored(self, key: str) -> list[float] | None:
-        return self._job.store.get(key)
 
     def _keep(self, key: str, scores: list[float]) -> list[float]:
         if all(map(math.isfinite, scores)):

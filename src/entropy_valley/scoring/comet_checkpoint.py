@@ -16,9 +16,6 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.settings import REPOSITORY
 
-# --- Folders of COMET checkpoints: found, checked and loaded.
-
-
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
 
@@ -200,12 +197,12 @@ def check(folder: Path, repository: str, revision: str | None) -> None:
     """
     if not (folder / MANIFEST).is_file():
         return
-    found, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
-    if found.get("repository") != repository:
+    manifest, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
+    if manifest.get("repository") != repository:
         problem = (
-            f"holds {found.get('repository', 'a checkpoint that was trained')}, but the config asks for {repository}"
+            f"holds {manifest.get('repository', 'a checkpoint that was trained')}, but the config asks for {repository}"
         )
         raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")
-    if commit and found.get("revision", commit) != commit:
-        problem = f"holds commit {found['revision']} of {repository}, but {commit} is asked for"
+    if commit and manifest.get("revision", commit) != commit:
+        problem = f"holds commit {manifest['revision']} of {repository}, but {commit} is asked for"
         raise InputError(folder, problem, "Name it as `revision` in the config, or move the folder away and run again.")

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
+from entropy_valley.machine import device_name
 from entropy_valley.scoring.bleu import Bleu, Chrf
 from entropy_valley.scoring.comet import Comet, MainComet
-
-if TYPE_CHECKING:
-    from entropy_valley.scoring.job import Job
+from entropy_valley.store import Store
 
 METRICS = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
 """Ours by the name that the config has for them; a user's own is ``module:Class``."""
 
 _FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
-_MEND = "Mend the metric, or remove it from `scoring.metrics`."
+_FIX = "Correct the metric, or remove it from `scoring.metrics`."
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,6 @@ class Metric:
     segments: bool = True
     reference_free: bool = False
     by_direction: bool = False
-
-    def found_in(self, content: Mapping[str, Any]) -> Any:
-        """Its value in a system's scores, a sentence's scores or the signatures of a file; None if it is not there."""
-        return content.get(self.name)
 
 
 class Scorer(Protocol):
@@ -60,6 +57,26 @@ class Scorer(Protocol):
     ) -> list[float]: ...
 
     def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float: ...
+
+
+@dataclass(frozen=True)
+class ScoringJob:
+    """What a metric may use of the job that scores.
+
+    ``checkpoint``: a COMET folder or its ``.ckpt`` file, of metrics that have one. ``threads`` are for the CPU and
+    change no number. ``store`` keeps finished scores between jobs; without a folder it keeps none.
+    """
+
+    target_language: str
+    checkpoint: str | Path | None = None
+    device: str = "cpu"
+    threads: int = 1
+    store: Store = field(default_factory=lambda: Store(None))
+
+    @functools.cached_property
+    def device_name(self) -> str:
+        """How the store's keys name the device: a GPU by its model."""
+        return device_name(self.device)
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,7 @@ def describe(name: str, label: str, metric: Scorer) -> Metric:
     )
 
 
-def prepare(name: str, metric: Scorer, job: Job) -> None:
+def prepare(name: str, metric: Scorer, job: ScoringJob) -> None:
     """Have a metric make itself ready, once, before it scores anything."""
     if hasattr(metric, "prepare"):
         with plugins.calling(metric, "prepare", f"metric {name!r}"):
@@ -121,35 +138,36 @@ def score(
     sources: Sequence[str],
     hypotheses: Sequence[str],
     references: Sequence[str],
-    of: str = "",
+    system: str = "",
 ) -> Scores:
-    """Score one system by a metric that is ready; ``of`` is what errors say of the system.
+    """Score one system by a metric that is ready; ``system`` is its name in errors.
 
     Raises InputError where the metric gives too few numbers, or one that is not finite.
     """
-    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{of}"
+    place = f" of {system}" if system else ""
+    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
     if _scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
             segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
-        _require_numbers(name, segments, len(hypotheses), of)
+        _require_numbers(name, segments, len(hypotheses), place)
     if hasattr(metric, "system_score"):
         with plugins.calling(metric, "system_score", about):
-            system = float(metric.system_score(sources, hypotheses, references))
+            total = float(metric.system_score(sources, hypotheses, references))
     else:
-        system = sum(segments) / max(1, len(segments))
-    if not math.isfinite(system):
-        raise InputError(f"metric {name!r}", f"gave {system} for the system{of}", _MEND)
+        total = sum(segments) / max(1, len(segments))
+    if not math.isfinite(total):
+        raise InputError(f"metric {name!r}", f"gave {total} for the system{place}", _FIX)
     with plugins.calling(metric, "signature", about):
-        return Scores(system, segments, str(metric.signature), getattr(metric, "digest", None))
+        return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
-def _require_numbers(name: str, segments: Sequence[float], sentences: int, of: str) -> None:
+def _require_numbers(name: str, segments: Sequence[float], sentences: int, place: str) -> None:
     """Raise InputError unless there are as many scores as sentences, all finite."""
     if len(segments) != sentences:
-        raise InputError(f"metric {name!r}", f"gave {len(segments)} scores for {sentences} sentences{of}", _MEND)
+        raise InputError(f"metric {name!r}", f"gave {len(segments)} scores for {sentences} sentences{place}", _FIX)
     for number, value in enumerate(segments, 1):
         if not math.isfinite(value):
-            raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{of}", _MEND)
+            raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
 
 
 def _scores_segments(metric: Scorer) -> bool:

@@ -13,11 +13,11 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import System
 from entropy_valley.scoring import metrics
 from entropy_valley.scoring.comet import Comet
-from entropy_valley.scoring.job import Job
+from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from entropy_valley.scoring.metrics import Scorer, Scores
 
@@ -69,7 +69,7 @@ def _require_distinct(testset: str | Path, ids: list[str]) -> None:
             raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
 
 
-# --- The scores of a set of cells: each metric is loaded once, and scores the translations of all cells.
+# --- Scoring.
 
 MAIN = "comet"  # how a rule names the checkpoint of the main metric, and the name of its digest
 
@@ -98,18 +98,18 @@ def write(
     with provenance.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
         scores: dict[str, dict[System, Scores]] = {}
         for name in list(scorers):  # what one has loaded is let go before the next
-            job = Job(params["target_language"], checkpoints.get(name), how["device"], threads, store)
+            job = ScoringJob(params["target_language"], checkpoints.get(name), how["device"], threads, store)
             scores[name] = score_cells(name, scorers.pop(name), job, cells)
         by_cell = {cell: {name: of_cells[cell] for name, of_cells in scores.items()} for cell in cells}
-        files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], found) for cell, found in by_cell.items()}))
+        files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], by_cell[cell]) for cell in cells}))
         read = {"testset": {name: files.file_digest(path) for name, path in paths.items()}}
         read["translations"] = files.file_digest(translations)
-        record.facts["cells"] = [_entry(cell, cells[cell], found, main, read) for cell, found in by_cell.items()]
-        digests = {name: one.digest for found in by_cell.values() for name, one in found.items() if one.digest}
+        record.facts["cells"] = [_entry(cell, cells[cell], by_cell[cell], main, read) for cell in cells]
+        digests = {name: one.digest for by_metric in by_cell.values() for name, one in by_metric.items() if one.digest}
         record.inputs.update({str(checkpoints[name]): digests[name] for name in checkpoints if name in digests})
 
 
-def score_cells(name: str, metric: Scorer, job: Job, cells: Mapping[System, Outputs]) -> dict[System, Scores]:
+def score_cells(name: str, metric: Scorer, job: ScoringJob, cells: Mapping[System, Outputs]) -> dict[System, Scores]:
     """The scores of each cell by one metric.
 
     COMET scores the sentences of all cells at once, unless its batches are padded: then a score depends on its
@@ -121,7 +121,7 @@ def score_cells(name: str, metric: Scorer, job: Job, cells: Mapping[System, Outp
         columns = zip(*((one.sources, one.hypotheses, one.references) for one in cells.values()), strict=True)
         metric.segment_scores(*(list(chain.from_iterable(column)) for column in columns))
     return {
-        cell: metrics.score(name, metric, one.sources, one.hypotheses, one.references, f" of {cell.label}")
+        cell: metrics.score(name, metric, one.sources, one.hypotheses, one.references, cell.label)
         for cell, one in cells.items()
     }
 

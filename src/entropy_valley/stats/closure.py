@@ -78,14 +78,14 @@ def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFr
 def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, float]:
     """The system scores of a cell by the metrics' names; one that is no finite number is an :class:`InputError`."""
     system, place = cell.scores(), cell.within(header_path(cell.scores_file))
-    return {metric.name: _number(place, metric.name, metric.found_in(system)) for metric in metrics}
+    return {metric.name: _number(place, metric.name, system.get(metric.name)) for metric in metrics}
 
 
 def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
     rows, place = cell.segments(), cell.within(cell.scores_file)
     values = {
-        str(row["id"]): _number(f"{place}, sentence {row['id']!r}", metric.name, metric.found_in(row)) for row in rows
+        str(row["id"]): _number(f"{place}, sentence {row['id']!r}", metric.name, row.get(metric.name)) for row in rows
     }
     if len(values) < len(rows):
         raise InputError(place, "a sentence id comes twice", REMEDY)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from entropy_valley import files
-from entropy_valley.differences import differences
 from entropy_valley.errors import InputError
 from entropy_valley.files import not_there
-from entropy_valley.provenance import read_record, record_path
+from entropy_valley.provenance import differences, read_record, record_path
 from entropy_valley.results import REMEDY, header_path
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import ScoredCell
@@ -98,7 +97,7 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
 
 
 def _metric_signature(cell: ScoredCell, metric: Metric) -> str:
-    found = metric.found_in(cell.scores().get("signatures") or {})
+    found = (cell.scores().get("signatures") or {}).get(metric.name)
     if found is None:
         raise InputError(cell.within(header_path(cell.scores_file)), f"no signatures.{metric.name}", REMEDY)
     return found

@@ -12,7 +12,7 @@ import pandas as pd
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.config.param_parts import selector_name, selector_settings
+from entropy_valley.config.methods import selector_name, selector_settings
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.errors import InputError
 from entropy_valley.results import DIAGNOSTICS

@@ -12,7 +12,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
-from entropy_valley.plain_text import shown
+from entropy_valley.files import shown
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import require_sentences, sentences
 from entropy_valley.tables import formats

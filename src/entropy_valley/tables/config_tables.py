@@ -10,7 +10,7 @@ import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import prompt
+from entropy_valley.config.params import prompt
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.model import adapters
 from entropy_valley.stats.cells import Params

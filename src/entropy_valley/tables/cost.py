@@ -11,7 +11,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.param_parts import selector_settings
+from entropy_valley.config.methods import selector_settings
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours

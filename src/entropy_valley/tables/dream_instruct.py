@@ -14,7 +14,7 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import shifted
+from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS

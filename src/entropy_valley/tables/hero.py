@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import source_guided
+from entropy_valley.config.methods import source_guided
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds

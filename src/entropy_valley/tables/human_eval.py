@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config import params as human_evaluation
+from entropy_valley.config import Experiment, matrix, params
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
@@ -54,7 +53,7 @@ class OfRatings(Report):
     def ready(self, experiment: Experiment) -> bool:
         """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
         names = matrix.evaluated_directions(experiment)
-        return all(human_evaluation.forms(experiment, name) for name in names)
+        return all(params.filled_forms(experiment, name) for name in names)
 
     def comparable(self, experiment: Experiment) -> bool:
         return self.ready(experiment) and not experiment.human_evaluation.simulated
@@ -77,7 +76,7 @@ class OfRatings(Report):
 
     def _ratings(self, experiment: Experiment) -> dict[str, str]:
         names = matrix.evaluated_directions(experiment)
-        return {name: f"{human_evaluation.folder(experiment, name)}/ratings.jsonl" for name in names}
+        return {name: f"{params.pack_folder(experiment, name)}/ratings.jsonl" for name in names}
 
 
 class HumanEval(OfRatings, TableReport):

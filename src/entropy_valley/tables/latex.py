@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import jinja2
 
-from entropy_valley.plain_text import shown
+from entropy_valley.files import shown
 from entropy_valley.tables.render import Column, Group, Table, TableCell
 
 PACKAGES = ("booktabs", "multirow", "colortbl", "adjustbox", "tabulary")  # what every table needs

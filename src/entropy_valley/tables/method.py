@@ -13,7 +13,7 @@ import pandas as pd
 
 from entropy_valley import revisions
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import selector_settings
+from entropy_valley.config.methods import selector_settings
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import style

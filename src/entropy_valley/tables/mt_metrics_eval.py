@@ -79,8 +79,8 @@ def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, t
     """Write a metric's scores of systems and sentences; whether it has any. BLEU has none of sentences."""
     name = f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
     levels = {
-        "sys": [(one, metric.found_in(of_all)) for one, (of_all, _) in scores.items()],
-        "seg": [(one, metric.found_in(row)) for one, (_, rows) in scores.items() for row in rows],
+        "sys": [(one, of_all.get(metric.name)) for one, (of_all, _) in scores.items()],
+        "seg": [(one, row.get(metric.name)) for one, (_, rows) in scores.items() for row in rows],
     }
     found = {level: rows for level, rows in levels.items() if all(value is not None for _, value in rows)}
     for level, rows in found.items():

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import order_settings, source_guided
+from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.config.schema import Study
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric

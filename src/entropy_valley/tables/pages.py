@@ -124,7 +124,7 @@ def _outputs(cell: ScoredCell, params: Params, ids: Sequence[str]) -> dict[str, 
     canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
     metrics, found = [metric for metric in params.metrics if metric.segments], {}
     for name, row in outputs.items():
-        values = [metric.found_in(scores[name]) for metric in metrics]
+        values = [scores[name].get(metric.name) for metric in metrics]
         found[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
     return found
 
@@ -166,9 +166,7 @@ def write_matrix(path: Path, audit: Audit, states: Sequence[CellState], names: S
         "jobs": [
             [job.rule, audit.job(job).state, audit.log(job), took.get(job.name), cells] for job, cells in shares.items()
         ],
-        "reasons": [
-            [why.state, why.job.rule, why.text, audit.log(why.job) if why.state == "failed" else ""] for why in reasons
-        ],
+        "reasons": [[why.state, why.job.rule, why.text, why.log] for why in reasons],
     }
     render.write_page(path, "matrix", f"Matrix of {root}", data)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.param_parts import selector_settings
+from entropy_valley.config.methods import selector_settings
 from entropy_valley.config.schema import Study
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length

@@ -15,7 +15,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.param_parts import is_ratio_without_slot, reassigned_methods, selector_settings
+from entropy_valley.config.methods import is_ratio_without_slot, reassigned_methods, selector_settings
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell

@@ -1,4 +1,4 @@
-"""One of the processes of a training: ``python -m entropy_valley.training JOB THREADS``, see :meth:`.sft.Job.read`."""
+"""One of the processes of a training: ``python -m entropy_valley.training JOB THREADS``."""
 
 import sys
 
@@ -7,4 +7,4 @@ from entropy_valley.training import processes, sft
 
 with errors.in_one_line():
     processes.use_threads(int(sys.argv[2]))
-    sft.finetune(sft.Job.read(sys.argv[1]))
+    sft.finetune(sft.Finetuning.read(sys.argv[1]))

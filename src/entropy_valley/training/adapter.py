@@ -16,20 +16,10 @@ import torch
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.adapters import (
-    FACTS,
-    Adapter,
-    facts,
-    from_peft,
-    merge_adapter,
-    read_adapter,
-    require_digest,
-    write_adapter,
-)
+from entropy_valley.model import adapters
+from entropy_valley.model.adapters import FACTS, Adapter
 from entropy_valley.model.attention import hidden_states, pack
-from entropy_valley.model.checkpoint import config_arguments
-from entropy_valley.model.checkpoint import facts as checkpoint_facts
+from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype
 from entropy_valley.model.prompt import attention_of
@@ -58,8 +48,8 @@ def tensors(adapted: Any) -> dict[str, torch.Tensor]:
 def trained(adapted: Any, backbone: Backbone, checkpoint: Path) -> Adapter:
     """The adapter of a PEFT model around ``backbone``; the folder ``checkpoint`` holds the backbone."""
     settings = adapted.peft_config["default"].to_dict()
-    settings["base_model_name_or_path"] = checkpoint_facts(checkpoint).get("repository")  # never a local path
-    return from_peft(tensors(adapted), settings, backbone.family, place="the trained adapter")
+    settings["base_model_name_or_path"] = read_origin(checkpoint).get("repository")  # never a local path
+    return adapters.from_peft(tensors(adapted), settings, backbone.family, place="the trained adapter")
 
 
 def versions() -> dict[str, str]:
@@ -72,11 +62,11 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
 
     Packages of other versions than then are no reason to train again.
     """
-    written = facts(folder)
+    written = adapters.read_facts(folder)
     if any(written.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
         return False
     try:
-        return read_adapter(folder, find_family(written["family"])).digest == written["adapter_digest"]
+        return adapters.read_adapter(folder, find_family(written["family"])).digest == written["adapter_digest"]
     except InputError:  # cut or damaged
         return False
 
@@ -99,7 +89,7 @@ def save(
     """
     change = trained(adapted, backbone, checkpoint)
     with files.atomic_folder(folder) as new:
-        write_adapter(change, new)
+        adapters.write_adapter(change, new)
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
@@ -149,10 +139,12 @@ def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
 
     It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
     """
-    written = require_digest(read_adapter(folder, backbone.family), facts(folder), folder)
+    written = adapters.require_digest(
+        adapters.read_adapter(folder, backbone.family), adapters.read_facts(folder), folder
+    )
     with adapted.disable_adapter():
         before = probe_logits(backbone.model, backbone.eos_id)
-        merge_adapter(backbone.model, written)
+        adapters.merge_adapter(backbone.model, written)
         after = probe_logits(backbone.model, backbone.eos_id)
     if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")
@@ -160,11 +152,11 @@ def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
 
 # --- A given adapter instead of training: fetched, checked by its matrices, written in our layout.
 
-FILES = (adapters.WEIGHTS, adapters.SETTINGS, adapters.FACTS)
+FILES = (adapters.WEIGHTS, adapters.SETTINGS, FACTS)
 
 
 @dataclass(frozen=True)
-class Job:
+class Adoption:
     """One adapter to adopt: the params of the rule ``adopt_adapter`` and its folders.
 
     ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
@@ -184,7 +176,7 @@ class Job:
         return f"`released.{self.spec['backbone']}.{self.spec['direction']}.{self.spec['seed']}.folder`"
 
 
-def adopt(job: Job) -> None:
+def adopt(job: Adoption) -> None:
     """Write the given adapter to ``job.out``, unless it holds this adapter already.
 
     No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
@@ -193,17 +185,17 @@ def adopt(job: Job) -> None:
     cannot be read, belongs to another backbone or attention or fails a check, and if ``job.out`` holds an adapter
     trained here. Of an adapter without ``adapter.json`` the params say which attention it was trained with.
     """
-    present = adapters.facts(job.out)
+    present = adapters.read_facts(job.out)
     if present and not present.get("adopted"):
         raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
-    digest = checkpoint.checkpoint_digest(job.backbone)
+    digest = checkpoint_digest(job.backbone)
     if _is_same(job, present, digest):
         return
     with _given(job) as (folder, source):
         _take(job, folder, source, digest)
 
 
-def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool:
+def _is_same(job: Adoption, present: Mapping[str, Any], backbone_digest: str) -> bool:
     """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
     same = present.get("spec") == job.spec and present["backbone_digest"] == backbone_digest
     if not same:
@@ -212,7 +204,7 @@ def _is_same(job: Job, present: Mapping[str, Any], backbone_digest: str) -> bool
 
 
 @contextlib.contextmanager
-def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
         with files.locked(job.work):
@@ -225,7 +217,7 @@ def _given(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _fetch(
-    job: Job, repository: str, revision: str | None, subfolder: str | None
+    job: Adoption, repository: str, revision: str | None, subfolder: str | None
 ) -> tuple[Path, dict[str, str | None]]:
     source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
     first = f"{hub.command(repository, source.commit)}, point {job.key} to that folder, and "
@@ -239,17 +231,21 @@ def _fetch(
     return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 
-def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
+def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
     given = adapters.fitting_adapter(folder, family, model, backbone_digest, attention_of(job.spec))
-    _require_trained(job, folder, given)
-    differences = _differences(given, lora.targets(model, family))
+    try:
+        check_values(given)
+    except AdapterError as error:
+        raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
+    adapted, wanted = given.pairs.keys(), set(lora.targets(model, family))
+    differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
-    repository = checkpoint.facts(job.backbone).get("repository")
+    repository = read_origin(job.backbone).get("repository")
     with files.atomic_folder(job.out) as new:
         adapters.write_adapter(dataclasses.replace(given, base=repository or given.base), new)
         facts = {
@@ -262,23 +258,8 @@ def _take(job: Job, folder: Path, source: Mapping[str, Any], backbone_digest: st
             **differences,
             **summary(given, model),
         }
-        files.write_json(new / adapters.FACTS, facts)
-
-
-def _require_trained(job: Job, folder: Path, given: Adapter) -> None:
-    try:
-        check_values(given)
-    except AdapterError as error:
-        raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
+        files.write_json(new / FACTS, facts)
 
 
 def _folder_digest(folder: Path) -> str:
     return files.digest({name: files.file_digest(folder / name) for name in FILES if (folder / name).exists()})
-
-
-def _differences(given: Adapter, wanted: list[str]) -> dict[str, list[str]]:
-    """The modules in which the given adapter differs from our training."""
-    return {
-        "not_adapted": sorted(set(wanted) - given.pairs.keys()),
-        "also_adapted": sorted(given.pairs.keys() - set(wanted)),
-    }

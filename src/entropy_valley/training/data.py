@@ -13,7 +13,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
 
-# --- Which slots of a training canvas are masked: a pure function of seed and step, without global state.
+# --- Random streams: a step's draws are a pure function of seed and step, without global state.
 
 
 def seed_of(*key: Any) -> int:
@@ -24,38 +24,6 @@ def seed_of(*key: Any) -> int:
 def stream(*key: Any) -> torch.Generator:
     """A random stream for each key, so that a run can resume at any step."""
     return torch.Generator().manual_seed(seed_of(*key))
-
-
-def draw_times(
-    count: int, random: torch.Generator, *, eps: float, all_mask_share: float = 0.0, antithetic: bool = True
-) -> torch.Tensor:
-    """Masking rates t ~ U(eps, 1), (count,), stratified: one in each of ``count`` equal strata, in random order.
-
-    All draws have the same offset in their strata. Without ``antithetic`` all are independent. A share
-    ``all_mask_share`` becomes t = 1, an all-mask canvas: for the demo's pre-training only, not for fine-tuning.
-    """
-    if antithetic:
-        uniform = (torch.randperm(count, generator=random) + torch.rand(1, generator=random)) / count
-    else:
-        uniform = torch.rand(count, generator=random)
-    whole = torch.rand(count, generator=random) < all_mask_share
-    return (eps + (1 - eps) * uniform).masked_fill(whole, 1.0)
-
-
-def draw_masks(
-    times: torch.Tensor, targets: torch.Tensor, random: torch.Generator, at_least_one: bool = True
-) -> torch.Tensor:
-    """m ~ Bernoulli(t) for every target slot, ``at_least_one`` in each sequence; bool, (sum of ``targets``,).
-
-    ``targets`` holds |y| of each sequence, with its EOS. The slot with the smallest draw is always masked: if no draw
-    is below t, this is one slot drawn uniformly.
-    """
-    owner = torch.repeat_interleave(torch.arange(len(targets)), targets)
-    draws = torch.rand(len(owner), generator=random)
-    if not at_least_one:
-        return draws < times[owner]
-    smallest = torch.ones(len(targets)).scatter_reduce(0, owner, draws, "amin")
-    return draws <= torch.maximum(times, smallest)[owner]
 
 
 # --- Tokenised pairs, their order in training, and their layout as one packed row.
@@ -188,7 +156,7 @@ def longest_pair(limit: int, padding: int | str) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class BatchLayout:
     """A batch of pairs as one row of tokens. ``prompts`` (tokens of the prompt), ``lengths`` and ``targets`` (|y|) are
     (batch,), the others (rows,)."""
 
@@ -201,7 +169,7 @@ class Layout:
     targets: torch.Tensor
 
 
-def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> Layout:
+def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> BatchLayout:
     """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end.
 
     These are targets too, unless ``predicted`` is false: then they are only there to be read.
@@ -212,7 +180,7 @@ def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted:
     within = torch.minimum(positions, (pairs.lengths[indices] - 1)[owner])
     prompts = pairs.prompts[indices]
     ends = lengths if predicted else pairs.lengths[indices]
-    return Layout(
+    return BatchLayout(
         pairs.tokens[pairs.starts[indices][owner] + within].long(),
         positions,
         owner,
@@ -221,3 +189,38 @@ def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted:
         lengths,
         ends - prompts,
     )
+
+
+# --- Which slots of a training canvas are masked.
+
+
+def draw_times(
+    count: int, random: torch.Generator, *, eps: float, all_mask_share: float = 0.0, antithetic: bool = True
+) -> torch.Tensor:
+    """Masking rates t ~ U(eps, 1), (count,), stratified: one in each of ``count`` equal strata, in random order.
+
+    All draws have the same offset in their strata. Without ``antithetic`` all are independent. A share
+    ``all_mask_share`` becomes t = 1, an all-mask canvas: for the demo's pre-training only, not for fine-tuning.
+    """
+    if antithetic:
+        uniform = (torch.randperm(count, generator=random) + torch.rand(1, generator=random)) / count
+    else:
+        uniform = torch.rand(count, generator=random)
+    whole = torch.rand(count, generator=random) < all_mask_share
+    return (eps + (1 - eps) * uniform).masked_fill(whole, 1.0)
+
+
+def draw_masks(
+    times: torch.Tensor, targets: torch.Tensor, random: torch.Generator, at_least_one: bool = True
+) -> torch.Tensor:
+    """m ~ Bernoulli(t) for every target slot, ``at_least_one`` in each sequence; bool, (sum of ``targets``,).
+
+    ``targets`` holds |y| of each sequence, with its EOS. The slot with the smallest draw is always masked: if no draw
+    is below t, this is one slot drawn uniformly.
+    """
+    owner = torch.repeat_interleave(torch.arange(len(targets)), targets)
+    draws = torch.rand(len(owner), generator=random)
+    if not at_least_one:
+        return draws < times[owner]
+    smallest = torch.ones(len(targets)).scatter_reduce(0, owner, draws, "amin")
+    return draws <= torch.maximum(times, smallest)[owner]

@@ -1,10 +1,8 @@
-"""The DeepSpeed engine around an adapted model, its checkpoints, and what a killed training goes on from."""
+"""The DeepSpeed engine around an adapted model, and the checkpoints that a killed training goes on from."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import json
 import math
 import os
@@ -26,74 +24,7 @@ from entropy_valley.training.settings import SAVED
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Training
 
-# --- What a killed training goes on from, and whether it is whole; torch is not needed to know.
-
-
-POINTER = "last.json"  # names the last complete checkpoint in a training's work folder
-STATE = "state.pt"  # of a pre-training: the digest of the rest, then what torch saves
-_DIGEST = 32  # bytes of it
-
-
-class HashedFile(io.BufferedWriter):
-    """A new file that is hashed while it is written: a checkpoint of an 8B model's training has 2.7 GB."""
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(io.FileIO(path, "w"))
-        self._hash = hashlib.blake2b(digest_size=16)
-
-    def write(self, content: Any) -> int:
-        self._hash.update(content)
-        return super().write(content)
-
-    @property
-    def digest(self) -> str:
-        """:func:`files.file_digest` of what has been written."""
-        return self._hash.hexdigest()
-
-
-def last_checkpoint(work: Path) -> dict[str, Any]:
-    """What the pointer of a work folder says; {} without one. Raises InputError where it says nothing."""
-    pointer = files.read_json(work / POINTER) if (work / POINTER).exists() else {}
-    if not isinstance(pointer, dict):
-        raise _damaged(work / POINTER, "names no checkpoint", work)
-    return pointer
-
-
-def require_whole(work: Path) -> None:
-    """Raise InputError unless the last checkpoint of a work folder is as it was written; earlier versions wrote no
-    digests."""
-    pointer = last_checkpoint(work)
-    for name, digest in pointer.get("digests", {}).items():
-        path = work / pointer["tag"] / name
-        if not path.is_file():
-            raise _damaged(path, "file not found", work)
-        if (actual := files.file_digest(path)) != digest:
-            raise _damaged(path, f"not as it was written: digest {actual[:12]}, not {digest[:12]}", work)
-
-
-def with_digest(content: bytes) -> bytes:
-    """The content of a pre-training's file, for :func:`without_digest`."""
-    return files.bytes_digest(content).encode() + content
-
-
-def without_digest(path: Path) -> bytes:
-    """What torch has saved in a pre-training's file. Raises InputError where it is not as it was written; the file of
-    an earlier version has no digest."""
-    content = path.read_bytes()
-    if content.startswith(b"PK"):  # a zip archive, as torch writes it
-        return content
-    if files.bytes_digest(content[_DIGEST:]).encode() != content[:_DIGEST]:
-        raise _damaged(path, "not as it was written", path.parent)
-    return content[_DIGEST:]
-
-
-def _damaged(path: Path, problem: str, work: Path) -> InputError:
-    return InputError(path, problem, f"Remove {work}: the training then starts anew.")
-
-
-# --- The DeepSpeed engine around an adapted model, and its checkpoints.
-
-WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch: it outdoes `weights_only=False` of a call
+# --- The engine.
 
 
 class Objective(torch.nn.Module):
@@ -157,6 +88,12 @@ def zero2(settings: Training) -> dict[str, Any]:
     }
 
 
+# --- Its checkpoints.
+
+POINTER = "last.json"  # names the last complete checkpoint in a training's work folder, and the digests of its files
+WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch: stronger than `weights_only=False` of a call
+
+
 @contextlib.contextmanager
 def _without_running_code(folder: Path) -> Iterator[None]:
     """Let DeepSpeed read only tensors and numbers from ``folder``, whatever it asks of torch; else InputError.
@@ -174,7 +111,9 @@ def _without_running_code(folder: Path) -> Iterator[None]:
             yield
     except pickle.UnpicklingError as error:
         raise InputError(
-            folder, "a file holds more than tensors and numbers", f"Remove {folder.parent}: the training starts anew."
+            folder,
+            "a file holds more than tensors and numbers",
+            f"Remove {folder.parent}: the training then starts anew.",
         ) from error
     finally:
         os.environ.pop(WEIGHTS_ONLY) if before is None else os.environ.update({WEIGHTS_ONLY: before})
@@ -194,8 +133,9 @@ class Checkpoints:
         return self._last().get("progress", {})
 
     def _last(self) -> dict[str, Any]:
-        last = last_checkpoint(self._folder)
-        return last if last.get("key") == self._key else {}
+        """The content of the pointer; {} if the folder has none of this training."""
+        pointer = files.read_json(self._folder / POINTER) if (self._folder / POINTER).exists() else {}
+        return pointer if isinstance(pointer, dict) and pointer.get("key") == self._key else {}
 
     def require_room(self, parameters: int) -> None:
         """Raise InputError where the disk has no room for checkpoints; a new one is beside the old one for a while."""
@@ -207,7 +147,7 @@ class Checkpoints:
     def resume(self, engine: Any) -> dict[str, Any]:
         """Load the last checkpoint into the engine; return its progress, or that of a start.
 
-        Raises InputError, as :func:`resumable.require_whole` does, for a damaged one.
+        Raises InputError where its files are not as they were written.
         """
         last = self._last()
         torch.distributed.barrier()
@@ -216,8 +156,11 @@ class Checkpoints:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
             return {"step": 0, "seconds": 0.0, "history": []}
-        require_whole(self._folder)
-        with _without_running_code(self._folder / last["tag"]):
+        checkpoint = self._folder / last["tag"]
+        if files.digests(checkpoint.glob("*")) != last["digests"]:
+            remedy = f"Remove {self._folder}: the training then starts anew."
+            raise InputError(checkpoint, "not as it was written", remedy)
+        with _without_running_code(checkpoint):
             # Not strict: checkpoints do not hold the frozen weights.
             engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]
@@ -227,11 +170,11 @@ class Checkpoints:
         tag, digests = f"step{progress['step']}", {}
 
         def write(state_dict: Any, path: str) -> None:
-            with HashedFile(path) as file:
+            with open(path, "wb") as file:
                 torch.save(state_dict, file)
                 file.flush()
                 os.fsync(file.fileno())
-            digests[Path(path).name] = file.digest
+            digests[Path(path).name] = files.file_digest(path)
 
         engine.checkpoint_engine.save = write
         with files.saving(self._folder / tag):

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.training import data
-from entropy_valley.training.data import Layout
+from entropy_valley.training.data import BatchLayout
 
 if TYPE_CHECKING:
     from entropy_valley.training.settings import Loss
@@ -115,7 +115,7 @@ def slot_weights(
 
 
 def micro_batches(
-    layout: Layout,
+    layout: BatchLayout,
     inputs: torch.Tensor,
     predicted: torch.Tensor,
     weights: torch.Tensor,
@@ -186,7 +186,7 @@ class Canvases:
         prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
         return micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
 
-    def _layout(self, indices: torch.Tensor, groups: torch.Tensor) -> tuple[data.Layout, list[int]]:
+    def _layout(self, indices: torch.Tensor, groups: torch.Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
         lengths, padding = self.pairs.lengths[indices], self.settings.eos_padding
         if self.settings.padding_read:

@@ -121,7 +121,7 @@ def at_hand(device: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PassPlan:
     """How the passes of a training run; ``expected`` bytes at most, None on a CPU."""
 
     micro_tokens: int
@@ -138,14 +138,14 @@ class Plan:
             raise InputError("the GPU's memory", problem, _remedy(self.activation_checkpointing)) from error
 
 
-def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, longest: int) -> Plan:
+def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, longest: int) -> PassPlan:
     """What to set for ``auto``, and whether what is set fits.
 
     A pair of ``longest`` tokens must fit too: it runs alone. Layers are computed again in the backward pass only if
     else fewer than ``LEAST`` tokens would fit. Raises InputError if nothing fits.
     """
     if room is None:
-        return Plan(MOST if micro_tokens == AUTO else micro_tokens, checkpointing is True)
+        return PassPlan(MOST if micro_tokens == AUTO else micro_tokens, checkpointing is True)
     most = (1 - HEADROOM) * room.free
     choices = (False, True) if checkpointing == AUTO else (checkpointing,)
     wanted = max(LEAST if micro_tokens == AUTO else micro_tokens, longest)
@@ -153,7 +153,7 @@ def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, 
         if room.demand.of(wanted, spared) <= (room.free if spared == choices[-1] else most):
             fitting = min(MOST, room.demand.tokens(most, spared) // LEAST * LEAST)
             tokens = max(LEAST, fitting) if micro_tokens == AUTO else micro_tokens
-            return Plan(tokens, spared, room.demand.of(max(tokens, longest), spared))
+            return PassPlan(tokens, spared, room.demand.of(max(tokens, longest), spared))
     raise _too_small(room, wanted, choices[-1], _remedy(choices[-1]))
 
 
@@ -178,7 +178,7 @@ def _remedy(checkpointing: bool) -> str:
     )
 
 
-def measured(device: str, plan: Plan) -> dict[str, Any]:
+def measured(device: str, plan: PassPlan) -> dict[str, Any]:
     """The bytes that a training took at most, beside its plan and its device: what differs from run to run, and so is
     not among the adapter's files.
 

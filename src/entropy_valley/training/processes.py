@@ -13,7 +13,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from entropy_valley.errors import InputError
-from entropy_valley.launch import end_with_parent, run_module
+from entropy_valley.machine import end_with_parent, run_module
 
 # Ranks that have read the backbone wait for the others. Torch's default timeouts (NCCL 10 minutes, gloo 30) are too
 # short to read an 8B checkpoint from a slow disk.
@@ -74,33 +74,22 @@ def join(device: str, processes: int) -> int:
     os.environ["DS_ACCELERATOR"] = device
     if processes == 1:
         os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
-    _form_group({"cpu": "gloo", "cuda": "nccl"}[device], processes, _own_gpu() if device == "cuda" else None)
-    if torch.distributed.get_world_size() != processes:
-        raise RuntimeError(f"{torch.distributed.get_world_size()} processes joined, not {processes}")
-    return torch.distributed.get_rank()
-
-
-def _own_gpu() -> torch.device:
-    """Make this process's GPU the current one, before NCCL or a tensor takes the first GPU in every process."""
-    gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(gpu)
-    return gpu
-
-
-def _form_group(backend: str, processes: int, gpu: torch.device | None) -> None:
-    """With ``gpu``, NCCL connects at once and on that GPU: a broken link shows before the load."""
+    backend, gpu = "gloo", None
+    if device == "cuda":
+        # The current GPU, before NCCL or a tensor takes the first one in every process. With it, NCCL connects at once:
+        # a broken link shows before the load.
+        backend, gpu = "nccl", torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(gpu)
     if processes == 1:
         # A store inside the process needs no port, so two jobs on one machine cannot collide.
         alone = {"store": torch.distributed.HashStore(), "rank": 0, "world_size": 1}
         torch.distributed.init_process_group(backend, device_id=gpu, **alone)
     else:
-        _die_with_launcher()
+        end_with_parent(signal.SIGKILL, os.getppid())  # else a killed torchrun leaves workers that write files
         torch.distributed.init_process_group(backend, timeout=TIMEOUT, device_id=gpu)
-
-
-def _die_with_launcher() -> None:
-    """Let the kernel end this worker when torchrun dies; else a killed torchrun leaves workers that write files."""
-    end_with_parent(signal.SIGKILL, os.getppid())
+    if torch.distributed.get_world_size() != processes:
+        raise RuntimeError(f"{torch.distributed.get_world_size()} processes joined, not {processes}")
+    return torch.distributed.get_rank()
 
 
 def leave() -> None:

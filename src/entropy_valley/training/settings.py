@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Section, Share
@@ -34,6 +34,7 @@ class Lora(Section):
 class Loss(Section):
     """Variants of the masked-diffusion loss."""
 
+    AT_MOST_ONE = ("eos_padding", "padding_read")
     weight: Weight = Field("1/t", description="factor of a masked slot's cross-entropy")
     normaliser: Normaliser = Field(
         "token",
@@ -58,12 +59,6 @@ class Loss(Section):
         description="EOS up to the longest sequence of a `micro_batch`, read by the other tokens and not predicted",
     )
 
-    @model_validator(mode="after")
-    def _one_padding(self) -> Loss:
-        if self.padding_read and self.eos_padding != 0:
-            raise ValueError("`padding_read` is without `eos_padding`")
-        return self
-
 
 class AdapterTraining(Section):
     """What the adapters of one backbone are trained with instead of `training`; null: as there."""
@@ -82,6 +77,7 @@ class AdapterTraining(Section):
 class Training(Section):
     """LoRA-SFT."""
 
+    ONE_OF = ("epochs", "max_steps")
     epochs: PositiveInt | None = Field(None, description="passes over the training pairs; null if max_steps is given")
     max_steps: PositiveInt | None = Field(None, description="optimiser steps, instead of epochs")
     limit: PositiveInt | None = Field(None, description="use only the first so many training pairs")
@@ -126,9 +122,3 @@ class Training(Section):
     def passes_matter(self) -> bool:
         """Whether the loss depends on how a batch is cut into passes, and not only its rounding."""
         return self.loss.time == "minibatch" or self.loss.eos_padding == "batch"
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Training:
-        if (self.epochs is None) == (self.max_steps is None):
-            raise ValueError("give either `epochs` or `max_steps`")
-        return self

@@ -29,7 +29,7 @@ from entropy_valley.training.settings import AUTO, Auto, Training
 
 
 @dataclass(frozen=True)
-class Job:
+class Finetuning:
     """One fine-tuning: the params of the rule ``train`` and its files.
 
     ``work`` holds checkpoints, ``logs`` TensorBoard files and ``run.json``; only ``out`` is a result. The other fields
@@ -94,13 +94,13 @@ class Job:
         return json.dumps(dataclasses.asdict(self), default=str)
 
     @classmethod
-    def read(cls, text: str) -> Job:
+    def read(cls, text: str) -> Finetuning:
         given = json.loads(text)
         files = {name: Path(given[name]) for name in ("corpus", "backbone", "out", "work", "logs")}
         return cls(**given | files | {"tested": list(map(Path, given["tested"]))})
 
 
-def run(job: Job, threads: int) -> None:
+def run(job: Finetuning, threads: int) -> None:
     """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
 
     Snakemake removes ``adapter.json`` before it repeats the job. Where the adapter is the wanted one, it is put back.
@@ -118,7 +118,7 @@ def run(job: Job, threads: int) -> None:
         finetune(job)
 
 
-def _put_back(job: Job) -> bool:
+def _put_back(job: Finetuning) -> bool:
     """Write ``adapter.json`` again from its copy, if it alone is missing; whether it was."""
     if (job.out / FACTS).exists() or not job.out.is_dir():
         return False
@@ -129,7 +129,7 @@ def _put_back(job: Job) -> bool:
     return True
 
 
-def finetune(job: Job) -> None:
+def finetune(job: Finetuning) -> None:
     """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` if it passes the checks.
 
     On a CPU the same job gives the same bytes, even if it was killed and resumed. Of several runs that train the same
@@ -147,10 +147,9 @@ def finetune(job: Job) -> None:
     processes.leave()
 
 
-def train(job: Job, rank: int) -> None:
+def train(job: Finetuning, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
-    settings = job.settings
-    attention = attention_of(job.spec)
+    settings, attention = job.settings, attention_of(job.spec)
     room = memory.room(job.device, job.backbone, job.spec["family"], settings, attention)
     backbone = load_backbone(
         job.backbone,
@@ -160,11 +159,7 @@ def train(job: Job, rank: int) -> None:
         shifted=job.spec["shifted"],
         attention=attention,
     )
-    _train(job, backbone, rank, room)
-
-
-def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) -> None:
-    settings, checkpoints = job.settings, deepspeed.Checkpoints(job.work, job.key, rank)
+    checkpoints = deepspeed.Checkpoints(job.work, job.key, rank)
     pairs = _pairs(job, backbone)
     plan = _plan(job, backbone, pairs, room, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
@@ -189,9 +184,24 @@ def _train(job: Job, backbone: Backbone, rank: int, room: memory.Room | None) ->
         files.write_json(job.copy, files.read_json(job.out / FACTS))
 
 
+def _pairs(job: Finetuning, backbone: Backbone) -> data.Pairs:
+    if job.spec["bos"] and backbone.bos_id is None:
+        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
+    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    for path in job.tested:
+        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
+    rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
+    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
+    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
+
+
+def _padding(job: Finetuning, backbone: Backbone) -> int | str:
+    return 0 if backbone.family.causal else job.settings.loss.eos_padding
+
+
 def _plan(
-    job: Job, backbone: Backbone, pairs: data.Pairs, room: memory.Room | None, begun: Mapping[str, Any]
-) -> memory.Plan:
+    job: Finetuning, backbone: Backbone, pairs: data.Pairs, room: memory.Room | None, begun: Mapping[str, Any]
+) -> memory.PassPlan:
     """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
 
     Where the loss depends on the passes, and not only its rounding, ``auto`` is the same number on every GPU.
@@ -203,11 +213,7 @@ def _plan(
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
-def _padding(job: Job, backbone: Backbone) -> int | str:
-    return 0 if backbone.family.causal else job.settings.loss.eos_padding
-
-
-def _batches(job: Job, backbone: Backbone, pairs: data.Pairs, passes: Passes) -> Canvases | Continuations:
+def _batches(job: Finetuning, backbone: Backbone, pairs: data.Pairs, passes: Passes) -> Canvases | Continuations:
     """The batches of every step: masked canvases, or continuations for a causal family.
 
     Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
@@ -218,17 +224,6 @@ def _batches(job: Job, backbone: Backbone, pairs: data.Pairs, passes: Passes) ->
     if backbone.family.causal:
         return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
     return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
-
-
-def _pairs(job: Job, backbone: Backbone) -> data.Pairs:
-    if job.spec["bos"] and backbone.bos_id is None:
-        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
-    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
-    for path in job.tested:
-        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
-    rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
-    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
 @dataclass(frozen=True)
@@ -270,7 +265,7 @@ class _Trainer:
         return torch.stack([loss.detach(), entropies])
 
 
-def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Job, steps: int) -> dict[str, Any]:
+def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]

@@ -1,7 +1,7 @@
 """The sources of sentence pairs: a class each, whose fields are its settings in the config.
 
 A source with ``splits`` keeps train, dev and test apart itself. The others give all their pairs, and train and dev are
-drawn from these (see :mod:`entropy_valley.data.sampling` and :mod:`entropy_valley.data.sampling`).
+drawn from these (see :mod:`entropy_valley.data.sampling`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
@@ -21,12 +21,15 @@ class Source(Section, ABC):
     ``splits``: the source itself keeps train, dev and test apart. ``endless``: its pairs never end. ``reversible``: of
     the reverse direction it has the same pairs with their sides exchanged, and reading it takes so long that one pass
     serves both. ``given``: its splits are files that are taken as they are, nothing is drawn or filtered.
+    ``by_language``: the setting that has an entry for each of its languages, but for those in ``usual``.
     """
 
     splits: ClassVar[bool] = False
     endless: ClassVar[bool] = False
     reversible: ClassVar[bool] = False
     given: ClassVar[bool] = False
+    by_language: ClassVar[str | None] = None
+    usual: ClassVar[Mapping[str, str]] = {}
 
     limit: PositiveInt | None = Field(None, description="as a test set: so many of its sentences, see `corpus.subset`")
     challenge: PositiveInt | None = Field(
@@ -86,7 +89,11 @@ class Source(Section, ABC):
 
     def refused(self, direction: str, *splits: str) -> str | None:
         """Why it cannot give these splits of a direction, as far as its settings tell; None if nothing is known."""
-        return None
+        if self.by_language is None:
+            return None
+        entries = {**self.usual, **getattr(self, self.by_language)}
+        missing = [language for language in direction.split("-") if language not in entries]
+        return f"has no entry of {' and '.join(missing)} under `{self.by_language}`; add it" if missing else None
 
 
 def reverse(direction: str) -> str:

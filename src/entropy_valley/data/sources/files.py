@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from entropy_valley import files, plain_text
+from entropy_valley import files
 from entropy_valley.data import dataset
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
@@ -54,7 +54,7 @@ def _sentences(path: str | Path) -> list[str]:
     lines = files.read_lines(path)
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
-    sentences = [plain_text.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    sentences = [files.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
     if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
         many = f"{len(blank)} blank lines: {listed(blank)}"
         remedy = "Remove such lines from both files, or fill them."
@@ -67,6 +67,8 @@ def _sentences(path: str | Path) -> list[str]:
 
 class Tsv(Source):
     """A file of the user's own with a pair in each line, between tabs. Quotation marks are part of the text."""
+
+    by_language: ClassVar[str] = "columns"
 
     name: Literal["tsv"] = Field(description="the kind of source")
     file: str = Field(description="the file, UTF-8")
@@ -86,10 +88,6 @@ class Tsv(Source):
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
-
-    def refused(self, direction: str, *splits: str) -> str | None:
-        missing = [language for language in direction.split("-") if language not in self.columns]
-        return f"has no column of {' and '.join(missing)}; name it under `columns`" if missing else None
 
     def _place(self, column: int | str, header: list[str]) -> int:
         if isinstance(column, int):
@@ -203,4 +201,4 @@ class JsonLines(Source):
         source, target = (row[key] for key in keys)
         if not (isinstance(source, str) and isinstance(target, str)):
             raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
-        return plain_text.sentence(f"{path}:{number}", source), plain_text.sentence(f"{path}:{number}", target)
+        return files.sentence(f"{path}:{number}", source), files.sentence(f"{path}:{number}", target)

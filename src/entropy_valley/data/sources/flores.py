@@ -6,7 +6,7 @@ import shutil
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,9 @@ CODES = {"de": "deu_Latn", "en": "eng_Latn", "fr": "fra_Latn", "zh": "zho_Hans"}
 
 class Flores(Source):
     """FLORES-200 between any two languages. Without a folder, the pinned release is downloaded once into the cache."""
+
+    by_language: ClassVar[str] = "codes"
+    usual: ClassVar[dict[str, str]] = CODES
 
     name: Literal["flores"] = Field(description="the kind of source")
     split: Literal["dev", "devtest"] = Field("devtest", description="dev (997 sentences) or devtest (1,012)")
@@ -49,10 +52,6 @@ class Flores(Source):
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         return {"files": files.digests(self._paths(direction))}
-
-    def refused(self, direction: str, *splits: str) -> str | None:
-        missing = [one for one in direction.split("-") if one not in CODES | self.codes]
-        return f"knows no FLORES code of {' and '.join(missing)}; name it under `codes`" if missing else None
 
     def _paths(self, direction: str) -> list[Path]:
         if problem := self.refused(direction):

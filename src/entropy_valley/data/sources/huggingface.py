@@ -68,13 +68,13 @@ class HuggingFace(Source):
         """All pairs in the order of the data set, as they are. Raises InputError behind the last one if it is not the
         number of rows that the config gives."""
         source, target = (self.columns.get(one, f"translation.{one}").split(".") for one in direction.split("-"))
-        found = 0
+        count = 0
         for row in self._rows():
-            found += 1
+            count += 1
             yield self._text(row, source), self._text(row, target)
-        if self.rows not in (None, found):
+        if self.rows not in (None, count):
             remedy = "Correct the source's `rows`, or name the commit that you mean as its `revision`."
-            raise InputError(self._place, f"{found} rows instead of {self.rows}", remedy)
+            raise InputError(self._place, f"{count} rows instead of {self.rows}", remedy)
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         if self.folder:

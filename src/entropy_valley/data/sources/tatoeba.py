@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from entropy_valley import files, plain_text
+from entropy_valley import files
 from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
@@ -77,7 +77,7 @@ def _columns(path: Path, number: int, line: str) -> Pair:
             f"not two sentences with a tab between them: {line[:60]!r}",
             "Each line must be: source, tab, target.",
         )
-    return plain_text.sentence(f"{path}:{number}", cells[0]), plain_text.sentence(f"{path}:{number}", cells[1])
+    return files.sentence(f"{path}:{number}", cells[0]), files.sentence(f"{path}:{number}", cells[1])
 
 
 def _sides(rows: list[Pair], splits: list[str], names: tuple[str, ...]) -> tuple[set[str], set[str]]:

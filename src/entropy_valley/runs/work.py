@@ -1,0 +1,200 @@
+"""How much work jobs do: floating-point operations, counted from their params and the lengths of their texts."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from entropy_valley.checking import subject
+from entropy_valley.checking.subject import BYTES, Size
+from entropy_valley.config import Experiment, params
+from entropy_valley.config.matrix import DEV, Cell
+from entropy_valley.config.methods import selector_name, source_guided
+from entropy_valley.config.paths import comet_folder
+from entropy_valley.decoding.job import refresh_of
+from entropy_valley.lengths import find_method
+from entropy_valley.model.prompt import PREFIX, attention_of
+from entropy_valley.runs.inventory import Job
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
+
+LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
+COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files exist
+PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
+# Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
+TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
+
+
+def kind_of(job: Job) -> str:
+    """Jobs of a kind do as much work a second: a rule; autoregressive translations are a kind of their own."""
+    return "generate" if job.rule == "translate" and job.cells and not job.cells[0].order else job.rule
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus or test set: its sentences, and the mean tokens of a source and of a translation."""
+
+    sentences: int
+    source: float
+    target: float
+
+    @classmethod
+    def read(cls, path: Path) -> Text | None:
+        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
+        with open(path, "rb") as file:
+            first = list(itertools.islice(file, READ))
+            count = len(first) + sum(1 for _ in file)
+        try:
+            pairs = [(pair["source"], pair["target"]) for pair in map(json.loads, first)]
+            lengths = [fmean(len(text.encode()) / TOKEN for text in side) for side in zip(*pairs, strict=True)]
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return cls(count, *lengths) if lengths else None
+
+
+class Work:
+    """Counts floating-point operations. ``texts`` stand for the files of the corpora, by direction and ``train`` or the
+    name of a test set."""
+
+    def __init__(self, experiment: Experiment, texts: Mapping[tuple[str, str], Text] | None = None) -> None:
+        self.experiment, self._texts = experiment, texts
+        self.size = functools.cache(lambda backbone: subject.size(experiment, backbone) or LARGE)
+        self.text = functools.cache(self._text)
+        self._counted: set[Any] = set()
+
+    def of(self, jobs: Iterable[Job]) -> dict[Job, float]:
+        """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
+        runs no model."""
+        self._counted.clear()
+        kinds = {"pretrain", "train", "translate", "generate", "diagnose", "latency", "score"}
+        return {
+            job: getattr(self, f"_{kind_of(job)}")(job, json.loads(job.spec)) if kind_of(job) in kinds else 1.0
+            for job in jobs
+        }
+
+    def _is_new(self, *key: Any) -> bool:
+        new = key not in self._counted or not self.experiment.store
+        self._counted.add(key)
+        return new
+
+    def _pretrain(self, job: Job, spec: dict[str, Any]) -> float:
+        settings, texts = spec["pretraining"], [self.text(direction, "train") for direction in spec["prompts"]]
+        tokens = settings["steps"] * settings["batch"] * fmean(text.source + text.target for text in texts)
+        return 3 * self.size(job.wildcards["backbone"]).pass_work(tokens, tokens / 2)  # forward, and backward twice
+
+    def _train(self, job: Job, spec: dict[str, Any]) -> float:
+        settings, text = spec["training"], self.text(job.wildcards["direction"], "train")
+        per_epoch = min(text.sentences, settings.get("limit") or text.sentences) / settings["global_batch"]
+        pairs = settings["global_batch"] * (settings.get("max_steps") or settings["epochs"] * per_epoch)
+        tokens = text.source + text.target + settings["loss"].get("eos_padding", 0) / 2
+        return self.size(job.wildcards["backbone"]).step_work(pairs * tokens, pairs * text.target / 2, False)
+
+    def _generate(self, job: Job, spec: dict[str, Any]) -> float:
+        """Beam search of the autoregressive baseline."""
+        beams, size, total = spec["beams"], self.size(job.wildcards["backbone"]), 0.0
+        for text in (self.text(cell.run.direction, cell.testset) for cell in job.cells):
+            total += text.sentences * size.pass_work(text.source + beams * text.target, beams * text.target)
+        return total
+
+    def _translate(self, job: Job, spec: dict[str, Any]) -> float:
+        backbone, total = job.wildcards["backbone"], 0.0
+        train = self.text(job.wildcards["direction"], "train")
+        for name, fit in spec.get("fits", {}).items():
+            if job.cells and self._is_new(job.cells[0].run, name):
+                statistics = name == "length_statistics"
+                pairs = fit["pairs"] + BIAS * fit["bias_pairs"] if statistics else fit["training"]["pairs"]
+                total += pairs * self._probing(backbone, spec, train, 1)
+        for cell in job.cells:
+            text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
+            for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
+                if self._is_new(cell.run, cell.testset, method):
+                    probes = self.probes(method, spec["methods"][method])
+                    total += text.sentences * self._probing(backbone, spec, text, probes)
+            if self._is_new(cell):
+                canvases = settings.get("k") or settings.get("beam") or 2 * settings.get("radius", 0) + 1
+                total += text.sentences * canvases * self._filling(cell, spec, text)
+        return total
+
+    def _latency(self, job: Job, spec: dict[str, Any]) -> float:
+        (cell,), rounds = job.cells, 2 * (spec["repeats"] + 1)  # alone, and batched
+        text, probes = self.text(cell.run.direction, cell.testset), self.probes(cell.method, spec["selector"])
+        probing = self._probing(cell.run.backbone, spec, text, probes)
+        return rounds * spec["sentences"] * (self._filling(cell, spec, text) + probing)
+
+    def _diagnose(self, job: Job, spec: dict[str, Any]) -> float:
+        total = 0.0
+        for kind, testset in ((kind, name) for kind, names in spec["testsets"].items() for name in names):
+            text = self.text(job.wildcards["direction"], testset)
+            passes = 2 * text.sentences  # with and without the source
+            if kind == "valley":
+                lengths = 2 * spec[kind]["offset"] + 1 + len(spec[kind]["ratios"])
+                passes = lengths * min(text.sentences, spec[kind]["sentences"])
+            total += passes * self._probing(job.wildcards["backbone"], spec, text, 1)
+        return total
+
+    def _score(self, job: Job, spec: dict[str, Any]) -> float:
+        """COMET reads each translation, with its source and its reference."""
+        texts = [self.text(cell.run.direction, cell.testset) for cell in job.cells if self._is_new("score", cell)]
+        return 2 * self._comet * sum(text.sentences * (text.source + 2 * text.target) for text in texts)
+
+    def _filling(self, cell: Cell, spec: dict[str, Any], text: Text) -> float:
+        """One canvas: a pass for each step that reveals something, twice where the order looks at the SIG."""
+        slots = text.target + 1
+        steps = min(float(cell.steps), slots)
+        tokens = _prompted(spec, steps) * (len(spec["prompt"]) / TOKEN + text.source) + steps * slots
+        passes = 2 if source_guided(self.experiment, cell.order) else 1
+        return passes * self.size(cell.run.backbone).pass_work(tokens, slots * (steps + 1) / 2)
+
+    def _probing(self, backbone: str, spec: dict[str, Any], text: Text, probes: float) -> float:
+        """So many passes over all-mask canvases of a sentence."""
+        tokens = _prompted(spec, probes) * (len(spec["prompt"]) / TOKEN + text.source) + probes * text.target
+        return self.size(backbone).pass_work(tokens, probes * text.target)
+
+    def probes(self, method: str, settings: Mapping[str, Any]) -> float:
+        """The passes by which a length method chooses a canvas."""
+        name = selector_name(self.experiment, method)
+        kind = None if name == "reassigned" else find_method(name, {})
+        if kind is None or not getattr(kind, "probes", True):
+            return 0
+        ratios, drafts = settings.get("ratios"), getattr(kind, "draft_steps", 0)
+        tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
+        return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
+
+    @functools.cached_property
+    def _comet(self) -> float:
+        """Parameters of the main COMET: those of its file, if it exists."""
+        path = Path(comet_folder(self.experiment))
+        path = path / CHECKPOINT if path.is_dir() else path
+        usual = TOY if self.experiment.scoring.comet.training else COMET
+        return path.stat().st_size / BYTES["float32"] if path.is_file() else usual
+
+    def _text(self, direction: str, name: str) -> Text:
+        """That of the file, if it exists; else what is usual."""
+        if self._texts is not None:
+            return self._texts[direction, name]
+        folder = Path(self.experiment.results, "corpus", direction)
+        path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
+        if path.is_file() and (text := Text.read(path)):
+            return text
+        drawn = name in ("train", DEV)
+        source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
+        tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
+        ratios = getattr(self.experiment.length_methods, "ratio", None)
+        ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
+        pairs = self.experiment.corpus_of(direction).train
+        sentences = pairs if name == "train" else params.sentences(self.experiment, direction, name)
+        return Text(sentences, tokens, ratio * tokens)
+
+
+def _prompted(spec: Mapping[str, Any], passes: float) -> float:
+    """How many of the passes over a sentence compute its prompt."""
+    if attention_of(spec) == PREFIX:
+        return min(1, passes)
+    refresh = refresh_of(spec)
+    return passes if refresh is None else math.ceil(passes / refresh)
