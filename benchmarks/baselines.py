@@ -55,9 +55,9 @@ class Padded:
             return [lengths[0] for lengths in candidates]
         best = [(float("inf"), 0)] * len(prompts)
         for rank in range(max(map(len, candidates))):
-            asked = [(place, lengths[rank]) for place, lengths in enumerate(candidates) if rank < len(lengths)]
-            entropies, _ = self._read([prompts[place] + [self.backbone.mask_id] * length for place, length in asked])
-            for row, (place, length) in enumerate(asked):
+            canvases = [(place, lengths[rank]) for place, lengths in enumerate(candidates) if rank < len(lengths)]
+            entropies, _ = self._read([prompts[place] + [self.backbone.mask_id] * length for place, length in canvases])
+            for row, (place, length) in enumerate(canvases):
                 start = len(prompts[place])
                 mean = entropies[row, start : start + length - 1].mean().item()
                 best[place] = min(best[place], (round(mean, 6), length))

@@ -31,6 +31,7 @@ from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import make_method
@@ -76,7 +77,7 @@ def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: 
     selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
     backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
-    pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, ENGINES[method])
+    pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, CachePolicy(ENGINES[method]))
     done = dict(pipeline.translate(selector, dict(enumerate(workload.sentences)), denoising))
     filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):

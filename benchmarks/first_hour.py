@@ -189,8 +189,8 @@ def _tokenizer(hour: Hour) -> Any:
     places = {getattr(family, f"{kind}_token"): number for kind, number in ids.items() if number is not None}
     state = json.loads(trained.backend_tokenizer.to_str())
     free = (number for number in range(vocabulary) if number not in places.values())
-    known = sorted(state["model"]["vocab"], key=state["model"]["vocab"].get)
-    entries = {token: places[token] if token in places else next(free) for token in known}
+    tokens = sorted(state["model"]["vocab"], key=state["model"]["vocab"].get)
+    entries = {token: places[token] if token in places else next(free) for token in tokens}
     state["model"]["vocab"] = entries | {f"<unused-{number}>": number for number in free}
     for token in state["added_tokens"]:
         token["id"] = entries[token["content"]]
@@ -217,11 +217,11 @@ def _write_shards(hour: Hour, model: Any) -> None:
 def _drawn(name: str, tensor: torch.Tensor, random: torch.Generator) -> torch.Tensor:
     """Every product keeps the size of its states; the head's are wider, so that rounding does not decide the order in
     which slots are revealed."""
-    made = torch.empty(tensor.shape, dtype=tensor.dtype, device=random.device)
-    if made.dim() == 1 and name.endswith("weight"):
-        return made.fill_(1.0).cpu()
-    spread = (3 if name.startswith("lm_head") else 1) * made.shape[-1] ** -0.5
-    return made.normal_(0.0, spread, generator=random).cpu()
+    filled = torch.empty(tensor.shape, dtype=tensor.dtype, device=random.device)
+    if filled.dim() == 1 and name.endswith("weight"):
+        return filled.fill_(1.0).cpu()
+    spread = (3 if name.startswith("lm_head") else 1) * filled.shape[-1] ** -0.5
+    return filled.normal_(0.0, spread, generator=random).cpu()
 
 
 def check(hour: Hour) -> Iterator[Row]:
@@ -330,17 +330,17 @@ def precision(hour: Hour) -> Iterator[Row]:
     for name in BYTES:
         backbone = hour.backbone(name)
         canvases = drawn_canvases(hour, backbone, 12)
-        found = run(Engine(backbone, fill=fill), canvases)
-        seen["engine", name] = [(done.tokens[: done.text], read.entropies) for done, read in found]
+        results = run(Engine(backbone, fill=fill), canvases)
+        seen["engine", name] = [(done.tokens[: done.text], read.entropies) for done, read in results]
         seen["reference", name] = [_plain(backbone, canvas) for canvas in canvases]
         del backbone
         gc.collect()  # a GPU has no room for both models
         torch.cuda.empty_cache()
     exact = seen["reference", "float32"]
     count, same, off = len(exact), {}, {}
-    for who, found in seen.items():
-        same[who] = sum(text == other for (text, _), (other, _) in zip(found, exact, strict=True))
-        ours, theirs = ([one for _, entropies in side for one in entropies] for side in (found, exact))
+    for who, results in seen.items():
+        same[who] = sum(text == other for (text, _), (other, _) in zip(results, exact, strict=True))
+        ours, theirs = ([one for _, entropies in side for one in entropies] for side in (results, exact))
         off[who] = sum(abs(one - other) for one, other in zip(ours, theirs, strict=True)) / len(theirs)
     # What a random model decodes may depend on the last bit of two logits.
     verdict = OK if same["engine", "float32"] >= 0.9 * count else FAILED
@@ -546,9 +546,9 @@ def main() -> None:
             for row in step(name, hour, until):
                 print(row, flush=True)
                 rows.append(row)
-    said = table(hour, rows)
-    files.write_text(hour.work / "first_hour.md", said + "\n")
-    print(f"\n{said}")
+    text = table(hour, rows)
+    files.write_text(hour.work / "first_hour.md", text + "\n")
+    print(f"\n{text}")
     sys.exit(any(row.verdict == FAILED for row in rows))
 
 

@@ -182,10 +182,10 @@ def peak_of(variant: Variant) -> float:
 
 def table(bench: Bench, options: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each variant; ``speed`` is the median over rounds of its tokens/s over those of the padded one."""
-    found = times(bench, options)
+    seconds = times(bench, options)
     tokens, rows = [bench.tokens(step) for step in range(1, options.rounds + 1)], []
-    for variant, mine in found.items():
-        ratios = [base / own for base, own in zip(found[VARIANTS[0]], mine, strict=True)]
+    for variant, mine in seconds.items():
+        ratios = [base / own for base, own in zip(seconds[VARIANTS[0]], mine, strict=True)]
         rates = [count / own for count, own in zip(tokens, mine, strict=True)]
         rows.append(
             {

@@ -68,8 +68,8 @@ def make(
     shape: Shape, device: str, sentences: int | None = None, lengths: Path = LENGTHS, scale: float = 1
 ) -> Workload:
     """Every so-manieth length of the file, times ``scale``; float32 on a CPU, bfloat16 on a GPU."""
-    wanted, known = sentences or shape.sentences, read_lengths(lengths)
-    sizes = [max(1, round(scale * known[place * len(known) // wanted])) for place in range(wanted)]
+    wanted, counts = sentences or shape.sentences, read_lengths(lengths)
+    sizes = [max(1, round(scale * counts[place * len(counts) // wanted])) for place in range(wanted)]
     rng = random.Random(1)
     prompts = [[rng.randrange(2, shape.vocabulary) for _ in range(size + TEMPLATE)] for size in sizes]
     return Workload(shape, _backbone(shape, device), [Sentence(size) for size in sizes], prompts)

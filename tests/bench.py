@@ -13,7 +13,7 @@ import pytest
 
 from entropy_valley import files, results
 from entropy_valley.decoding import latency, translations
-from entropy_valley.decoding.job import How, Job
+from entropy_valley.decoding.job import How, ModelJob
 from entropy_valley.decoding.translations import Translations
 from entropy_valley.lengths import diagnostics
 from entropy_valley.model.families import FAMILIES
@@ -21,7 +21,7 @@ from entropy_valley.results import System
 from entropy_valley.store import Store
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
-_report = Job.report
+_report = ModelJob.report
 
 
 def _noted(job, what):
@@ -29,7 +29,7 @@ def _noted(job, what):
     _report(job, what)
 
 
-Job.report = _noted
+ModelJob.report = _noted
 
 SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 WITHOUT_TORCH = """

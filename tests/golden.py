@@ -16,7 +16,7 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
@@ -158,7 +158,7 @@ class Stages:
 
     def length_statistics(self) -> Any:
         """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
-        with Job(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.how, self.testset) as job:
+        with ModelJob(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.how, self.testset) as job:
             found = length_statistics(job)
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
         values = [statistics.confidence_bias(point["length"]) for point in bias["points"]]
@@ -175,7 +175,7 @@ class Stages:
         bench = Bench(self.root / "length_head", self.checkpoints, self.testset)
         bench.root.mkdir()
         bench.fit(length_head={"seed": 1, "training": training})
-        with Job(bench.spec, dataclasses.replace(bench.how, store=None)) as job:
+        with ModelJob(bench.spec, dataclasses.replace(bench.how, store=None)) as job:
             return Fits.of(job, bench.fits).head.info
 
     def generation(self) -> Any:

@@ -32,6 +32,12 @@ def backbone(checkpoints, request):
     return load_backbone(checkpoints / request.param, request.param)
 
 
+@pytest.fixture(scope="session", params=["diffullama", "dream", "llada"])
+def architecture(checkpoints, request):
+    """A backbone of each architecture and shift: for tests of many cases, to which chats make no difference."""
+    return load_backbone(checkpoints / request.param, request.param)
+
+
 @pytest.fixture(scope="session")
 def llada(checkpoints):
     return load_backbone(checkpoints / "llada", "llada")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tiny_checkpoints import SOURCES, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
+from tiny_checkpoints import SOURCES, architecture, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 
 
 @pytest.fixture
@@ -23,6 +23,6 @@ def no_model(monkeypatch):
     """From here on a job that loads the model fails."""
 
     def refuse():
-        monkeypatch.setattr(Job, "backbone", property(lambda job: pytest.fail("the model was loaded")))
+        monkeypatch.setattr(ModelJob, "backbone", property(lambda job: pytest.fail("the model was loaded")))
 
     return refuse

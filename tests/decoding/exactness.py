@@ -110,8 +110,8 @@ def rows(folder: Path, family: str, options: argparse.Namespace) -> Iterator[tup
     cases = draw(backbone, options)
     oracle, exact = by_reference(backbone, cases), by_engine(backbone, cases)
     differing = [case for case, *texts in zip(cases, exact, oracle, strict=True) if texts[0] != texts[1]]
-    said = [f"{case.length} slots, T {case.steps}: {parting(backbone, case)}" for case in differing]
-    yield "engine, reference", compared(exact, oracle), said
+    notes = [f"{case.length} slots, T {case.steps}: {parting(backbone, case)}" for case in differing]
+    yield "engine, reference", compared(exact, oracle), notes
     if options.adapter:
         yield "engine unmerged, merged", compared(by_engine(load_backbone(**given, merge=False), cases), exact), []
     if options.dtype == "bfloat16":
@@ -134,9 +134,9 @@ def main() -> int:
             start, folder = time.monotonic(), options.checkpoint or Path(temporary) / family
             if not options.checkpoint:
                 tiny_checkpoints.write(folder, family, eos=1.5, context=CONTEXT)  # more leaves hardly any text
-            for what, numbers, said in rows(folder, family, options):
-                print(f"{family:15}{what:45}{numbers}", *said, sep="\n    ", flush=True)
-                failed |= bool(said)
+            for what, numbers, notes in rows(folder, family, options):
+                print(f"{family:15}{what:45}{numbers}", *notes, sep="\n    ", flush=True)
+                failed |= bool(notes)
             print(f"{family:15}{time.monotonic() - start:.0f} s", flush=True)
     return int(failed)
 

@@ -74,15 +74,15 @@ def test_the_merged_adapter_computes_the_same_but_for_rounding(checkpoints, fami
 @pytest.mark.parametrize("family", ["dream", "llada"], indirect=True, scope="module")
 def test_the_engine_is_the_reference_on_the_unmerged_model(checkpoints, family, folder):
     backbone, rng, canvases, expected = unmerged(checkpoints, family, folder), random.Random(7), {}, {}
-    for place in range(40):
+    for place in range(16):
         length, steps = rng.randrange(1, 24), rng.choice([2, 5, 16])
         prompt = [rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 16))]
         canvases[place] = Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count])
         expected[place] = reference.decode(backbone, prompt, length, steps)[1]
     found = dict(Engine(backbone, budget=150).run(Queue(canvases.items()), make_order("med")))
     assert {place: result.tokens[: result.text] for place, result in found.items()} == expected
-    assert len({tuple(text) for text in expected.values()}) > 25
-    alone = [dict(Engine(backbone).run(Queue([one]), make_order("med"))) for one in list(canvases.items())[:10]]
+    assert len({tuple(text) for text in expected.values()}) > 10
+    alone = [dict(Engine(backbone).run(Queue([one]), make_order("med"))) for one in list(canvases.items())[:5]]
     assert all(found[place] == result for results in alone for place, result in results.items())
 
 

@@ -14,8 +14,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.probe import Draft, Probe
-from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.requests import Draft, Ledger, Memo, Probe, Runner
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
@@ -40,13 +39,13 @@ def chosen(llada, inputs, name, **settings):
 @torch.inference_mode()
 def plain_probe(backbone, prompt, size):
     """The candidate, the shortest first, at whose end p(EOS) is largest."""
-    best, found = -1.0, None
+    best, best_length = -1.0, None
     for length in sorted({max(1, math.floor(round(size * ratio, 9))) + 1 for ratio in RATIOS}):
         logits = reference.slot_logits(backbone, prompt, [backbone.mask_id] * length)
         chance = logits[-1].softmax(-1)[backbone.eos_id].item()
         if chance > best:
-            best, found = chance, length
-    return found
+            best, best_length = chance, length
+    return best_length
 
 
 @torch.inference_mode()
@@ -100,15 +99,15 @@ def test_a_draft_is_no_probe(llada, inputs):
     for place, prompt in enumerate(inputs.prompts):
         (row, decoded) = done[place]
         tokens, text = reference.decode(llada, prompt, row["length"], 4)
-        found = decoded[row["length"]]
-        assert found.tokens[: found.text] == text == tokens[: found.text]
+        result = decoded[row["length"]]
+        assert result.tokens[: result.text] == text == tokens[: result.text]
 
 
 def test_the_store_keeps_drafts_apart_from_probes(llada, inputs, tmp_path):
     ledger, prompt = Ledger(), inputs.prompts[0]
     runner = Runner(lambda: Engine(llada, ledger), ledger, Memo(Store(tmp_path), "checkpoint", "numerics"))
-    asked = [Draft(prompt, 9, 4), Draft(prompt, 9, 3), Draft(prompt, 8, 4)]
-    first = runner.answers(asked)
-    assert runner.answers(asked) == first and ledger.computed == 3
-    assert len({request.key("checkpoint", "numerics") for request in asked}) == 3
+    drafts = [Draft(prompt, 9, 4), Draft(prompt, 9, 3), Draft(prompt, 8, 4)]
+    first = runner.answers(drafts)
+    assert runner.answers(drafts) == first and ledger.computed == 3
+    assert len({request.key("checkpoint", "numerics") for request in drafts}) == 3
     assert [len(reading.tokens) for reading in first] == [9, 9, 8]

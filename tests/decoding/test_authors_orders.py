@@ -19,7 +19,13 @@ from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 
-PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32), (9, 128))  # canvas length, step budget
+
+@pytest.fixture(scope="module")
+def backbone(architecture):
+    return architecture
+
+
+PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (8, 2), (11, 32))  # canvas length, step budget
 ORDERS = [
     ("med", {}),
     ("sig_first", {}),
@@ -47,8 +53,8 @@ def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None
     runner = Runner(lambda: engine, ledger or Ledger(), memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
-    found = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
-    return [text_tokens(one[length], None, backbone.mask_id) for one in found]
+    results = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
+    return [text_tokens(one[length], None, backbone.mask_id) for one in results]
 
 
 def plain(backbone, inputs, order, length, steps, mask_token=False):
@@ -117,9 +123,9 @@ def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_t
 
 def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
     daedal = make_variable_length("daedal", {"eos_window": 1, "cap": 24})
-    asked = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
-    found = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(asked)
-    assert any(liable.mask_id in one.tokens for one in found)
+    requests = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
+    results = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(requests)
+    assert any(liable.mask_id in one.tokens for one in results)
 
 
 @pytest.fixture

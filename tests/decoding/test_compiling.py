@@ -11,6 +11,7 @@ import torch
 from entropy_valley.decoding import head, kernels
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.kernels import whole_sums
+from entropy_valley.decoding.prompt_cache import Reuse
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
@@ -32,17 +33,17 @@ def afresh():
 @pytest.fixture
 def graphs(monkeypatch):
     """The graphs that are compiled, by a backend that needs no compiler; options are inductor's alone."""
-    made, compile_ = [], torch.compile
+    compiled, compile_ = [], torch.compile
 
     def backend(graph, inputs):
-        made.append(graph)
+        compiled.append(graph)
         return graph.forward
 
     def counted(function, dynamic=None, options=None, fullgraph=True):
         return compile_(function, dynamic=dynamic, backend=backend, fullgraph=True)
 
     monkeypatch.setattr(torch, "compile", counted)
-    return made
+    return compiled
 
 
 # The real vocabularies are multiples of 64, and are reduced by another branch than 1,000 is.
@@ -67,12 +68,14 @@ def test_one_graph_serves_all_numbers_of_rows(function, given, vocabulary, graph
 
 
 @pytest.mark.parametrize("attention", [BOTH_WAYS, PREFIX])
-def test_one_graph_serves_all_layers_and_passes(attention, backbone, monkeypatch):
+def test_one_graph_serves_all_layers_and_passes(attention, llada):
     """Through the real compiler; a canvas longer than a pass is not compiled. Nothing of the model stays changed."""
-    backbone = dataclasses.replace(backbone, attention=attention)
+    backbone = dataclasses.replace(llada, attention=attention)
     draw, canvases = random.Random(5), []
     for length in (1, 2, 5, 9, 9, 20, 33, 120):
-        canvases.append(Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, is_source=length == 9))
+        canvases.append(
+            Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, reuse=Reuse(is_source=length == 9))
+        )
     eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
     kernels.require_compiler("cpu")
     torch._dynamo.utils.counters.clear()
@@ -96,8 +99,8 @@ def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
 
 
 def test_inductor_knows_the_options():
-    known = torch._inductor.list_options()
-    assert set(kernels.STABLE) <= set(known)
+    options = torch._inductor.list_options()
+    assert set(kernels.STABLE) <= set(options)
 
 
 def test_without_a_compiler_a_gpu_decodes_nothing(monkeypatch):

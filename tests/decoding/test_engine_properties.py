@@ -40,10 +40,10 @@ def plain(request, checkpoints):
     return backbone, text, reading
 
 
-def canvas(asked, reading):
-    prompt, length, steps, known = asked
+def canvas(case, reading):
+    prompt, length, steps, start = case
     counts = [count for count in reveal_counts(length, steps) if count] if steps else ()
-    return Canvas(prompt, length, counts, reading(prompt, length) if steps and known else None)
+    return Canvas(prompt, length, counts, reading(prompt, length) if steps and start else None)
 
 
 def run(backbone, canvases, budget):
@@ -56,7 +56,7 @@ def run(backbone, canvases, budget):
 @given(st.lists(ASKED, min_size=1, max_size=9), BUDGETS, BUDGETS, st.randoms(use_true_random=False))
 def test_each_is_the_plain_algorithms_in_any_company_order_and_budget(plain, cases, budget, other, rng):
     backbone, text, reading = plain
-    canvases = [(place, canvas(asked, reading)) for place, asked in enumerate(cases)]
+    canvases = [(place, canvas(case, reading)) for place, case in enumerate(cases)]
     results, ledger = run(backbone, canvases, budget)
     assert results.keys() == set(range(len(cases)))
     for place, (prompt, length, steps, _) in enumerate(cases):
@@ -106,7 +106,7 @@ def test_no_pass_holds_more_than_the_budget_unless_one_canvas_does(plain, cases,
         sizes.append((len(batch), batch.size))
         return packed(engine, batch, order)
 
-    canvases = [(place, canvas(asked, reading)) for place, asked in enumerate(cases)]
+    canvases = [(place, canvas(case, reading)) for place, case in enumerate(cases)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Engine, "_read", watched)
         _, ledger = run(backbone, canvases, budget)

@@ -12,7 +12,7 @@ import pytest
 from bench import Bench
 
 from entropy_valley import machine as gpus
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 from entropy_valley.model import load as loading
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
@@ -59,7 +59,7 @@ def test_another_gpu_computes_again_and_the_same_one_does_not(bench, machine):
 
 def test_on_a_cpu_the_names_of_results_are_those_of_ever(bench):
     """The values of a user's store are found again."""
-    with Job(bench.spec, dataclasses.replace(bench.how, device="cpu")) as job:
+    with ModelJob(bench.spec, dataclasses.replace(bench.how, device="cpu")) as job:
         assert job.numerics == job.model_numerics == f"unshifted|float32|cpu|torch {version('torch')}"
 
 

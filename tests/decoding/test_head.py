@@ -55,8 +55,8 @@ def test_the_sig_is_of_the_same_logits():
     for logits in (p, q):
         logits[:, 7] = float("-inf")
     p, q = p.log_softmax(-1), q.log_softmax(-1)
-    found = sourced_values(Head(head, True), own, other, torch.arange(25), torch.arange(0), 7, 2)[1]
-    torch.testing.assert_close(found, (p.exp() * (p - q)).nansum(-1), rtol=1e-6, atol=1e-9)
+    sig = sourced_values(Head(head, True), own, other, torch.arange(25), torch.arange(0), 7, 2)[1]
+    torch.testing.assert_close(sig, (p.exp() * (p - q)).nansum(-1), rtol=1e-6, atol=1e-9)
 
 
 def test_a_gpus_product_of_bfloat16_is_float32():

@@ -27,10 +27,10 @@ class Measured:
 @given(st.lists(st.integers(1, 12), max_size=2 * SENTENCES), st.integers(1, 12))
 def test_only_an_entropy_above_all_development_sentences_is_unusual(lengths, length):
     usual = Usual.of(Measured(), ["word " * one for one in lengths])
-    known = [one for one in lengths[:SENTENCES] if one < 10]
-    assert usual.sentences == len(known)
+    fitting = [one for one in lengths[:SENTENCES] if one < 10]
+    assert usual.sentences == len(fitting)
     hints = usual.hints(Measured(), "any", Translation("text", canvas=4, entropies={4: float(length), 5: 99.0}))
-    assert bool(hints) == bool(known and length > max(known))
+    assert bool(hints) == bool(fitting and length > max(fitting))
 
 
 def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences():
@@ -72,9 +72,9 @@ def failing(method, when):
 
 def test_entropies_are_those_of_the_translations(translator):
     sources = ["the cat", "word " * 5000, "", "a small dog"]
-    found = [one.entropy for one in translator.translate(sources, skip=True)]
-    assert found[1] is None and found[2] is None
-    assert translator.entropies(sources) == [found[0], found[3]]
+    entropies = [one.entropy for one in translator.translate(sources, skip=True)]
+    assert entropies[1] is None and entropies[2] is None
+    assert translator.entropies(sources) == [entropies[0], entropies[3]]
 
 
 class TestLists:

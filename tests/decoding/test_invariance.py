@@ -36,12 +36,12 @@ def narrow(checkpoints, request):
 @pytest.fixture(scope="module")
 def canvases(narrow):
     """To be decoded and to be read, with a sourceless prompt and without; one is longer than a pass."""
-    rng, found = random.Random(3), []
+    rng, results = random.Random(3), []
     for place, length in enumerate((1, 2, 3, 5, 8, 13, 21, 34, 9, 9, 310)):
         prompt = [rng.randrange(len(narrow.tokenizer)) for _ in range(rng.randrange(4, 20))]
         counts = [count for count in reveal_counts(length, 6) if count] if place % 3 else []
-        found.append(Canvas(prompt, length, counts, sourceless=prompt[:3]))
-    return [dataclasses.replace(found[8], prompt=found[8].prompt[::-1]), *found]  # two of one size
+        results.append(Canvas(prompt, length, counts, sourceless=prompt[:3]))
+    return [dataclasses.replace(results[8], prompt=results[8].prompt[::-1]), *results]  # two of one size
 
 
 class Products(TorchDispatchMode):
@@ -188,12 +188,12 @@ def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("said", "device", "wanted"),
+    ("setting", "device", "wanted"),
     [("auto", "cpu", False), ("auto", "cuda", True), ("auto", "cuda:1", True)]
     + [(value, device, value) for value in (True, False) for device in ("cpu", "cuda")],
 )
-def test_auto_is_for_gpus(said, device, wanted):
-    assert is_wanted(said, device) == wanted
-    spec = {} if said == "auto" else {"batch_invariant": said}
+def test_auto_is_for_gpus(setting, device, wanted):
+    assert is_wanted(setting, device) == wanted
+    spec = {} if setting == "auto" else {"batch_invariant": setting}
     assert padded_tokens(spec, device, None) == (TOKENS[device[:4].rstrip(":")] if wanted else None)
     assert padded_tokens(spec, device, 99) == (99 if wanted else None)

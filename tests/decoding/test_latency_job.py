@@ -21,7 +21,7 @@ def bench(tmp_path, checkpoints, testset):
 
 def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
     """With one sentence in the stream its passes are its own: EV's probes, all in one, and the steps that reveal."""
-    value = bench.latency("ratio", sentences=100)
+    value = bench.latency("ratio", sentences=100, repeats=1)
     rows, info = bench.decode("ratio")
     assert value["sentences"] == len(rows) == 12
     assert value["single"]["passes"] == info["passes"] / 12
@@ -32,7 +32,7 @@ def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
 
 def test_a_batch_has_so_many_sentences(bench):
     """Batches of one are sentences alone; the last batch may be smaller."""
-    alone, whole, parts = (bench.latency("ratio", sentences=5, batch=size) for size in (1, None, 2))
+    alone, whole, parts = (bench.latency("ratio", sentences=5, batch=size, repeats=1) for size in (1, None, 2))
     assert (
         alone["batched"]["passes"]
         == alone["single"]["passes"]
@@ -43,7 +43,7 @@ def test_a_batch_has_so_many_sentences(bench):
 
 
 def test_probes_of_a_sentence_share_a_pass(bench):
-    value = bench.latency("ev", sentences=100)
+    value = bench.latency("ev", sentences=100, repeats=1)
     rows, entry = bench.decode("ev")
     probes = sum(row["canvas"]["calls"] for row in rows)
     assert value["single"]["passes"] == (entry["passes"] - probes + 12) / 12
@@ -59,17 +59,13 @@ def test_median_of_the_repeats_without_the_round_that_warms_up(bench, monkeypatc
     assert value["batched"]["seconds_per_sentence"] == 0.2
 
 
-def test_says_where_and_when_it_was_measured(bench):
-    value = bench.latency("ratio", how={"token_budget": 256})
+def test_says_where_and_when_it_was_measured_and_leaves_nothing_in_the_store(bench):
+    value = bench.latency("ratio", repeats=1, how={"token_budget": 256})
     assert (value["precision"], value["token_budget"], value["threads"]) == ("float32", 256, 1)
     assert value["device"] and value["torch"]
     assert value["date"] == datetime.datetime.now(datetime.UTC).date().isoformat()
     assert value["signature"]["decoder"].endswith("|med|T8|float32|llada")
     assert value["signature"]["data_digest"] == files.file_digest(bench.testset)
-
-
-def test_leaves_nothing_in_the_store(bench):
-    bench.latency("ratio")
     assert not list((bench.root / "store").rglob("*.*"))
 
 

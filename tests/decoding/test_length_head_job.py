@@ -8,7 +8,7 @@ import pytest
 from bench import SELECTORS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
@@ -30,7 +30,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 
 def trained(bench, seed=1):
     """The test set's pairs stand for training and dev pairs."""
-    with Job(bench.spec, bench.how) as job:
+    with ModelJob(bench.spec, bench.how) as job:
         return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}).head, job.ledger
 
 

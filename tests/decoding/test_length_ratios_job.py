@@ -37,11 +37,11 @@ def test_by_hand():
 
 @given(st.lists(st.floats(0.01, 100), min_size=1))
 def test_moments(ratios):
-    found = moments(ratios)
-    assert found["mean"] == pytest.approx(statistics.fmean(ratios)) and found["pairs"] == len(ratios)
-    assert sum(ratio < found["median"] for ratio in ratios) <= len(ratios) / 2
-    assert found["p50"] == pytest.approx(found["median"]) and found["p10"] <= found["p30"] <= found["p90"]
-    assert sum(ratio > found["median"] for ratio in ratios) <= len(ratios) / 2
+    result = moments(ratios)
+    assert result["mean"] == pytest.approx(statistics.fmean(ratios)) and result["pairs"] == len(ratios)
+    assert sum(ratio < result["median"] for ratio in ratios) <= len(ratios) / 2
+    assert result["p50"] == pytest.approx(result["median"]) and result["p10"] <= result["p30"] <= result["p90"]
+    assert sum(ratio > result["median"] for ratio in ratios) <= len(ratios) / 2
 
 
 def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):
@@ -50,9 +50,9 @@ def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):
     spec = {"revision": 1, "tokenizers": {"mine": "llada", "other": "dream"}}
     how = {"mine": checkpoints / "llada", "other": checkpoints / "dream"}
     run_rule("length_ratios", spec, {"pairs": pairs, "backbones": []}, out, how)
-    found = files.read_json(out)
+    result = files.read_json(out)
     for name, family in spec["tokenizers"].items():
         tokenizer = load_tokenizer(checkpoints / family, FAMILIES[family])
         counts = [[len(tokenizer(pair[side])["input_ids"]) for side in ("source", "target")] for pair in PAIRS]
-        assert found[name] == {**moments([target / source for source, target in counts])}
+        assert result[name] == {**moments([target / source for source, target in counts])}
     assert provenance.record_of(out).inputs.keys() == {str(pairs), *map(str, how.values())}

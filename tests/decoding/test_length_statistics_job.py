@@ -7,7 +7,7 @@ from bench import SELECTORS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.job import Job
+from entropy_valley.decoding.job import ModelJob
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics
 from entropy_valley.lengths.training_pairs import length_statistics
@@ -26,7 +26,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 def measure(bench, **settings):
     """The test set's pairs stand for training pairs."""
     spec = {**bench.spec, "pairs": 5, "bias_pairs": 2, **settings}
-    with Job(spec, bench.how, bench.testset) as job:
+    with ModelJob(spec, bench.how, bench.testset) as job:
         return length_statistics(job)
 
 
@@ -89,8 +89,9 @@ def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_need
     spec["methods"] |= {name: SELECTORS[name] for name in ("ratio", "ev_prior")}
     with pytest.raises(InputError, match="not written: test cal, test ev_prior failed"):
         bench.write(spec)
-    said = capsys.readouterr().err
-    assert all(f"error: test {method}: length statistics: no training pair" in said for method in ("cal", "ev_prior"))
+    message = capsys.readouterr().err
+    problem = "length statistics: no training pair"
+    assert all(f"error: test {method}: {problem}" in message for method in ("cal", "ev_prior"))
     assert bench.decode("ratio") and bench.ledgers()[-1]["computed"] == 0
 
 

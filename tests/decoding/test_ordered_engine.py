@@ -90,9 +90,9 @@ def test_a_stored_reading_is_the_first_step_unless_the_sig_is_looked_at_there(ll
     rng = random.Random(4)
     canvases = [case(llada, rng, length, steps) for length, steps in PAIRS]
     readings = probe(llada, canvases)
-    known = [dataclasses.replace(canvas, start=readings[place]) for place, canvas in enumerate(canvases)]
+    begun = [dataclasses.replace(canvas, start=readings[place]) for place, canvas in enumerate(canvases)]
     fresh, ledger = fill(llada, canvases, order)
-    reused, cheaper = fill(llada, known, order)
+    reused, cheaper = fill(llada, begun, order)
     assert reused == fresh
     saved = [canvas for canvas in canvases if not sourceless_steps(make_order(*order), 1, len(canvas.counts))]
     assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)

@@ -6,12 +6,13 @@ import dataclasses
 import math
 import random
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.batch import Batch, Pass, lowest
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.inputs import distractors
 from entropy_valley.decoding.orders import (
@@ -151,14 +152,14 @@ class TestDistractors:
     SOURCES = ("a b c d e", "one", "f g h i", "j k l m n o", "one", "p q r s t u v", "f g h i j")
 
     def test_one_within_a_fifth_of_the_words_is_drawn_by_the_place(self):
-        found = distractors(self.SOURCES)
+        places = distractors(self.SOURCES)
         for place, text in enumerate(self.SOURCES):
             words = len(text.split())
             low, high = int(words * (1 - 0.2)), int(words * (1 + 0.2))
             others = [s for s in self.SOURCES if low <= len(s.split()) <= high and s != text]
             others = others or [s for s in self.SOURCES if s != text]
-            assert self.SOURCES[found[place]] == random.Random(place).choice(others)
-        assert found[0] in (2, 3, 6) and found[5] in (0, 3, 6)  # four to six words; five to eight
+            assert self.SOURCES[places[place]] == random.Random(place).choice(others)
+        assert places[0] in (2, 3, 6) and places[5] in (0, 3, 6)  # four to six words; five to eight
 
     def test_without_any_other_source_it_is_the_source_itself(self):
         assert distractors(["one", "one"]) == [0, 1] and distractors([]) == []
@@ -226,3 +227,58 @@ def test_random_differs_from_seed_to_seed_and_from_sentence_to_sentence():
     draws = [*random_scores([one, other], 1), *random_scores([one, other], 2)]
     assert len({tuple(draw) for draw in draws}) == 4
     assert all(len(set(draw)) == 9 for draw in draws)
+
+
+@pytest.mark.parametrize(
+    ("length", "steps", "counts"),
+    [(7, 3, [3, 2, 2]), (3, 5, [1, 1, 1, 0, 0]), (4, 4, [1, 1, 1, 1]), (1, 1, [1]), (8, 1, [8]), (6, 3, [2, 2, 2])],
+)
+def test_worked_cases(length, steps, counts):
+    assert reveal_counts(length, steps) == counts
+
+
+@pytest.mark.parametrize(("length", "steps", "counts"), [(7, 3, [2, 2, 3]), (3, 5, [0, 1, 0, 1, 1]), (6, 3, [2, 2, 2])])
+def test_floors_by_hand(length, steps, counts):
+    assert reveal_counts(length, steps, "floors") == counts
+
+
+@given(st.integers(1, 500), st.integers(1, 200))
+def test_floors_reveal_as_many_slots_in_as_many_steps(length, steps):
+    ours, theirs = reveal_counts(length, steps), reveal_counts(length, steps, "floors")
+    assert sorted(ours) == sorted(theirs)
+    assert theirs == [int(length * (t + 1) / steps) - int(length * t / steps) for t in range(steps)]
+
+
+@given(st.integers(1, 500), st.integers(1, 200))
+def test_every_slot_is_revealed_once_and_early_steps_take_the_rest(length, steps):
+    counts = reveal_counts(length, steps)
+    assert len(counts) == steps and sum(counts) == length
+    assert counts == sorted(counts, reverse=True) and counts[0] - counts[-1] <= 1
+    assert sum(count > 0 for count in counts) == min(length, steps)
+
+
+def test_an_unknown_rule_names_the_known_ones():
+    with pytest.raises(InputError, match="Name one of floors, llada"):
+        reveal_counts(4, 2, "cosine")
+
+
+SCORED = st.lists(
+    st.lists(st.sampled_from([-0.0, 0.0, 0.25, 0.5, 1.0, 2.0]), min_size=1, max_size=9).flatmap(
+        lambda scores: st.tuples(st.just(scores), st.integers(0, len(scores)))
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(SCORED)
+def test_the_lowest_of_each_canvas_ties_to_the_lower_position(canvases):
+    expected, start = set(), 0
+    for scores, count in canvases:
+        best = sorted(range(len(scores)), key=lambda place: (scores[place], place))[:count]
+        expected |= {start + place for place in best}
+        start += len(scores)
+    scores = np.array([score for canvas, _ in canvases for score in canvas])
+    canvas = np.repeat(np.arange(len(canvases)), [len(scores) for scores, _ in canvases])
+    chosen = lowest(scores, canvas, np.array([count for _, count in canvases]))
+    assert set(chosen.tolist()) == expected and len(chosen) == len(expected)

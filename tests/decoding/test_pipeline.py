@@ -12,6 +12,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.requests import Ledger, Memo, Runner
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
@@ -72,12 +73,12 @@ def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sente
 @pytest.mark.parametrize("refresh", [2, sys.maxsize])
 def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, sentences, tmp_path, refresh):
     """Together, in two halves, and from the store."""
-    approximate = Pipeline.of(Engine(llada), inputs, refresh)
+    approximate = Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))
     whole = translations(approximate, sentences)
-    halves = replace(stored(llada, inputs, tmp_path)[0], refresh=refresh)
+    halves = replace(stored(llada, inputs, tmp_path)[0], cache=CachePolicy(refresh))
     rows = halves.choose(make_method("ev", EV), sentences)
     assert list(zip(rows, halves.denoise(rows, MED), strict=True)) == whole
-    assert translations(replace(unloaded(inputs, tmp_path), refresh=refresh), sentences) == whole
+    assert translations(replace(unloaded(inputs, tmp_path), cache=CachePolicy(refresh)), sentences) == whole
     assert whole != translations(Pipeline.of(Engine(llada), inputs), sentences)
     for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
         lengths = row["candidates"]
@@ -95,7 +96,9 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     """A length that is probed later needs no second pass over the one whose prompt it takes."""
     engine = Engine(llada)
     method = make_method("daedal", {"ratios": 0.5, "eos_window": 1})
-    rows = Pipeline.of(engine, inputs, refresh).choose(method, [replace(one, room=30) for one in sentences])
+    rows = Pipeline.of(engine, inputs, CachePolicy(refresh)).choose(
+        method, [replace(one, room=30) for one in sentences]
+    )
     whole = [row["calls"] - row.get("cached", 0) for row in rows]
     prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
     assert engine.ledger.tokens == prompts + sum(row["slots"] for row in rows)
@@ -126,14 +129,14 @@ def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sente
     both = translations(pipeline, sentences, method="ev_rerank")
     more = sum(len(decoded) for _, decoded in both) - len(first)
     assert (ledger.computed - before, more > 0) == (more, True)
-    assert all(decoded.items() <= known.items() for (_, decoded), (_, known) in zip(first, both, strict=True))
+    assert all(few.items() <= many.items() for (_, few), (_, many) in zip(first, both, strict=True))
 
 
 def test_what_two_sentences_ask_is_computed_once(llada, inputs, tmp_path):
     twice = Inputs(inputs.file, inputs.names, inputs.prompts[:1] * 2, inputs.sourceless, inputs.context)
     pipeline, ledger = stored(llada, twice, tmp_path)
     one, other = translations(pipeline, [Sentence(9)] * 2)
-    assert one == other and (ledger.asked, ledger.computed) == (2 * 4, 4)
+    assert one == other and (ledger.requested, ledger.computed) == (2 * 4, 4)
 
 
 @pytest.mark.parametrize("after", [1, 9, 20])
@@ -152,7 +155,7 @@ def test_a_killed_run_resumes(llada, inputs, sentences, tmp_path, monkeypatch, a
     pipeline, ledger = stored(llada, inputs, tmp_path)
     resumed = translations(pipeline, sentences)
     assert resumed == translations(Pipeline.of(Engine(llada), inputs), sentences)
-    assert ledger.asked - ledger.computed == after
+    assert ledger.requested - ledger.computed == after
 
 
 def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
@@ -175,4 +178,4 @@ def mean_entropy(backbone, prompt, length, beside=None):
 @pytest.mark.parametrize("refresh", [0, -2])
 def test_a_prompt_is_renewed_after_a_whole_number_of_passes(llada, inputs, refresh):
     with pytest.raises(ValueError, match=f"refresh is {refresh}: "):
-        Pipeline.of(Engine(llada), inputs, refresh)
+        Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.reference import Kept, decode_cached, hybrid, read_cached
+from entropy_valley.decoding.reference import CachedPrompt, decode_cached, hybrid, read_cached
 
 PROMPT, OTHER = [5, 9, 12, 7, 30, 4], [8, 11, 2]
 
@@ -19,7 +19,7 @@ def test_renewed_in_each_pass_it_is_the_plain_algorithm(backbone):
 
 
 def test_a_canvas_reads_as_in_the_whole_pass_over_it_and_no_other_does(backbone):
-    rng, kept = random.Random(1), Kept(backbone, PROMPT)
+    rng, kept = random.Random(1), CachedPrompt(backbone, PROMPT)
     one, other = ([rng.randrange(len(backbone.tokenizer)) for _ in range(length)] for length in (7, 9))
     exact = kept.whole(one)
     torch.testing.assert_close(exact, reference.slot_logits(backbone, PROMPT, one))

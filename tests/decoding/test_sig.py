@@ -64,8 +64,8 @@ def test_it_is_the_divergence_of_two_float64_softmaxes(scale, block):
     p, q = (torch.cat([part for _, part in Head(head).blocks(states)], 1).double() for states in (own, other))
     p, q = (torch.cat([z[:, :MASK], z[:, MASK + 1 :]], 1).log_softmax(-1) for z in (p, q))
     for backward, (one, two) in enumerate([(p, q), (q, p)]):
-        values, found = sourced_values(Head(head), own, other, *every(own), MASK, EOS, bool(backward))
-        torch.testing.assert_close(found, (one.exp() * (one - two)).sum(-1), rtol=1e-9, atol=1e-13)
+        values, sigs = sourced_values(Head(head), own, other, *every(own), MASK, EOS, bool(backward))
+        torch.testing.assert_close(sigs, (one.exp() * (one - two)).sum(-1), rtol=1e-9, atol=1e-13)
         assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
 
 
@@ -73,18 +73,18 @@ def test_it_is_the_divergence_of_two_float64_softmaxes(scale, block):
 def test_nearly_equal_distributions_keep_their_difference(block):
     """Four equal logits, one of them raised by d: log((3 + e^d) / 4) - d / 4 = 3 d² / 32 + O(d³)."""
     steps = [2.0**-10, 2.0**-20, 2.0**-21, 2.0**-22]
-    found = sig_of([[0.0] * 4] * 4, [[0.0, 0.0, step, 0.0] for step in steps])
+    sigs = sig_of([[0.0] * 4] * 4, [[0.0, 0.0, step, 0.0] for step in steps])
     expected = torch.tensor([3 * step**2 / 32 for step in steps], dtype=torch.float64)
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=0)
-    assert (found.diff() < 0).all()
+    torch.testing.assert_close(sigs, expected, rtol=1e-3, atol=0)
+    assert (sigs.diff() < 0).all()
 
 
 @torch.inference_mode()
 def test_distributions_that_share_nothing_stay_finite(block):
     """All mass on one token, e^-800 of it on the other: 800 nats, and 3e4."""
     for gap in (800.0, 3e4):
-        found = sig_of([[gap, 0.0, 0.0]], [[0.0, gap, 0.0]])
-        assert found.item() == pytest.approx(gap)
+        sigs = sig_of([[gap, 0.0, 0.0]], [[0.0, gap, 0.0]])
+        assert sigs.item() == pytest.approx(gap)
 
 
 @torch.inference_mode()
@@ -105,10 +105,10 @@ def test_rows_that_are_not_compared_have_values_and_no_sig():
     head, own, other = random_pair(2)
     places = torch.arange(50)
     paired, others = places[places % 3 == 1], places[places % 3 != 1]
-    values, found = sourced_values(Head(head), own, other[paired], paired, others, MASK, EOS)
+    values, sigs = sourced_values(Head(head), own, other[paired], paired, others, MASK, EOS)
     assert all(map(torch.equal, values, slot_values(Head(head), own, MASK, EOS)))
-    assert torch.equal(found[paired], sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1][paired])
-    assert found[others].isnan().all()
+    assert torch.equal(sigs[paired], sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1][paired])
+    assert sigs[others].isnan().all()
 
 
 @torch.inference_mode()

@@ -60,4 +60,4 @@ def test_a_reading_with_the_sig_is_no_selectors_probe(bench):
     """What is stored for the one is never taken for the other."""
     bench.diagnose("sig", **OURS)
     bench.canvas("ev")
-    assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["asked"]
+    assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]

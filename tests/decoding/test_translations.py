@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 from bench import LEDGERS, killed_at_the_sixth_result, started
-from run_rule import run_rule
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, results
@@ -117,37 +115,37 @@ def fresh(tmp_path, data, checkpoints):
 @pytest.fixture(scope="module")
 def together(tmp_path_factory, data, checkpoints):
     """After one job for all cells: what it has written."""
-    made = Set(tmp_path_factory.mktemp("together"), data, checkpoints / "llada")
-    return made, made.write("all")
+    translated = Set(tmp_path_factory.mktemp("together"), data, checkpoints / "llada")
+    return translated, translated.write("all")
 
 
 def test_one_load_translates_with_every_cell_as_each_alone_without_a_store(together, fresh):
-    made, whole = together
+    translated, whole = together
     fresh.how = dataclasses.replace(fresh.how, store=None)
     for cell in CELLS:
         assert fresh.write("alone", spec_of([cell]), [cell.testset]) == {cell: whole[cell]}
-    assert [ledger["loads"] for ledger in made.ledgers] == [1]
+    assert [ledger["loads"] for ledger in translated.ledgers] == [1]
 
 
 def test_the_header_says_what_it_was_made_from(together):
-    made, whole = together
-    header = files.read_json(made.out.with_suffix(".json"))
+    translated, whole = together
+    header = files.read_json(translated.out.with_suffix(".json"))
     assert header["rule"] == "translate" and header["params"] == spec_of()
-    read = [str(made.data / f"{name}.jsonl") for name in (*TESTS, "train", "dev")]
+    read = [str(translated.data / f"{name}.jsonl") for name in (*TESTS, "train", "dev")]
     assert set(read) < set(header["inputs"])
-    assert header["inputs"][str(made.how.backbone)] == whole[CELLS[0]][1]["signature"]["backbone_digest"]
+    assert header["inputs"][str(translated.how.backbone)] == whole[CELLS[0]][1]["signature"]["backbone_digest"]
     assert header["facts"]["fits"].keys() == FITS.keys()
-    row = results.rows(made.out, System("small", "ev", "med", 4))[0]
+    row = results.rows(translated.out, System("small", "ev", "med", 4))[0]
     assert row["canvas"].keys() == {"length", "candidates", "scores", "calls", "slots"}
     assert row["canvas"]["length"] == row["length"] and "id" in row
 
 
 def test_nothing_is_computed_twice_and_again_no_model_is_loaded(together, no_model):
-    made, whole = together
-    keys = made.keys()
-    assert len(keys) == len(set(keys)) == made.ledgers[0]["computed"]
+    translated, whole = together
+    keys = translated.keys()
+    assert len(keys) == len(set(keys)) == translated.ledgers[0]["computed"]
     no_model()
-    assert made.write("again") == whole and made.ledgers[-1]["computed"] == 0
+    assert translated.write("again") == whole and translated.ledgers[-1]["computed"] == 0
 
 
 def test_a_set_that_shares_cells_computes_its_own_alone(fresh):
@@ -162,39 +160,35 @@ def test_a_set_that_shares_cells_computes_its_own_alone(fresh):
 
 
 def test_two_shards_at_once_are_the_whole(together, fresh):
-    """Through the scripts. Fits and the canvases that are dealt are each shard's own; their merging has no model."""
-    made, _ = together
+    """Fits and the canvases that are dealt are each shard's own; their merging has no model."""
+    translated, _ = together
+    testsets = [fresh.data / f"{name}.jsonl" for name in TESTS]
     paths = [fresh.folder / "shards" / f"{number}of2.jsonl" for number in range(2)]
-    how = {key: value and str(value) for key, value in dataclasses.asdict(fresh.how).items()}
-    read = {"model": [], "testsets": [fresh.data / f"{name}.jsonl" for name in TESTS]}
-    computed = []
     for path in paths:
-        said = run_rule("translate", spec_of(), read | {"shards": []}, {"shard": path}, how)
-        assert "models loaded: 1" in said
-        computed.append(int(re.search(r"(\d+) computed", said)[1]))
-    out = fresh.folder / TRANSLATIONS
+        translations.write_shard(spec_of(), fresh.how, testsets, path)
+    assert [ledger["loads"] for ledger in fresh.ledgers] == [1, 1]
+    computed = [ledger["computed"] for ledger in fresh.ledgers]
     assert computed[0] > computed[1] > len(fresh.keys()) / 4
-    written = {"rows": out, "header": out.with_suffix(".json")}
-    said = run_rule("translate", spec_of(), read | {"shards": paths}, written, how)
-    assert "0 results asked for" in said and "models loaded: 0" in said
-    assert out.read_bytes() == made.out.read_bytes()
-    headers = [files.read_json(path.with_suffix(".json"))["facts"]["cells"] for path in (out, made.out)]
+    out = fresh.folder / TRANSLATIONS
+    translations.write(spec_of(), fresh.how, testsets, out, paths)
+    assert out.read_bytes() == translated.out.read_bytes()
+    headers = [files.read_json(path.with_suffix(".json"))["facts"]["cells"] for path in (out, translated.out)]
     assert headers[0] == headers[1]
 
 
 def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):
-    made, whole = together
+    translated, whole = together
     with killed_at_the_sixth_result(monkeypatch):
         fresh.write("all")
     assert not fresh.out.exists()
     assert fresh.write("all") == whole
-    assert fresh.ledgers[-1]["computed"] == made.ledgers[0]["computed"] - 5
+    assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 5
 
 
 def test_a_job_with_all_in_the_store_imports_no_torch(together):
-    made, _ = together
-    testsets = [made.data / f"{name}.jsonl" for name in TESTS]
-    with started(spec_of(), made.how, testsets, made.folder / "once more" / TRANSLATIONS) as process:
+    translated, _ = together
+    testsets = [translated.data / f"{name}.jsonl" for name in TESTS]
+    with started(spec_of(), translated.how, testsets, translated.folder / "once more" / TRANSLATIONS) as process:
         assert process.wait() == 0
 
 
@@ -209,9 +203,9 @@ def test_a_failing_cell_keeps_no_other_from_the_store(fresh, no_model, capsys):
     cells = [System(testset, *system) for testset in ("long", "small") for system in SYSTEMS]
     with pytest.raises(InputError, match=r"translations: not written: long oracle, .*long reassigned failed"):
         fresh.write("both", spec_of(cells), ["long", "small"])
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert len(said) == len(METHODS) and all(line.startswith("error: long ") for line in said)
-    assert any(line.startswith("error: long ev: ") and "sentence 'bad': prompt" in line for line in said)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(lines) == len(METHODS) and all(line.startswith("error: long ") for line in lines)
+    assert any(line.startswith("error: long ev: ") and "sentence 'bad': prompt" in line for line in lines)
     assert not fresh.out.exists()
     no_model()
     assert len(fresh.write("good", spec_of(cells[len(SYSTEMS) :]), ["small"])) == len(SYSTEMS)
@@ -230,9 +224,10 @@ def test_an_error_in_a_users_method_or_order_is_its_cells_alone(fresh, users_cla
     cells = [System("small", *system, 4) for system in systems]
     with pytest.raises(InputError, match="not written: small broken, small ratio mine:Order-T4 failed"):
         fresh.write("broken", spec_of(cells, {}, methods, orders), ["small"])
-    said = capsys.readouterr().err
-    assert "error: small broken: " in said and "mine.py, Broken.choose: sentence 'small3': ZeroDivisionError" in said
-    assert "error: small ratio mine:Order-T4: " in said and "Order.scores: sentence 's" in said
+    message = capsys.readouterr().err
+    assert "error: small broken: " in message
+    assert "mine.py, Broken.choose: sentence 'small3': ZeroDivisionError" in message
+    assert "error: small ratio mine:Order-T4: " in message and "Order.scores: sentence 's" in message
     no_model()
     fresh.write("good", spec_of(cells[2:], {}, methods, orders), ["small"])
 

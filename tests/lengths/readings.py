@@ -8,7 +8,7 @@ import math
 
 from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import Sentence
-from entropy_valley.lengths.select import choosing
+from entropy_valley.lengths.base import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics
 
 # Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line
@@ -50,16 +50,16 @@ def flat(length, entropy=1.0, confidence=0.5):
 def choose_canvases(selector, sentences, probe):
     """The canvas row of each sentence; ``probe`` reads (sentence index, slots), all sentences of a round together."""
     works = {n: choosing(selector, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
-    rows, asked, results = {}, dict.fromkeys(works), dict.fromkeys(works)
-    while asked:
-        asked = {}
+    rows, requests, results = {}, dict.fromkeys(works), dict.fromkeys(works)
+    while requests:
+        requests = {}
         for place, sent in results.items():
             try:
-                asked[place] = works[place].send(sent)
+                requests[place] = works[place].send(sent)
             except StopIteration as done:
                 rows[place] = done.value
-        readings = iter(probe(list(itertools.chain(*asked.values()))) if asked else ())
-        results = {place: list(itertools.islice(readings, len(pairs))) for place, pairs in asked.items()}
+        readings = iter(probe(list(itertools.chain(*requests.values()))) if requests else ())
+        results = {place: list(itertools.islice(readings, len(pairs))) for place, pairs in requests.items()}
     return [rows[place] for place in works]
 
 
@@ -71,8 +71,8 @@ def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambd
     """The row of one sentence, and the probed lengths round by round; a canvas says what its length does."""
     rounds = []
 
-    def probe(asked):
-        rounds.append([length for _, length in asked])
+    def probe(lengths):
+        rounds.append([length for _, length in lengths])
         return [flat(length, entropy(length), confidence(length)) for length in rounds[-1]]
 
     (row,) = choose_canvases(selector, [Sentence(source_tokens, room=room)], probe)

@@ -32,7 +32,7 @@ def test_the_window_follows_the_valley_by_that_sides_step():
 
 def test_three_steps_a_side_are_the_most():
     row, rounds = adaptive(20, 99)
-    assert [length for asked in rounds[1:] for length in asked] == [25, 27, 29]
+    assert [length for lengths in rounds[1:] for length in lengths] == [25, 27, 29]
     assert row["length"] == 29
     assert adaptive(20, 99, extensions=1)[0]["length"] == 25
     assert adaptive(20, 99, extensions=0)[0]["length"] == 23

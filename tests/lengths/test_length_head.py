@@ -32,9 +32,9 @@ def test_it_probes_nothing_and_says_that_it_needs_a_head():
 
 def test_a_prediction_is_a_softmax_over_lengths():
     # Logits log 2, log 5 and 0: probabilities 2/8, 5/8 and 1/8 of 2, 3 and 4 slots.
-    found = HEAD.likeliest(torch.tensor([math.log(2), math.log(5)]), room=9)
-    assert list(found) == [3, 2, 4]
-    assert list(found.values()) == pytest.approx([math.log(5 / 8), math.log(2 / 8), math.log(1 / 8)], abs=1e-6)
+    likeliest = HEAD.likeliest(torch.tensor([math.log(2), math.log(5)]), room=9)
+    assert list(likeliest) == [3, 2, 4]
+    assert list(likeliest.values()) == pytest.approx([math.log(5 / 8), math.log(2 / 8), math.log(1 / 8)], abs=1e-6)
 
 
 @pytest.mark.parametrize(("room", "lengths"), [(3, [3, 2]), (2, [2]), (0, [2])])

@@ -70,8 +70,8 @@ def test_the_bias_curve_is_found_again():
     fitted = fitting.confidence_bias(points)
     assert fitted["points"][0] == {"length": 1, "mean": pytest.approx(confidence_curve(1, *TRUE)), "canvases": 3}
     for length in fitting.LENGTHS:
-        found = confidence_curve(length, *(fitted[name] for name in "abcde"))
-        assert found == pytest.approx(confidence_curve(length, *TRUE), abs=1e-3)
+        confidence = confidence_curve(length, *(fitted[name] for name in "abcde"))
+        assert confidence == pytest.approx(confidence_curve(length, *TRUE), abs=1e-3)
 
 
 def test_a_length_counts_by_the_root_of_its_canvases():

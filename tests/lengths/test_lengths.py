@@ -46,8 +46,8 @@ def test_where_the_two_products_differ(ratio, sources):
     [("ratio", {"ratios": 0.7}), ("ev", {"ratios": [0.7]}), ("neighbours", {"ratios": [0.7], "radius": 1})],
 )
 def test_methods_take_the_product_that_their_settings_say(name, given):
-    exact, binary, said = (make_method(name, given | more) for more in ({}, {"exact": False}, {"exact": True}))
-    lengths = [proposed(method, Sentence(90)) for method in (exact, binary, said)]
+    exact, binary, explicit = (make_method(name, given | more) for more in ({}, {"exact": False}, {"exact": True}))
+    lengths = [proposed(method, Sentence(90)) for method in (exact, binary, explicit)]
     assert lengths[0] - lengths[1] == 1 and lengths[0] == lengths[2]
 
 

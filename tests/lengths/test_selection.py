@@ -5,8 +5,7 @@ from readings import SETTINGS, STATISTICS, choose_canvases
 
 from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
-from entropy_valley.lengths.base import Choice
-from entropy_valley.lengths.select import sentences_of
+from entropy_valley.lengths.base import Choice, sentences_of
 
 
 class Words:
@@ -30,9 +29,9 @@ class Probes:
     def __init__(self, valley):
         self.valley, self.rounds = valley, []
 
-    def __call__(self, asked):
-        self.rounds.append(list(asked))
-        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in asked]
+    def __call__(self, canvases):
+        self.rounds.append(list(canvases))
+        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases]
 
 
 class Spied:
@@ -125,4 +124,4 @@ def test_a_search_goes_on_from_what_it_has_seen():
     probe = Probes(valley=7)
     (row,) = choose_canvases(Downhill(), [Sentence(4)], probe)
     assert (row["length"], row["calls"]) == (7, 6)
-    assert [[length for _, length in asked] for asked in probe.rounds] == [[4], [3, 5], [6], [7], [8]]
+    assert [[length for _, length in canvases] for canvases in probe.rounds] == [[4], [3, 5], [6], [7], [8]]

@@ -21,7 +21,7 @@ from entropy_valley.cli import configs
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
-from entropy_valley.decoding.job import modes
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method
@@ -101,7 +101,7 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
         yield "adapter: none, the bare checkpoint"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
-    yield from (f"approximate: {mode}" for mode in modes(spec))
+    yield from (f"approximate: {mode}" for mode in CachePolicy.of(spec).names)
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
 
@@ -197,7 +197,7 @@ class Chosen:
         """A translator for each length method, all on one loaded model."""
         import torch
 
-        from entropy_valley.decoding.job import How, Job, refresh_of
+        from entropy_valley.decoding.job import How, ModelJob
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.lengths.select import needed_head, read_method
@@ -207,11 +207,11 @@ class Chosen:
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
         how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        with Job(self.spec, how) as job:
+        with ModelJob(self.spec, how) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
-        shared = (job.engine, job.reveals_masks, refresh_of(self.spec))
+        shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
         translators = {}
         for name, settings in self.methods.items():
             method = read_method(name, settings, fits.statistics)

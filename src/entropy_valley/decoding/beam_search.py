@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import GenerationConfig
 
-    from entropy_valley.decoding.job import Job
+    from entropy_valley.decoding.job import ModelJob
     from entropy_valley.model.load import Backbone
 
 
@@ -58,7 +58,7 @@ class Search:
         return [self.beams, self.length_penalty, *([] if self.early_stopping else ["heuristic"])]
 
 
-def translate(job: Job, search: Search) -> list[dict[str, Any]]:
+def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
 
     ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
@@ -75,7 +75,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
 
 
-def signature(job: Job, search: Search) -> dict[str, Any]:
+def signature(job: ModelJob, search: Search) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
     return job.signature(
         LIBRARY,
@@ -88,7 +88,7 @@ def signature(job: Job, search: Search) -> dict[str, Any]:
     )
 
 
-def _search(job: Job, search: Search) -> list[dict[str, Any]]:
+def _search(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
     stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
     keys = [
@@ -105,7 +105,7 @@ def _search(job: Job, search: Search) -> list[dict[str, Any]]:
     return job.recall("generate", keys, compute)
 
 
-def _row(job: Job, search: Search, sentence: str, hypothesis: Mapping[str, Any]) -> dict[str, Any]:
+def _row(job: ModelJob, search: Search, sentence: str, hypothesis: Mapping[str, Any]) -> dict[str, Any]:
     length = len(hypothesis["tokens"]) + hypothesis["finished"]
     return {
         "id": sentence,
@@ -126,7 +126,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
+class Hypothesis:
     """The best hypothesis: its tokens before the EOS, whether there was one, and the mean log-probability of all."""
 
     tokens: list[int]
@@ -144,7 +144,7 @@ class BeamSearch:
         self._backbone, self._settings, self.ledger = backbone, search, ledger or Ledger()
         self._budget = budget or _BUDGET[backbone.device.type]
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Found]]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Hypothesis]]:
         """(place, best hypothesis) of each task, batch by batch, the longest first."""
         queue = deque(sorted(range(len(tasks)), key=lambda place: (-tasks[place].limit, -len(tasks[place].prompt))))
         while queue:
@@ -165,7 +165,7 @@ class BeamSearch:
         """Tokens in the caches of ``count`` padded tasks by the end of their search."""
         return count * self._settings.beams * (len(longest.prompt) + longest.limit)
 
-    def _attempt(self, batch: list[Task]) -> list[Found]:
+    def _attempt(self, batch: list[Task]) -> list[Hypothesis]:
         """The result of each task; none, and a smaller budget, where the memory did not suffice."""
         import torch
 
@@ -179,10 +179,10 @@ class BeamSearch:
         torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
         return []
 
-    def _search(self, batch: Sequence[Task]) -> list[Found]:
+    def _search(self, batch: Sequence[Task]) -> list[Hypothesis]:
         eos, new = self._backbone.eos_id, self._generate(batch)
         return [
-            Found(tokens[:-1], True, logprob) if tokens[-1] == eos else Found(tokens, False, logprob)
+            Hypothesis(tokens[:-1], True, logprob) if tokens[-1] == eos else Hypothesis(tokens, False, logprob)
             for tokens, logprob in zip(new, self._logprobs(batch, new), strict=True)
         ]
 

@@ -1,11 +1,11 @@
 """The exact decoder: many canvases in one pass, none padded, each giving what the plain algorithm gives.
 
-The plain algorithm is Algorithm 1 for one sentence after the other (:mod:`.reference`: read that page first). Against
-it the engine saves: steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM
-head on rows that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps
-of all sentences share passes: a canvas leaves as soon as it is done, and the next one enters. Where a reveal order asks
-for the SIG, the same canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run
-once (see :mod:`.prompts`).
+READ :mod:`.reference` FIRST: the plain algorithm, Algorithm 1 for one sentence after the other. Against it the engine
+saves: steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM head on rows
+that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps of all
+sentences share passes: a canvas leaves as soon as it is done, and the next one enters. Where a reveal order asks for
+the SIG, the same canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run once
+(see :mod:`.prompts`).
 
 The loop is :meth:`Engine.run`; a pass is :meth:`Engine._read`; what a pass does to the canvases is in :mod:`.batch`.
 
@@ -27,7 +27,7 @@ from entropy_valley.decoding.batch import Batch, Pass
 from entropy_valley.decoding.head import Head, SlotValues, slot_values, sourced_values
 from entropy_valley.decoding.kernels import HEAD_ROWS, compiled_layers, whole_sums
 from entropy_valley.decoding.orders import needs_sourceless
-from entropy_valley.decoding.prompts import Load, Prompts
+from entropy_valley.decoding.prompts import KeptPrompts, Load
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Ledger, Queue, Reading
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Rows, hidden_states, upload
@@ -67,7 +67,7 @@ class Engine:
         self._device = backbone.device
         device = self._device.type
         self.budget = fill or budget or BUDGET[device]
-        self.prompts = Prompts(backbone)
+        self.prompts = KeptPrompts(backbone)
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
     @torch.inference_mode()
@@ -79,8 +79,9 @@ class Engine:
         batch = waiting = nobody = self._batch()
         queue.share(self.prompts.are_shared)
         while queue.heap or batch.canvases or waiting.canvases:
+            # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
             self.prompts.forget([batch, waiting], queue.sources)
-            batch = batch.cat(waiting) if waiting.canvases else batch
+            batch = batch.cat(waiting)
             load = Load(self.prompts, self.budget, batch)
             waiting, batch = batch.split(load.beyond) if any(load.beyond) else (nobody, batch)
             if queue.heap and not waiting.canvases:
@@ -88,14 +89,17 @@ class Engine:
                 yield from settled
             if not batch.canvases:
                 continue
-            if seen := self._attempt(batch, order):
-                batch, readings = batch.advance(seen, order)
-                yield from readings
-                batch, settled = batch.release(self.backbone.eos_id)
-                yield from settled
-            else:
+            # 2. The pass. Where the memory does not suffice, all that can be computed again is freed for a smaller one.
+            seen = self._attempt(batch, order)
+            if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
+                continue
+            # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
+            batch, readings = batch.advance(seen, order)
+            yield from readings
+            batch, settled = batch.release(self.backbone.eos_id)
+            yield from settled
         self.prompts.empty()
 
     def _enter(
@@ -108,7 +112,7 @@ class Engine:
         others, settled = self._batch([entry for entry in named if not _starts(entry[1], order)]), []
         if begun:
             started = self._batch(begun)
-            started, _ = started.advance(_known(started, self._device), order)
+            started, _ = started.advance(_first_steps(started, self._device), order)
             started, settled = started.release(self.backbone.eos_id)
             batch = batch.cat(started)
         return batch.cat(others), settled
@@ -167,7 +171,7 @@ def _starts(canvas: Canvas, order: Order | None) -> bool:
     return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
 
 
-def _known(batch: Batch, device: torch.device) -> Pass:
+def _first_steps(batch: Batch, device: torch.device) -> Pass:
     """The first steps of canvases whose reading is known, as a pass would give them."""
     starts = [canvas.start for canvas in batch.canvases]
     columns = ([getattr(start, name) for start in starts] for name in VALUES)

@@ -1,12 +1,7 @@
 """What the jobs of a model share: the store, the ledger, and a model that loads when it must.
 
 Also what a job's spec says of its numbers, for the names of decoders in signatures and for keys of the store: padded
-passes, a merged adapter, the LM head's precision, and the prompt cache.
-
-The prompt cache is an approximation: passes over a sentence that take the prompt's keys and values from an earlier one.
-The probes of a length method are numbered from 0 in the order in which it asks for them, and so are the steps of a
-canvas that reveal anything. In those whose number is a multiple of ``refresh`` the rows of the prompt are computed, as
-in all passes of the exact engine; in others the slots attend to what these were in the last such pass.
+passes, a merged adapter, and the LM head's precision.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, provenance
 from entropy_valley.decoding.inputs import Identity, Inputs, Texts, read_identity
-from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.requests import Ledger, Memo, Probe, Reading, Runner, gains
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
 # In signatures and keys; what is usual goes unsaid.
 UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
 PREFIX_ATTENTION, COMPILED_LAYERS = "prefix attention", "compiled layers"
-KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
 # Tokens of a padded pass, unless a job says otherwise: enough to keep a GPU busy, and few in the nearly empty passes at
 # the end of a stream.
 TOKENS = {"cpu": 1024, "cuda": 4096}
@@ -76,7 +70,7 @@ class How:
         return cls(**paths, device=values["device"], threads=threads)
 
 
-class Job:
+class ModelJob:
     """One job on a run's model: its spec, a test set's rows, the checkpoint's identity, the store and the ledger.
 
     A job of several test sets is :meth:`on` each of them in turn; the model is loaded once for all.
@@ -178,6 +172,28 @@ class Job:
         memo = Memo(self.store, self.identity.digest, self.numerics)
         return Runner(lambda: self.engine, self.ledger, memo, bar)
 
+    def probe(self, canvases: Sequence[tuple[int, int]]) -> list[Reading]:
+        """The reading of each all-mask canvas, named by (row of the test set, slots); the model is loaded at a miss.
+
+        Raises InputError if a canvas exceeds the context.
+        """
+        return self.runner("probe").answers(self._probes(canvases))
+
+    def slot_sigs(self, canvases: Sequence[tuple[int, int]], sig: str) -> list[tuple[float, ...]]:
+        """The SIG of each slot (nats) of each of these canvases, of the kind that an order's ``sig`` names: one probe
+        with a ``stepwise_kl``, or two, the second behind the sentence's distractor."""
+        runner = self.runner("sig")
+        if sig == "stepwise_kl":
+            return [reading.sigs for reading in runner.answers(self._probes(canvases, self.inputs.sourceless))]
+        pairs = [((place, length), (self.inputs.distractor(place), length)) for place, length in canvases]
+        readings = runner.answers(self._probes([canvas for pair in pairs for canvas in pair]))
+        return list(map(gains, readings[::2], readings[1::2]))
+
+    def _probes(self, canvases: Sequence[tuple[int, int]], sourceless: Sequence[int] | None = None) -> list[Probe]:
+        for place, length in canvases:
+            self.inputs.check(place, length)
+        return [Probe(self.inputs.prompts[place], length, sourceless) for place, length in canvases]
+
     def signature(self, *decoder: str) -> dict[str, Any]:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
@@ -211,7 +227,7 @@ class Job:
         values = {key: value for key in dict.fromkeys(keys) if (value := self.store.get(key)) is not None}
         first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
         missing = [place for key, place in first_places.items() if key not in values]
-        self.ledger.count(asked=len(keys), computed=len(missing))
+        self.ledger.count(requested=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):
@@ -295,25 +311,3 @@ def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int 
     if not is_wanted(spec.get("batch_invariant", "auto"), device):
         return None
     return budget or TOKENS[device.partition(":")[0]]
-
-
-def refresh_of(spec: Mapping[str, Any]) -> int | None:
-    """What a job's spec says of it; of ``never`` more than there are passes, None of an exact job."""
-    setting = spec.get(KEY, 1)
-    return sys.maxsize if setting == NEVER else None if setting == 1 else setting
-
-
-def modes(spec: Mapping[str, Any]) -> list[str]:
-    """What a decoder's name says of it: nothing of an exact one."""
-    setting = spec.get(KEY, 1)
-    return [] if setting == 1 else [f"{PART}, {setting} renewed" if setting == NEVER else f"{PART} {setting}"]
-
-
-def footnote(decoder: str) -> str | None:
-    """What a decoder of that name approximates; None of an exact one."""
-    for part in decoder.split("|"):
-        if part.startswith(PART):
-            every = part.removeprefix(PART).strip()
-            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
-            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
-    return None

@@ -23,14 +23,16 @@ import torch
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import How, Job, refresh_of
+from entropy_valley.decoding.job import How, ModelJob
 from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.decoding.translations import signature
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
-from entropy_valley.lengths.select import needed_head, read_method, sentences_of
+from entropy_valley.lengths.select import needed_head, read_method
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: 
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
     pairs = [how.corpus / name for name in PAIRS] if "fits" in params else []
-    with Job(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
+    with ModelJob(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
         fits = Fits.of(job, params.get("fits", {}))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
@@ -67,7 +69,7 @@ def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: 
 
 
 def measure(
-    job: Job,
+    job: ModelJob,
     method: LengthMethod,
     denoising: Denoising,
     repeats: int,
@@ -89,7 +91,7 @@ def measure(
 
 
 def timing(
-    job: Job,
+    job: ModelJob,
     method: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
@@ -107,7 +109,7 @@ def timing(
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
     engine = Engine(job.backbone, ledger, job.how.token_budget, reveals_masks=job.reveals_masks)
-    pipeline = Pipeline.of(engine, inputs, refresh_of(job.spec))
+    pipeline = Pipeline.of(engine, inputs, CachePolicy.of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}
@@ -144,7 +146,7 @@ def bounded(work: Iterable[T], count: int, rounds: int, most: float) -> Iterator
             raise InputError("latency", f"{problem}: {rounds} × {count} pieces of work", remedy)
 
 
-def conditions(job: Job) -> dict[str, Any]:
+def conditions(job: ModelJob) -> dict[str, Any]:
     """Conditions of the timing."""
     device = job.backbone.device.type
     return {

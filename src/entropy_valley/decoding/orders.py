@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.probe import Probe
-from entropy_valley.decoding.requests import Canvas, Decoded
+from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
+from entropy_valley.decoding.requests import Canvas, Decoded, Probe
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.head import SlotValues
-    from entropy_valley.decoding.probe import Gain
-    from entropy_valley.decoding.requests import Canvas, Canvases, Reading, Request
+    from entropy_valley.decoding.prompt_cache import Reuse
+    from entropy_valley.decoding.requests import Canvases, Gain, Reading, Request
     from entropy_valley.decoding.variable_length import Slots, VariableLengthDecoder
     from entropy_valley.model.load import Backbone
 
@@ -73,7 +73,7 @@ class SourceGuided(Section):
     """An order that asks for the SIG of a slot. The paper names such orders and defines neither.
 
     With ``distractor``, the authors', it is known before the first step: H(y_i | distractor) - H(y_i | source) on the
-    all-mask canvas (see :mod:`entropy_valley.decoding.probe`). With ``stepwise_kl`` it is KL(p(y_i | source, canvas)
+    all-mask canvas. With ``stepwise_kl`` it is KL(p(y_i | source, canvas)
     ‖ p(y_i | no source, canvas)) at each step, the second distribution being that behind the prompt of an empty source;
     this source-free pass runs beside the other wherever :meth:`needs_sourceless` says so.
     """
@@ -380,13 +380,13 @@ class Denoising:
         gain: Gain | None = None,
         *,
         sentence: object = None,
-        refresh: int | None = None,
+        cache: CachePolicy = NO_CACHE,
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
         ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
         ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors; ``sentence``:
-        its name in errors; ``refresh``: see :mod:`.prompts`. A variable-length decoder computes all passes whole.
+        its name in errors; ``cache``: of prompts. A variable-length decoder computes all passes whole.
         """
         if decoder := self.variable_length:
             most = min(decoder.cap, room)
@@ -395,17 +395,16 @@ class Denoising:
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
         budget = self.steps if getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
-        refresh = self.refresh(length, refresh)
-        start = start if refresh is None else None
+        reuse = self.reuse(length, cache)
+        start = None if reuse.is_renewed else start
         canvas = Canvas(
-            prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, refresh=refresh
+            prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, reuse=reuse
         )
         return FixedLength(canvas, self.name, self.settings, distractor)
 
-    def refresh(self, length: int, refresh: int | None) -> int | None:
-        """What of ``refresh`` a canvas of so many slots knows: no more than it has passes; None if it has one."""
-        passes = len(self.counts(length)) + self.mask_token
-        return None if refresh is None or passes == 1 else min(refresh, passes)
+    def reuse(self, length: int, cache: CachePolicy) -> Reuse:
+        """Which passes over a canvas of so many slots compute its prompt."""
+        return cache.of_canvas(len(self.counts(length)) + self.mask_token)
 
     @property
     def is_own(self) -> bool:
@@ -467,7 +466,7 @@ def reveal_counts(length: int, steps: int, rule: str = "llada") -> list[int]:
 class FixedLength:
     """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
 
-    One with a ``refresh`` begins with a pass over its prompt, be the reading of its masks known or not.
+    One whose prompt is renewed begins with a pass over its prompt, be the reading of its masks known or not.
     """
 
     result: ClassVar[type] = Decoded
@@ -485,13 +484,12 @@ class FixedLength:
         compared = it.sourceless and list(it.sourceless)
         if self.distractor is not None:
             compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
-        canvas = [list(it.prompt), compared, it.length, list(it.counts)]
-        canvas += [] if it.refresh is None else ["refresh", it.refresh]
+        canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
         settings = {name: value for name, value in self.settings.items() if (name, value) not in usual}
         return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, settings])
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        if self.canvas.refresh is not None:
+        if self.canvas.reuse.is_renewed:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
         return (yield dataclasses.replace(self.canvas, start=start))

@@ -1,11 +1,12 @@
 """Prompts that are computed once: the keys and values of their rows are kept between passes.
 
 Under prefix attention this is exact: the rows of a prompt never see a canvas, so they are computed once for all passes
-over the sentence. Else it is the approximation that a canvas asks for (``refresh``, ``beside``): its slots attend to
-rows of the prompt that saw an earlier canvas.
+over the sentence. Else it is the approximation that a canvas asks for: its slots attend to
+rows of the prompt that saw an earlier canvas (:mod:`.prompt_cache`).
 
-:class:`Prompts` decides what is kept and lays out each pass; :class:`Load` counts what the next pass takes;
-:class:`Layout` is the rows of a pass; :class:`Pool` holds the tensors, and :class:`Kept` hands them to the attention.
+:class:`KeptPrompts` decides what is kept and lays out each pass; :class:`Load` counts what the next pass takes;
+:class:`PassLayout` is the rows of a pass; :class:`Pool` holds the tensors, and :class:`Kept` hands them to the
+attention.
 
 What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed again is computed again.
 The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.
@@ -24,12 +25,14 @@ import numpy as np
 import torch
 
 from entropy_valley import machine
+from entropy_valley.decoding.prompt_cache import NO_REUSE
 from entropy_valley.model.attention import FULL_KERNEL, Packed, upload
 from entropy_valley.model.prompt import PREFIX
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.batch import Batch
-    from entropy_valley.decoding.requests import Canvas, Prompt, Queue, Source
+    from entropy_valley.decoding.prompt_cache import PromptIds, RowSource
+    from entropy_valley.decoding.requests import Canvas, Queue
     from entropy_valley.model.load import Backbone
 
 
@@ -37,13 +40,13 @@ Places = np.ndarray  # of rows in a pool
 _NONE = np.empty(0, np.int64)
 
 
-class Prompts:
+class KeptPrompts:
     """What is kept of prompts for the passes over a backbone."""
 
     def __init__(self, backbone: Backbone) -> None:
         self._backbone, self.pool = backbone, Pool()
-        self.known: dict[Source, Places] = {}
-        self._waiting: Collection[Source] = ()
+        self.cached: dict[RowSource, Places] = {}
+        self._waiting: Collection[RowSource] = ()
 
     @functools.cached_property
     def most(self) -> int:
@@ -59,16 +62,15 @@ class Prompts:
         """Whether all canvases of a sentence attend to the same rows of its prompt."""
         return self._backbone.attention == PREFIX
 
-    def sources(self, canvas: Canvas) -> list[Source]:
+    def sources(self, canvas: Canvas) -> list[RowSource]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
-        shared = self.are_shared
-        return canvas.sources(shared) if shared or canvas.beside is not None else []
+        return canvas.shared_sources if self.are_shared else canvas.sources
 
     def rows(self, prompt: Sequence[int]) -> int:
         """The rows of a prompt that are kept."""
         return len(prompt) - int(self._backbone.shifted)
 
-    def forget(self, batches: Sequence[Batch], waiting: Collection[Source]) -> None:
+    def forget(self, batches: Sequence[Batch], waiting: Collection[RowSource]) -> None:
         """Free the rows that no canvas of the batches attends to; those that only canvases in the queue (``waiting``)
         will attend to, as soon as half of the room is taken."""
         self._waiting = waiting
@@ -76,17 +78,17 @@ class Prompts:
             return
         needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
         later = waiting if 2 * self.pool.used <= self.most else ()
-        self.known = {source: places for source, places in self.known.items() if source in needed or source in later}
+        self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
         own = [places for batch in batches for kept in batch.kept for places in kept.values()]
-        self.pool.keep([*self.known.values(), *own])
+        self.pool.keep([*self.cached.values(), *own])
 
     def empty(self, batches: Sequence[Batch] = ()) -> None:
         """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
-        self.known.clear()
+        self.cached.clear()
         self.forget(batches, self._waiting)
         self.pool.shrink()
 
-    def layout(self, whole: Batch) -> Layout:
+    def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.
 
         The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
@@ -94,31 +96,31 @@ class Prompts:
         """
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
-        if not (needed or self._waiting or any(canvas.refresh or canvas.is_source for canvas in whole.canvases)):
-            return Layout.of(whole)
+        if not (needed or self._waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
+            return PassLayout.of(whole)
         all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
         given = {
             source: place
             for source, place in all_masked.items()
-            if source not in self.known
-            and (source in needed or source in self._waiting or whole.canvases[place].is_source)
+            if source not in self.cached
+            and (source in needed or source in self._waiting or whole.canvases[place].reuse.is_source)
         }
-        alone = [source for source in needed if source not in self.known and source not in given]
+        alone = [source for source in needed if source not in self.cached and source not in given]
         giving = given | {source: place for place, source in enumerate(alone, len(whole))}
-        saved = [self._saved(place, source[0], self.known, source) for source, place in giving.items()]
-        known = self.known | {one.name: one.places for one in saved}
+        saved = [self._saved(place, source[0], self.cached, source) for source, place in giving.items()]
+        cached = self.cached | {one.name: one.places for one in saved}
         own, renewed = self._own(whole)
-        attended = [known[source] if source else places for source, places in zip(sources, own, strict=True)]
+        attended = [cached[source] if source else places for source, places in zip(sources, own, strict=True)]
         behind = [self._tokens(source, whole.mask_id) for source in alone]
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
-        return Layout.with_known(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
+        return PassLayout.with_cached(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
 
-    def _tokens(self, source: Source, mask_id: int) -> list[int]:
+    def _tokens(self, source: RowSource, mask_id: int) -> list[int]:
         """The sequence of a source: its prompt, and the masks that this sees."""
         prompt, slots = source
         return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
 
-    def _saved(self, sequence: int, prompt: Prompt, holder: dict[Any, Places], name: Any) -> Saved:
+    def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Saved:
         places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
         return Saved(sequence, places, holder, name)
 
@@ -126,26 +128,21 @@ class Prompts:
         """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
         if self.are_shared:  # exact whatever a canvas asks for
             return [_NONE] * len(whole), []
-        known, renewed = [], []
+        cached, renewed = [], []
         for place, (canvas, step, kept) in enumerate(zip(whole.canvases, whole.steps, whole.kept, strict=True)):
             prompt = tuple(canvas.prompt)
-            if renews(canvas, step, prompt in kept):
+            if canvas.reuse.renews(step, prompt in kept):
                 renewed.append(self._saved(place, prompt, kept, prompt))
-                known.append(_NONE)
+                cached.append(_NONE)
             else:
-                known.append(kept.get(prompt, _NONE))
-        return known, renewed
+                cached.append(kept.get(prompt, _NONE))
+        return cached, renewed
 
 
-def renews(canvas: Canvas, step: int, is_kept: bool) -> bool:
-    """Whether a canvas's ``step``-th pass computes the rows of its prompt for later ones."""
-    return canvas.refresh is not None and not (is_kept and step % canvas.refresh)
-
-
-def _all_masked(whole: Batch, sources: Sequence[Source | None]) -> Iterator[Source | None]:
+def _all_masked(whole: Batch, sources: Sequence[RowSource | None]) -> Iterator[RowSource | None]:
     """What each canvas may be the source of: the all-mask ones that are run whole; None for the others."""
     for canvas, source, masks in zip(whole.canvases, sources, whole.masks, strict=True):
-        is_whole = source is None and canvas.refresh is None
+        is_whole = source is None and canvas.reuse.refresh is None
         yield (tuple(canvas.prompt), canvas.length) if is_whole and masks == canvas.length else None
 
 
@@ -156,8 +153,8 @@ class Load:
     A canvas counts with its prompt without the source, also in passes that do not look at that.
     """
 
-    def __init__(self, prompts: Prompts, budget: int, batch: Batch) -> None:
-        self._prompts, self._budget, self._seen = prompts, budget, set(prompts.known)
+    def __init__(self, prompts: KeptPrompts, budget: int, batch: Batch) -> None:
+        self._prompts, self._budget, self._seen = prompts, budget, set(prompts.cached)
         self.rows, self.kept = 0, prompts.pool.used
         self.beyond: list[bool] = []
         for state in zip(batch.canvases, batch.steps, batch.kept, strict=True):
@@ -178,19 +175,20 @@ class Load:
     def _fits(self, rows: int, kept: int) -> bool:
         return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
 
-    def add(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> None:
+    def add(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> None:
         """Count a canvas in: its ``step``-th pass, its ``own`` prompts being kept."""
         self.rows, self.kept = self.after(canvas, step, own)
         self._seen.update((*self._prompts.sources(canvas), *_own_source(canvas)))
 
-    def after(self, canvas: Canvas, step: int = 0, own: Container[Prompt] = ()) -> tuple[int, int]:
+    def after(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> tuple[int, int]:
         """Rows to run and rows kept with a canvas more."""
         rows, kept, sources = self.rows, self.kept, self._prompts.sources(canvas)
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
-            if sources or not (canvas.refresh is None or renews(canvas, step, prompt in own)):
+            renewed = canvas.reuse.refresh is not None
+            if sources or (renewed and not canvas.reuse.renews(step, prompt in own)):
                 rows -= self._prompts.rows(prompt)
-            elif canvas.refresh is not None and prompt not in own:
+            elif renewed and prompt not in own:
                 kept += self._prompts.rows(prompt)
         for prompt, slots in set(sources) - self._seen:
             rows, kept = rows + len(prompt) + slots, kept + self._prompts.rows(prompt)
@@ -199,9 +197,9 @@ class Load:
         return rows, kept
 
 
-def _own_source(canvas: Canvas) -> list[Source]:
+def _own_source(canvas: Canvas) -> list[RowSource]:
     """The source that a canvas itself is for later ones, if it is one."""
-    return [(tuple(canvas.prompt), canvas.length)] if canvas.is_source else []
+    return [(tuple(canvas.prompt), canvas.length)] if canvas.reuse.is_source else []
 
 
 @dataclass(frozen=True)
@@ -215,12 +213,12 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PassLayout:
     """The sequences of a pass: those of the canvases, then those that are run for what is kept of them.
 
     ``ids`` and ``position`` are those of its rows, ``lengths`` and ``counts`` the rows and the masked slots of each
     sequence. ``at`` names the row of the pass for each row of the canvases; -1: it is not run. The rows of a sequence
-    attend to the places ``known`` before one another; without any ``known``, none does.
+    attend to the places ``cached`` before one another; without any ``cached``, none does.
     """
 
     ids: np.ndarray
@@ -228,7 +226,7 @@ class Layout:
     lengths: tuple[int, ...]
     counts: tuple[int, ...]
     at: np.ndarray
-    known: Sequence[Places] = ()
+    cached: Sequence[Places] = ()
     saved: Sequence[Saved] = ()
 
     @classmethod
@@ -238,11 +236,11 @@ class Layout:
         return cls(whole.ids, whole.position, sizes, tuple(whole.masks), np.arange(len(whole.ids)))
 
     @classmethod
-    def with_known(
-        cls, whole: Batch, known: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Saved]
+    def with_cached(
+        cls, whole: Batch, cached: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Saved]
     ) -> Self:
-        """Of each canvas the rows that its ``known`` places do not stand for, and the sequences of these tokens."""
-        skipped = np.array([len(places) for places in known])
+        """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences of these tokens."""
+        skipped = np.array([len(places) for places in cached])
         run = whole.position >= skipped[whole.canvas]
         lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
         tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)
@@ -252,7 +250,7 @@ class Layout:
             (*lengths, *map(len, behind)),
             (*whole.masks, *[0] * len(behind)),
             np.where(run, np.cumsum(run) - 1, -1),
-            [*known, *[_NONE] * len(behind)],
+            [*cached, *[_NONE] * len(behind)],
             saved,
         )
 
@@ -260,10 +258,10 @@ class Layout:
         self, pool: Pool, columns: Sequence[np.ndarray], device: torch.device
     ) -> tuple[Packed, list[torch.Tensor]]:
         """The sequences on the device, and the ``columns``; all go there in one copy."""
-        given = [self.ids, self.position, *(self._kept() if self.known else ())]
+        given = [self.ids, self.position, *(self._kept() if self.cached else ())]
         ids, position, *tensors = upload([*given, *columns], device)
         of_pool, others = tensors[: len(given) - 2], tensors[len(given) - 2 :]
-        kept = Kept(pool, tuple(map(len, self.known)), *of_pool) if self.known else None
+        kept = Kept(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
         return Packed(ids[None], position[None], self.lengths, kept=kept), others
 
     def _kept(self) -> tuple[np.ndarray, ...]:
@@ -271,8 +269,8 @@ class Layout:
         starts = np.cumsum((0, *self.lengths))
         rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
         into = [one.places for one in self.saved]
-        keys = placed(np.array(self.lengths), np.array([len(places) for places in self.known]))
-        return *(np.concatenate([_NONE, *column]) for column in (rows, into, self.known)), *keys
+        keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
+        return *(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys
 
     def keep(self) -> None:
         """Let the holders of what was saved know it: the pass is done."""
@@ -331,13 +329,13 @@ class Pool:
 class Kept:
     """What a pass keeps in a pool, and what its sequences attend to there.
 
-    The rows ``saved`` of the pass go to the places ``into``. A sequence attends to the next ``known[k]`` of
+    The rows ``saved`` of the pass go to the places ``into``. A sequence attends to the next ``cached[k]`` of
     ``places``, and to its own rows behind them: in the keys of all sequences together, the former stand at ``of_keys``
     and the latter at ``own_keys``. Tensors of int64, on the model's device.
     """
 
     pool: Pool
-    known: tuple[int, ...]
+    cached: tuple[int, ...]
     saved: torch.Tensor
     into: torch.Tensor
     places: torch.Tensor
@@ -361,9 +359,9 @@ class Kept:
         return dataclasses.replace(self, own_keys=torch.cat([self.own_keys, more]))
 
 
-def placed(lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where in the keys of all sequences the known ones stand, and where the own ones: sequence k has ``known[k]``
+def placed(lengths: np.ndarray, cached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where in the keys of all sequences the cached ones stand, and where the own ones: sequence k has ``cached[k]``
     keys of the former, then ``lengths[k]`` of the latter."""
-    parts = np.stack([known, lengths], 1).ravel()
+    parts = np.stack([cached, lengths], 1).ravel()
     own = np.repeat(np.arange(len(parts)) % 2 == 1, parts)
     return np.flatnonzero(~own), np.flatnonzero(own)

@@ -257,7 +257,7 @@ def decode_cached(
     """As :func:`decode`, but of the steps that reveal anything only each ``refresh``-th, from the first on,
     runs the prompt. The prompt without the source is run again in the same steps, if the order looks at it there."""
     rank, tokens = rank or med(), [backbone.mask_id] * length
-    kept, other = Kept(backbone, prompt), Kept(backbone, sourceless)
+    kept, other = CachedPrompt(backbone, prompt), CachedPrompt(backbone, sourceless)
     counts = [count for count in reveal_counts(length, steps, schedule) if count]
     for step, count in enumerate(counts):
         logits = kept.logits(tokens, step % refresh == 0)
@@ -274,13 +274,13 @@ def decode_cached(
 def read_cached(backbone: Backbone, prompt: Sequence[int], length: int, beside: int) -> tuple[list[float], list[int]]:
     """Entropy (nats) and most probable token of every slot of ``length`` masks, the prompt's keys and values being
     those that it has before ``beside`` masks."""
-    kept = Kept(backbone, prompt)
+    kept = CachedPrompt(backbone, prompt)
     kept.whole([backbone.mask_id] * beside)
     probability = kept.slots([backbone.mask_id] * length).softmax(-1)
     return torch.special.entr(probability).sum(-1).tolist(), probability.argmax(-1).tolist()
 
 
-class Kept:
+class CachedPrompt:
     """A prompt, and its keys and values of the last whole pass, in a cache of transformers.
 
     Both passes give float64 logits (slots, vocabulary), the mask token's -inf.

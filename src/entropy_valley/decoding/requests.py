@@ -18,15 +18,20 @@ import contextlib
 import functools
 import heapq
 import itertools
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
+from entropy_valley import files
+from entropy_valley.decoding.prompt_cache import NO_REUSE, PromptIds, Reuse, RowSource
 from entropy_valley.progress import progress
+from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
+    from entropy_valley.decoding.head import Head
     from entropy_valley.decoding.orders import Order
     from entropy_valley.model.load import Backbone
     from entropy_valley.store import Store
@@ -63,11 +68,6 @@ class Reading:
         return cls(*columns, tuple(value.get("sigs", ())))
 
 
-Prompt = tuple[int, ...]
-
-Source = tuple[Prompt, int]  # a prompt, and how many masked slots behind it its rows see
-
-
 @dataclass(frozen=True)
 class Canvas:
     """``length`` masked slots behind a prompt, and how many to reveal at each step that reveals any.
@@ -77,12 +77,8 @@ class Canvas:
     empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
-    looks at it. ``sentence`` is its name in errors.
-
-    For an approximation, the rows of the prompt may be computed in some passes only, with those of the canvas: with
-    ``refresh`` in each pass whose number (from 0) is a multiple of it, and ``beside`` in one over an all-mask canvas of
-    that many slots behind the same prompt. In other passes the slots attend to the keys and values that those had.
-    ``is_source``: canvases ``beside`` this one may come when it is done.
+    looks at it. ``sentence`` is its name in errors. ``reuse`` says which
+    passes compute the prompt, see :mod:`.prompt_cache`.
     """
 
     prompt: Sequence[int]
@@ -94,12 +90,10 @@ class Canvas:
     sigs: Sequence[float] = ()
     budget: int = 0
     sentence: object = None
-    refresh: int | None = None
-    beside: int | None = None
-    is_source: bool = False
+    reuse: Reuse = NO_REUSE
 
     @functools.cached_property
-    def prompts(self) -> list[Prompt]:
+    def prompts(self) -> list[PromptIds]:
         """Its prompt, and that without the source, if it has one."""
         return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
 
@@ -113,13 +107,15 @@ class Canvas:
         """The most tokens that one pass over it takes."""
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
-    def sources(self, shared: bool) -> list[Source]:
-        """The sequences that compute the rows of its prompts; none if its own passes do.
+    @functools.cached_property
+    def sources(self) -> list[RowSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do."""
+        return self.reuse.sources(self.prompts)
 
-        ``shared``: all canvases behind a prompt share its rows, which see none of them.
-        """
-        slots = 0 if shared else self.beside
-        return [] if slots is None else [(prompt, slots) for prompt in self.prompts]
+    @functools.cached_property
+    def shared_sources(self) -> list[RowSource]:
+        """The same where all canvases behind a prompt share its rows, which see none of them."""
+        return [(prompt, 0) for prompt in self.prompts]
 
 
 class Queue:
@@ -133,7 +129,7 @@ class Queue:
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
         self.heap: list[tuple[Any, int, Any, Canvas]] = []
         self._arrivals, self._shared = itertools.count(), False
-        self.sources: Counter[Source] = Counter()  # of the canvases that wait
+        self.sources: Counter[RowSource] = Counter()  # of the canvases that wait
         for name, canvas in canvases:
             self.put(name, canvas)
 
@@ -150,14 +146,19 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.sources(self._shared))
+        self.sources.update(self._sources(canvas))
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
+
+    def _sources(self, canvas: Canvas) -> list[RowSource]:
+        return canvas.shared_sources if self._shared else canvas.sources
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
         begun = bool(canvas.start or canvas.tokens)
         if self._shared:
             return not begun, -len(canvas.prompt), tuple(canvas.prompt)
-        return not begun, -(canvas.cost if canvas.beside is None else len(canvas.prompt) + canvas.beside)
+        # A canvas whose prompt another sequence computes goes with that.
+        size = next((len(prompt) + slots for prompt, slots in canvas.sources), canvas.cost)
+        return not begun, -size
 
     def first(self) -> Canvas:
         """The canvas whose turn it is."""
@@ -166,7 +167,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in canvas.sources(self._shared):
+        for source in self._sources(canvas):
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]
@@ -220,6 +221,169 @@ class Request(Protocol):
         ...
 
 
+# --- Requests that read a canvas: all masks, revealed in part, or a finished text. Those that fill one are in
+# :mod:`.orders`.
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The request for the reading of ``length`` masks behind a prompt.
+
+    With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence.
+    ``reuse``: which passes compute the prompt.
+    """
+
+    result: ClassVar[type] = Reading
+
+    prompt: Sequence[int]
+    length: int
+    sourceless: Sequence[int] | None = None
+    reuse: Reuse = NO_REUSE
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
+        canvas = [list(self.prompt), *sourceless, self.length, *self.reuse.key]
+        return files.digest([kind, DECODING, checkpoint, numerics, *canvas])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
+
+    A step reveals the slots of the lowest entropy, so many that ⌊L·t/T⌋ of them are revealed after step t. The reading
+    has all slots: of a revealed one what its own step read, of the others what the last pass reads.
+    """
+
+    result: ClassVar[type] = Reading
+
+    prompt: Sequence[int]
+    length: int
+    steps: int
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        return files.digest(["draft", DECODING, checkpoint, numerics, list(self.prompt), self.length, self.steps])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        mask, hidden = backbone.mask_id, list(range(self.length))
+        tokens, seen = [mask] * self.length, [()] * self.length
+        reading = stored(Probe(self.prompt, self.length))
+        for step in range(self.steps + 1):
+            if reading is None:
+                revealed = len(hidden) < self.length
+                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
+            for slot, values in zip(
+                hidden, zip(*(getattr(reading, name) for name in VALUES), strict=True), strict=True
+            ):
+                seen[slot] = values
+            count = self._revealed(step + 1) - self._revealed(step) if step < self.steps else 0
+            for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
+                tokens[slot] = seen[slot][0]
+            hidden = [slot for slot in hidden if tokens[slot] == mask]
+            reading = None if count else reading  # nothing revealed: the next pass would read the same
+        return Reading(*zip(*seen, strict=True))
+
+    def _revealed(self, step: int) -> int:
+        return self.length * step // (self.steps + 1)
+
+
+class Gain(NamedTuple):
+    """The prompt of a sentence's distractor, and the SIG of each slot of one of its all-mask canvases (nats). Of
+    anchors their slots, and 1 for each slot that is one."""
+
+    distractor: Sequence[int]
+    sigs: tuple[float, ...]
+
+
+def anchored(slots: Sequence[int], length: int) -> Gain:
+    """Which slots of a canvas are anchors; those beyond its end are left out."""
+    within = [slot for slot in slots if slot < length]
+    return Gain(within, tuple(float(slot in within) for slot in range(length)))
+
+
+def gains(own: Reading, distracted: Reading) -> tuple[float, ...]:
+    """The SIG of each slot, from the readings of the same all-mask canvas behind the two prompts."""
+    return tuple(other - one for one, other in zip(own.entropies, distracted.entropies, strict=True))
+
+
+@dataclass(frozen=True)
+class Score:
+    """Mean log-probability of a finished text's tokens and its first EOS (nats, six decimals)."""
+
+    logprob: float
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**value)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The request for the score of a text in a canvas of ``length`` slots behind a prompt, the rest of them EOS.
+
+    A text that is longer than the canvas is cut, as in the authors' code. Its pass is its own: no company.
+    """
+
+    result: ClassVar[type] = Score
+
+    prompt: Sequence[int]
+    text: Sequence[int]
+    length: int
+    mask_token: bool = False
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What is run, as a ledger counts it."""
+        return {"passes": 1, "tokens": len(self.prompt) + self.length, "rows": self.length}
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        parts = [list(self.prompt), list(self.text), self.length]
+        return files.digest(["finished", DECODING, checkpoint, numerics, *parts])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        """None is left to the engine."""
+        yield from ()
+        tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
+        scored = min(len(self.text) + 1, self.length)
+        logprobs = _token_logprobs(backbone, self.prompt, tokens, self.mask_token)[:scored]
+        return Score(round(math.fsum(logprobs) / scored, 6))
+
+
+def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool) -> list[float]:
+    """The log-probability of each token of a canvas, all of them being seen."""
+    import torch
+
+    from entropy_valley.model.attention import hidden_states, pack
+
+    with torch.inference_mode():
+        packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
+        first = len(prompt) - int(backbone.shifted)
+        states = hidden_states(backbone.model, packed)[first : first + len(tokens)]
+        head, count = _head(backbone.model.lm_head, backbone.float32_head), len(tokens)
+        chunks = (torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states))
+        logits = torch.cat(list(chunks))[:count].double()
+        if not mask_token:
+            logits[:, backbone.mask_id] = -torch.inf
+        ids = torch.tensor(tokens, device=logits.device)
+        return logits.log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
+
+
+@functools.lru_cache(maxsize=1)
+def _head(module: Any, float32: bool) -> Head:
+    """One for all texts: with an adapter it may hold a float32 copy of the whole LM head."""
+    from entropy_valley.decoding.head import Head
+
+    return Head(module, float32)
+
+
+# --- Who waits for results: work on many sentences at once, and the store.
+
+
 @dataclass(frozen=True)
 class Memo:
     """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round."""
@@ -255,7 +419,7 @@ class Runner:
 
         ``order`` is the reveal order of all canvases that are denoised by one.
         """
-        return _Run(self, works).results(order)
+        return _Stream(self, works).results(order)
 
     def answers(self, requests: Sequence[Request], order: Order | None = None) -> list[Any]:
         """The result of each request."""
@@ -287,7 +451,7 @@ class _Computation:
     canvases: Canvases | None = None
 
 
-class _Run:
+class _Stream:
     def __init__(self, runner: Runner, works: Iterable[tuple[Any, Work]]) -> None:
         self._ledger, self._memo, self._runner = runner.ledger, runner.memo, runner
         self._ready = deque(_Piece(name, work) for name, work in works)  # pieces whose results are all there
@@ -330,7 +494,7 @@ class _Run:
             self._ready.append(piece)
 
     def _ask(self, request: Request, piece: _Piece, place: int) -> None:
-        self._ledger.count(asked=1)
+        self._ledger.count(requested=1)
         if (stored := self._stored(request)) is not None:
             self._answer(piece, place, stored)
             return
@@ -377,12 +541,12 @@ class _Run:
 class Ledger:
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
-    ``asked`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
+    ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
     ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
     sequences, which are in none of these; ``loads`` are models loaded.
     """
 
-    asked: int = 0
+    requested: int = 0
     computed: int = 0
     passes: int = 0
     tokens: int = 0
@@ -402,7 +566,7 @@ class Ledger:
         """One line for the log."""
         padding = f" and {self.padded} of padding" if self.padded else ""
         return (
-            f"{self.asked} results asked for, {self.asked - self.computed} shared, {self.computed} computed "
+            f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
             f"in {self.passes} passes of {self.tokens} tokens{padding}, {self.rows} head rows; "
             f"models loaded: {self.loads}"
         )

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
 from entropy_valley.decoding import beam_search
-from entropy_valley.decoding.job import ROW, How, Job, modes, refresh_of
+from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.orders import Denoising, needs_sourceless
+from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.translator import Pipeline, Row, contenders, winner
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
@@ -99,7 +100,7 @@ class _Part(NamedTuple):
     """A cell of a stream."""
 
     cell: System
-    job: Job
+    job: ModelJob
     denoising: Denoising
 
 
@@ -116,7 +117,7 @@ class Translations:
         self.spec, self.shard = params, shard or Shard()
         self.cells = [System(*cell) for cell in params["cells"]]
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.job = Job(self.base, how)
+        self.job = ModelJob(self.base, how)
         paths = map(Path, testsets)
         self.tests = {path.stem: self.job.on(files.read_jsonl(path, ROW), path) for path in paths}
         self.fits, self.failures = Fits(), dict[str, Exception]()
@@ -235,7 +236,7 @@ class Translations:
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
             length_method, sentences = to_choose(job, method, settings, self.fits, places)
-            pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, refresh_of(self.base)), {}
+            pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
                 ((choice, place), self._guarded(label, pipeline.choosing(length_method, place, one, {})))
                 for place, one in sentences.items()
@@ -284,7 +285,7 @@ class Translations:
         cell, job, denoising = part
         if f"{cell.testset} {cell.method}" in self.failures:
             return []
-        pipeline = Pipeline(runner, job.inputs, refresh_of(self.base))
+        pipeline = Pipeline(runner, job.inputs, CachePolicy.of(self.base))
         return [
             ((cell, place), self._guarded(cell.label, pipeline.denoising(place, canvas, denoising, {})))
             for place, canvas in self._canvases[cell.testset, cell.method].items()
@@ -342,7 +343,7 @@ def _is_fitted(method: str, settings: Mapping[str, Any]) -> bool:
     return getattr(kind, "uses_statistics", False) or getattr(kind, "uses_length_head", False)
 
 
-def row(job: Job, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
+def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
@@ -352,8 +353,8 @@ def row(job: Job, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoi
     best, inputs = winner(decoded), job.inputs
     tokens = inputs.texts.tokens(best)
     other = inputs.prompts[inputs.distractor(place)] if denoising.looks_at_distractor else inputs.sourceless
-    once, refresh = job.attention == PREFIX, refresh_of(job.spec)
-    prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, refresh)
+    once, cache = job.attention == PREFIX, CachePolicy.of(job.spec)
+    prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, cache)
     return {
         "id": job.rows[place]["id"],
         "hypothesis": job.identity.prompt.text(tokens),
@@ -365,7 +366,7 @@ def row(job: Job, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoi
     }
 
 
-def summary(job: Job, rows: Sequence[Row], denoising: Denoising) -> dict[str, int | float]:
+def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[str, int | float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
@@ -383,15 +384,15 @@ def summary(job: Job, rows: Sequence[Row], denoising: Denoising) -> dict[str, in
     }
 
 
-def _length_error(job: Job, rows: Sequence[Row]) -> float:
+def _length_error(job: ModelJob, rows: Sequence[Row]) -> float:
     true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
     distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
     return round(sum(distances) / max(1, len(distances)), 6)
 
 
-def signature(job: Job, denoising: Denoising) -> dict[str, Any]:
+def signature(job: ModelJob, denoising: Denoising) -> dict[str, Any]:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
-    engine, cached = f"engine r{DECODING}", modes(job.spec)
+    engine, cached = f"engine r{DECODING}", CachePolicy.of(job.spec).names
     if denoising.variable_length:
         return job.signature(engine, denoising.label, job.precision, *cached)
     return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule, *cached)
@@ -405,15 +406,15 @@ class PromptCosts:
     """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
     passes compute them.
 
-    ``once``: the first pass over a prompt computes it for all. ``refresh``: see :mod:`.prompts`. ``shifted``: slot
-    0 is read from the prompt's last row, which every pass computes.
+    ``once``: the first pass over a prompt computes it for all. ``cache``: of prompts. ``shifted``: slot 0 is read
+    from the prompt's last row, which every pass computes.
     """
 
     source: int
     other: int
     shifted: bool = False
     once: bool = False
-    refresh: int | None = None
+    cache: CachePolicy = NO_CACHE
 
     def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
         """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
@@ -456,9 +457,9 @@ def sentence_costs(
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if denoising.variable_length:
-            costs.append(_variable_length(length, one, probed and not prompts.refresh))
+            costs.append(_variable_length(length, one, probed and prompts.cache.is_exact))
         else:
-            costs.append(_fixed_length(length, one, denoising, probed, prompts.refresh))
+            costs.append(_fixed_length(length, one, denoising, probed, prompts.cache))
         if canvas.get("rescoring") and len(decoded) > 1:
             costs.append(_Cost(1, len(one.tokens), 0, 0, 0, 0, len(one.tokens), len(one.tokens), 1))
     all_of = _Cost(*map(sum, zip(*costs, strict=True)))
@@ -469,32 +470,27 @@ def sentence_costs(
     return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
 
 
-def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, refresh: int | None) -> _Cost:
+def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy) -> _Cost:
     """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
-    the order looks at; the source-free passes of the steps that look at more are run. With a ``refresh`` all are run,
-    and only each so many-th computes the prompt. A SIG against a distractor is of exact readings: there that behind the
+    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
+    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
     source takes a pass of its own too."""
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, distractor = int(probed and not compared[0] and not refresh), int(denoising.looks_at_distractor)
-    exact = distractor if denoising.refresh(length, refresh) else 0
+    reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.reuse(length, cache).is_renewed else 0
     others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
     return _Cost(
         denoising.calls,
         denoising.calls * length,
         passes - reused + exact,
-        _cached(range(passes), refresh),
+        cache.saved(range(passes)),
         others,
-        _cached(looking, refresh),
+        cache.saved(looking),
         (passes - reused + exact + others) * length,
         sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
     )
-
-
-def _cached(steps: Sequence[int], refresh: int | None) -> int:
-    """How many of these steps take a prompt from an earlier one of them."""
-    return sum(step % refresh > 0 for step in steps[1:]) if refresh else 0
 
 
 def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.probe import Draft, Finished, Gain, Probe, anchored, gains
-from entropy_valley.decoding.requests import Runner
+from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
+from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import LengthMethod
+from entropy_valley.lengths.base import choosing, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
-from entropy_valley.lengths.select import choosing, draft_steps, sentences_of
 from entropy_valley.model import adapters
 from entropy_valley.model.prompt import Prompt, attention_of
 
@@ -68,7 +67,7 @@ class Translator:
 
     ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
     uses one. ``engine`` runs the passes; translators with other methods may share it. ``mask_token``: whether a slot
-    may be revealed as a mask. ``refresh``: see :mod:`.prompts`.
+    may be revealed as a mask. ``cache``: of prompts, see :mod:`.prompt_cache`.
     """
 
     backbone: Backbone
@@ -81,7 +80,7 @@ class Translator:
     length_head: LengthHead | None = None
     engine: Engine | None = None
     mask_token: bool = False
-    refresh: int | None = None
+    cache: CachePolicy = NO_CACHE
 
     @classmethod
     def load(
@@ -133,7 +132,7 @@ class Translator:
         """
         return self._all(sources, self.denoising, skip, place, names)
 
-    @property
+    @functools.cached_property
     def denoising(self) -> Denoising:
         """How canvases are filled. An order that :attr:`.Denoising.looks_at_distractor` compares each sentence with
         another one of its list."""
@@ -171,7 +170,7 @@ class Translator:
         self, inputs: Inputs, denoising: Denoising | None, skip: bool
     ) -> Iterator[tuple[int, Translation]]:
         """(place among the inputs, translation) of each sentence."""
-        pipeline, predicted = Pipeline.of(self._engine, inputs, self.refresh), self._predicted(inputs)
+        pipeline, predicted = Pipeline.of(self._engine, inputs, self.cache), self._predicted(inputs)
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         works = ((place, self._work(pipeline, place, one, denoising)) for place, one in enumerate(sentences))
@@ -243,25 +242,21 @@ def _translation(texts: Texts, row: Row, entropies: dict[int, float | None], bes
 class Pipeline:
     """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
 
-    With ``refresh`` approximately, see :mod:`.prompts`: the probes of length methods and the steps of canvases.
-    A canvas that exceeds the context raises InputError before any pass over it. ValueError for a ``refresh`` below 1.
+    With a ``cache`` approximately: the probes of length methods and the steps of canvases. A canvas that exceeds the
+    context raises InputError before any pass over it.
     """
 
     runner: Runner
     inputs: Inputs
-    refresh: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.refresh is not None and self.refresh < 1:
-            raise ValueError(f"refresh is {self.refresh}: the prompt is computed in every k-th pass, k at least 1")
+    cache: CachePolicy = NO_CACHE
 
     @classmethod
-    def of(cls, engine: Engine, inputs: Inputs, refresh: int | None = None) -> Self:
+    def of(cls, engine: Engine, inputs: Inputs, cache: CachePolicy = NO_CACHE) -> Self:
         """On a loaded model, without a store: every request is computed."""
-        return cls(Runner(lambda: engine, engine.ledger), inputs, refresh)
+        return cls(Runner(lambda: engine, engine.ledger), inputs, cache)
 
     def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
-        """The :func:`~entropy_valley.lengths.select.canvas_row` of each sentence."""
+        """The :func:`~entropy_valley.lengths.base.canvas_row` of each sentence."""
         works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
         return _in_order(self.runner.run(works))
 
@@ -292,7 +287,6 @@ class Pipeline:
 
         The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
         """
-
         steps, prompt = draft_steps(method), self.inputs.prompts[place]
         probed: list[int] = []
 
@@ -301,18 +295,17 @@ class Pipeline:
             probed.append(length)
             if steps:
                 return Draft(prompt, length, steps)
-            source = beside(probed, self.refresh)
-            return Probe(prompt, length, beside=source, is_source=(self.refresh or 1) > 1 and source is None)
+            return Probe(prompt, length, reuse=self.cache.of_probe(probed))
 
         row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
         self.inputs.check(place, row["length"])
-        cached = 0 if steps else len(probed) - math.ceil(len(probed) / (self.refresh or 1))
+        cached = 0 if steps else self.cache.saved(range(len(probed)))
         return {**row, "cached": cached} if cached else row
 
     def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
         """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases; with a
-        ``refresh`` they are no exact readings, and not used."""
-        probes = {} if self.refresh else probes
+        ``cache`` they are no exact readings, and not used."""
+        probes = probes if self.cache.is_exact else {}
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
         names = self.inputs.names
         for length in lengths:
@@ -324,7 +317,7 @@ class Pipeline:
             gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         cases = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [
-            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], refresh=self.refresh)
+            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], cache=self.cache)
             for length, *more in cases
         ]
         if row.get("rescoring") and len(lengths) > 1:
@@ -371,14 +364,6 @@ def winner(decoded: Mapping[int, Decoded]) -> Decoded:
 def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:
     done = dict(results)
     return [done[place] for place in range(len(done))]
-
-
-def beside(lengths: Sequence[int], refresh: int | None) -> int | None:
-    """Of the last of these probed ``lengths``, different ones in the order of their probes: the length whose probe
-    computes the rows of the prompt for it; None if its own does."""
-    number = len(lengths) - 1
-    first = number if refresh is None else number // refresh * refresh
-    return None if first == number else lengths[first]
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def eos_confidence(chances: Sequence[float], window: int) -> float:
     return math.fsum(chances[-window:]) / window
 
 
-class Daedal(ByBlock):
+class DaedalDecoder(ByBlock):
     """The second stage of DAEDAL: inserts masks where the model is least sure, while it expects no EOS.
 
     Each pass works inside the first unfinished block of ``block`` slots. It reveals every guess above
@@ -151,7 +151,7 @@ class Daedal(ByBlock):
 _SEGMENT, _LARGEST = Fraction(1, 10), 8  # the width of a step of the gap, and the largest multiple
 
 
-class RhoEos(ByBlock):
+class RhoEosDecoder(ByBlock):
     """ρ-EOS: adds or drops masks in each pass, by the share of masked slots that expect the EOS.
 
     A pass reveals the same slots as DAEDAL's. Then ρ = slots whose guess is the EOS / all slots that were masked in
@@ -192,7 +192,7 @@ def _droppable(slots: Slots) -> int:
     return max(0, min(behind, len(slots) - SHORTEST))
 
 
-VARIABLE_LENGTH: dict[str, type] = {"daedal": Daedal, "rho_eos": RhoEos}
+VARIABLE_LENGTH: dict[str, type] = {"daedal": DaedalDecoder, "rho_eos": RhoEosDecoder}
 
 
 def make_variable_length(name: str, settings: Mapping[str, Any] | None = None) -> VariableLengthDecoder:

@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.lengths.base import Choice, LengthMethod, Sentence
-from entropy_valley.lengths.baselines import EosProbe, LengthHead, LengthLine, Neighbours, Oracle, Ratio
+from entropy_valley.lengths.baselines import EosProbe, ExpectedLength, LikeliestLengths, Neighbours, Oracle, Ratio
 from entropy_valley.lengths.ev import (
     AdaptiveEntropyValley,
     CalibratedEntropyValley,
@@ -36,10 +36,10 @@ LENGTH_METHODS: dict[str, type] = {
     "ev_calibrated": CalibratedEntropyValley,
     "ev_prior": PriorEntropyValley,
     "ev_line": LineEntropyValley,
-    "length_line": LengthLine,
+    "length_line": ExpectedLength,
     "neighbours": Neighbours,
     "ev_rerank": RerankedEntropyValley,
-    "length_head": LengthHead,
+    "length_head": LikeliestLengths,
     "daedal": Daedal,
     "eos_probe": EosProbe,
     "partial_unmask": PartialUnmask,

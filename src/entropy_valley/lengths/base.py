@@ -1,33 +1,29 @@
-"""What a length method is: it proposes canvas lengths to probe, and chooses one from what the model says of them."""
+"""What a length method is: it proposes canvas lengths to probe, and chooses one from what the model says of them.
+
+To add one, read this page and :mod:`.ev`. A method is a class with ``propose`` and ``choose`` whose fields are its
+settings, and a line in :mod:`entropy_valley.lengths`. :func:`choosing` at the end of the page calls it.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
+import operator
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field
 
+from entropy_valley import plugins
 from entropy_valley.decoding.requests import Reading
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.settings import PerDirection, Ratios, Section
 
-
-def candidate_length(ratio: float, source_tokens: int, reserve_eos_slot: bool = True, exact: bool = True) -> int:
-    """max{1, floor(r·|x|)} slots, and one more for the EOS (the paper's candidate set, Algorithm 1).
-
-    The ratio is taken as the decimal that the config says: in binary floating point 0.29 · 100 is 28.999…. Without
-    ``exact`` it is that product.
-    """
-    product = Fraction(str(ratio)) * source_tokens // 1 if exact else int(float(ratio) * source_tokens)
-    return max(1, product) + int(reserve_eos_slot)
-
-
-EXACT = Field(
-    None, description="false: multiply ratio and |x| in binary floating point; null: as `decoding.exact_products` says"
-)
+if TYPE_CHECKING:
+    from entropy_valley.model.prompt import Prompt
 
 
 @dataclass(frozen=True)
@@ -100,6 +96,21 @@ class Unprobed:
         return ()
 
 
+def candidate_length(ratio: float, source_tokens: int, reserve_eos_slot: bool = True, exact: bool = True) -> int:
+    """max{1, floor(r·|x|)} slots, and one more for the EOS (the paper's candidate set, Algorithm 1).
+
+    The ratio is taken as the decimal that the config says: in binary floating point 0.29 · 100 is 28.999…. Without
+    ``exact`` it is that product.
+    """
+    product = Fraction(str(ratio)) * source_tokens // 1 if exact else int(float(ratio) * source_tokens)
+    return max(1, product) + int(reserve_eos_slot)
+
+
+EXACT = Field(
+    None, description="false: multiply ratio and |x| in binary floating point; null: as `decoding.exact_products` says"
+)
+
+
 class OnGrid(LengthMethod):
     """A base for length methods that probe the candidate lengths of a grid of ratios, in one round."""
 
@@ -130,3 +141,98 @@ class Fitted(LengthMethod):
     @property
     def statistics(self) -> LengthStatistics | None:
         return self._statistics
+
+
+# --- How a method is called, and the canvas row that is made of its answer.
+
+
+def choosing(
+    method: LengthMethod,
+    sentence: Sentence,
+    probe: Callable[[int], Any],
+    probes: dict[int, Reading],
+    name: object = None,
+) -> Generator[list[Any], list[Reading], dict[str, Any]]:
+    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
+
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
+    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, and for an answer that is no choice.
+    """
+    about = f"sentence {name!r}"
+    while True:
+        with plugins.calling(method, "propose", about):
+            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
+        if not lengths:
+            break
+        if lengths[0] < 1:
+            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
+        readings = yield [probe(length) for length in lengths]
+        probes |= zip(lengths, readings, strict=True)
+    with plugins.calling(method, "choose", about):
+        choice = _in_numbers(method.choose(sentence, probes))
+    if choice.length < 1:
+        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
+    return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
+
+
+def _in_numbers(choice: Choice) -> Choice:
+    """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
+    scores = {
+        operator.index(length): score if isinstance(score, int | float) else float(score)
+        for length, score in choice.scores.items()
+    }
+    contenders = [*map(operator.index, choice.contenders)]
+    return Choice(operator.index(choice.length), scores, contenders, bool(choice.rescoring))
+
+
+def draft_steps(method: LengthMethod) -> int:
+    """Steps of a canvas before a method reads it: 0 for all-mask canvases."""
+    return getattr(method, "draft_steps", 0)
+
+
+def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
+    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
+
+    ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
+    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
+    them; the pass over the prompt that a length head reads is one more, of no slots. Where there are probes too, the
+    row has it also as ``apart``. ``contenders``, only where there are several: the lengths that are all to be decoded,
+    ascending, ``length`` among them, and of the others those for which there is room; ``rescoring`` where the finished
+    texts are then to be compared.
+    """
+    room = math.inf if sentence.room is None else sentence.room
+    contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
+    compared, apart = sorted(choice.scores), int(sentence.predicted is not None)
+    return {
+        "length": choice.length,
+        "candidates": compared or [choice.length],
+        "scores": [choice.scores[length] for length in compared],
+        "calls": passes * len(probes) + apart,
+        "slots": passes * sum(probes),
+        **({"apart": apart} if apart and probes else {}),
+        **({"contenders": contenders} if len(contenders) > 1 else {}),
+        **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
+    }
+
+
+def sentences_of(
+    rows: Sequence[Mapping[str, str]],
+    prompt: Prompt,
+    method: LengthMethod,
+    predicted: Iterable[Mapping[int, float] | None] = (),
+    rooms: Iterable[int | None] = (),
+) -> list[Sentence]:
+    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
+
+    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
+    context leaves for each.
+    """
+    return [
+        Sentence(
+            len(prompt.tokens(row["source"])),
+            len(prompt.tokens(row["target"])) if method.sees_reference else None,
+            lengths,
+            room,
+        )
+        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
+    ]

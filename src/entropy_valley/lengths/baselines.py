@@ -68,7 +68,7 @@ class EosProbe(OnGrid):
 # --- The line of expected lengths, or the centre of a prior about it, by itself: ``ev_line`` without the model.
 
 
-class LengthLine(Unprobed, Fitted):
+class ExpectedLength(Unprobed, Fitted):
     """The expected length by itself: no probe.
 
     The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least. With a ``shift`` it is
@@ -85,7 +85,7 @@ class LengthLine(Unprobed, Fitted):
 # --- Length head: canvas lengths that a linear layer on the prompt's states predicts, as CMLM (arXiv:1904.09324) does.
 
 
-class LengthHead(Unprobed, LengthMethod):
+class LikeliestLengths(Unprobed, LengthMethod):
     """The lengths that a layer on the prompt's states predicts.
 
     The ``beam`` likeliest lengths, all decoded; the best mean log-probability at reveal time is kept.

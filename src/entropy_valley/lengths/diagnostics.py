@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.job import ROW, How, Job
-from entropy_valley.decoding.probe import probe, slot_sigs
+from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
@@ -24,7 +23,7 @@ from entropy_valley.lengths.ev import mean_entropy
 # ``valley.json`` out.
 
 
-class Place(NamedTuple):
+class ValleyCanvas(NamedTuple):
     """An all-mask canvas: the row of the test set, where on a curve it belongs (an offset or a ratio), its slots."""
 
     row: int
@@ -32,18 +31,20 @@ class Place(NamedTuple):
     length: int
 
 
-def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[Place]:
+def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[ValleyCanvas]:
     """Canvases of -reach … +reach slots beside the reference's tokens and its EOS; none that is too short to choose."""
-    places = (Place(row, offset, targets[row] + 1 + offset) for row in rows for offset in range(-reach, reach + 1))
+    places = (
+        ValleyCanvas(row, offset, targets[row] + 1 + offset) for row in rows for offset in range(-reach, reach + 1)
+    )
     return [place for place in places if place.length >= SHORTEST]
 
 
-def on_grid(rows: Iterable[int], sources: Sequence[int], ratios: Sequence[float]) -> list[Place]:
+def on_grid(rows: Iterable[int], sources: Sequence[int], ratios: Sequence[float]) -> list[ValleyCanvas]:
     """The candidate canvas of every ratio, as EV takes it."""
-    return [Place(row, ratio, candidate_length(ratio, sources[row])) for row in rows for ratio in ratios]
+    return [ValleyCanvas(row, ratio, candidate_length(ratio, sources[row])) for row in rows for ratio in ratios]
 
 
-def curve(places: Sequence[Place], entropies: Sequence[float]) -> list[dict[str, Any]]:
+def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[dict[str, Any]]:
     """By place on the curve, ascending: ``at``; over its sentences the ``mean`` entropy (nats) and its
     ``standard_error`` (null for one sentence); ``mean_length`` in slots; and how many ``sentences``."""
     groups: dict[float, list[tuple[int, float]]] = {}
@@ -64,7 +65,7 @@ def _point(at: float, lengths: Sequence[int], entropies: Sequence[float]) -> dic
     }
 
 
-def complete(places: Sequence[Place], entropies: Sequence[float]) -> list[dict[str, Any]]:
+def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[dict[str, Any]]:
     """:func:`curve` over the sentences that have a canvas at every place of the curve, so that all points have the same
     ones; and ``lowest``, the share of them whose entropy is lowest there (the shorter canvas on a tie)."""
     whole = len({place.at for place in places})
@@ -91,7 +92,7 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     paths = {Path(path).stem: Path(path) for path in testsets}
-    with Job(base, how) as job, job.made("diagnose", params, testsets, [out]):
+    with ModelJob(base, how) as job, job.made("diagnose", params, testsets, [out]):
         tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
         results = {
             kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}
@@ -101,11 +102,11 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
         job.report("diagnose")
 
 
-def read_valley(job: Job) -> dict[str, Any]:
+def read_valley(job: ModelJob) -> dict[str, Any]:
     """The curves of a test set, see :mod:`.valley`, and the source tokens of each sentence."""
     tokens = job.identity.prompt.tokens
     around, grid = valley_places(job)
-    entropies = [mean_entropy(reading) for reading in probe(job, [(it.row, it.length) for it in around + grid])]
+    entropies = [mean_entropy(reading) for reading in job.probe([(it.row, it.length) for it in around + grid])]
     return {
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
@@ -115,7 +116,7 @@ def read_valley(job: Job) -> dict[str, Any]:
     }
 
 
-def valley_places(job: Job) -> tuple[list[Place], list[Place]]:
+def valley_places(job: ModelJob) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
     """Those around the reference's length, and those of the grid of ratios, as the job's spec says; each within the
     context, for the curves count their sentences."""
     spec, tokens = job.spec, job.identity.prompt.tokens
@@ -127,11 +128,11 @@ def valley_places(job: Job) -> tuple[list[Place], list[Place]]:
     return _within(job, around), _within(job, grid)
 
 
-def _within(job: Job, places: list[Place]) -> list[Place]:
+def _within(job: ModelJob, places: list[ValleyCanvas]) -> list[ValleyCanvas]:
     return [place for place in places if job.inputs.fits(place.row, place.length)]
 
 
-def read_sig(job: Job) -> list[dict[str, Any]]:
+def read_sig(job: ModelJob) -> list[dict[str, Any]]:
     """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
     takes it; six decimals."""
     tokens = job.identity.prompt.tokens
@@ -142,7 +143,7 @@ def read_sig(job: Job) -> list[dict[str, Any]]:
             "concentration": round(concentration(sigs, job.spec), 6),
             "mean_sig": round(statistics.fmean(sigs), 6),
         }
-        for row, sigs in zip(job.rows, slot_sigs(job, places, job.spec["sig"]), strict=True)
+        for row, sigs in zip(job.rows, job.slot_sigs(places, job.spec["sig"]), strict=True)
     ]
 
 

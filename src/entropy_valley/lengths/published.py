@@ -88,7 +88,7 @@ class PartialUnmask(LengthMethod):
 
     @property
     def draft_steps(self) -> int:
-        """What :mod:`entropy_valley.decoding.probe` runs before the reading."""
+        """Those of the :class:`~entropy_valley.decoding.requests.Draft` that is read."""
         return self.steps
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:

@@ -1,121 +1,27 @@
-"""From sentences and a length method to canvas rows, probing only what the method asks for."""
+"""The length methods of a job: their fits, what they may know of a sentence, and a control that permutes ratios."""
 
 from __future__ import annotations
 
 import itertools
-import math
-import operator
 import random
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley import files, plugins
-from entropy_valley.decoding.requests import SHORTEST, Reading
+from entropy_valley import files
+from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import Choice, LengthMethod, Sentence, find_method, make_method
+from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
+from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.settings import Name, Section
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.job import Job
+    from entropy_valley.decoding.job import ModelJob
     from entropy_valley.lengths.training_pairs import Fits
-
-
-def choosing(
-    method: LengthMethod,
-    sentence: Sentence,
-    probe: Callable[[int], Any],
-    probes: dict[int, Reading],
-    name: object = None,
-) -> Generator[list[Any], list[Reading], dict[str, Any]]:
-    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
-
-    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
-    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, and for an answer that is no choice.
-    """
-    about = f"sentence {name!r}"
-    while True:
-        with plugins.calling(method, "propose", about):
-            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
-        if not lengths:
-            break
-        if lengths[0] < 1:
-            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
-        readings = yield [probe(length) for length in lengths]
-        probes |= zip(lengths, readings, strict=True)
-    with plugins.calling(method, "choose", about):
-        choice = _in_numbers(method.choose(sentence, probes))
-    if choice.length < 1:
-        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
-    return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
-
-
-def _in_numbers(choice: Choice) -> Choice:
-    """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
-    scores = {
-        operator.index(length): score if isinstance(score, int | float) else float(score)
-        for length, score in choice.scores.items()
-    }
-    contenders = [*map(operator.index, choice.contenders)]
-    return Choice(operator.index(choice.length), scores, contenders, bool(choice.rescoring))
-
-
-def draft_steps(method: LengthMethod) -> int:
-    """Steps of a canvas before a method reads it: 0 for all-mask canvases."""
-    return getattr(method, "draft_steps", 0)
-
-
-def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
-    """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
-
-    ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen
-    length alone. ``calls`` and ``slots`` are the probes as the paper counts them: ``passes`` each, and canvas slots in
-    them; the pass over the prompt that a length head reads is one more, of no slots. Where there are probes too, the
-    row has it also as ``apart``. ``contenders``, only where there are several: the lengths that are all to be decoded,
-    ascending, ``length`` among them, and of the others those for which there is room; ``rescoring`` where the finished
-    texts are then to be compared.
-    """
-    room = math.inf if sentence.room is None else sentence.room
-    contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
-    compared, apart = sorted(choice.scores), int(sentence.predicted is not None)
-    return {
-        "length": choice.length,
-        "candidates": compared or [choice.length],
-        "scores": [choice.scores[length] for length in compared],
-        "calls": passes * len(probes) + apart,
-        "slots": passes * sum(probes),
-        **({"apart": apart} if apart and probes else {}),
-        **({"contenders": contenders} if len(contenders) > 1 else {}),
-        **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
-    }
-
-
-def sentences_of(
-    rows: Sequence[Mapping[str, str]],
-    prompt: Prompt,
-    method: LengthMethod,
-    predicted: Iterable[Mapping[int, float] | None] = (),
-    rooms: Iterable[int | None] = (),
-) -> list[Sentence]:
-    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
-
-    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
-    context leaves for each.
-    """
-    return [
-        Sentence(
-            len(prompt.tokens(row["source"])),
-            len(prompt.tokens(row["target"])) if method.sees_reference else None,
-            lengths,
-            room,
-        )
-        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
-    ]
 
 
 def read_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None) -> LengthMethod:
@@ -143,7 +49,7 @@ def needed_head(name: str, method: LengthMethod, fits: Fits) -> bytes | None:
 
 
 def to_choose(
-    job: Job, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
+    job: ModelJob, name: str, settings: Mapping[str, Any], fits: Fits, places: Sequence[int]
 ) -> tuple[LengthMethod, dict[int, Sentence]]:
     """A length method, and what it may know of the rows at ``places``.
 
@@ -157,7 +63,7 @@ def to_choose(
     return method, dict(zip(places, sentences, strict=True))
 
 
-def predict(job: Job, weights: bytes) -> list[dict[int, float]]:
+def predict(job: ModelJob, weights: bytes) -> list[dict[int, float]]:
     """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
 
     ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
@@ -194,7 +100,7 @@ class Reassigned(Section):
     )
 
 
-def reassigned_rows(job: Job, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
+def reassigned_rows(job: ModelJob, settings: Mapping[str, Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
     """The canvas rows of a job's sentences, from the ``lengths`` that another method has given all of them.
 
     ``settings`` are those of :class:`Reassigned`. The ratios are those that other sentences have probed: this method's

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ROW, Job
-from entropy_valley.decoding.probe import probe
+from entropy_valley.decoding.job import ROW, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.ev import mean_entropy
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 
 
-def length_statistics(job: Job) -> dict[str, Any]:
+def length_statistics(job: ModelJob) -> dict[str, Any]:
     """What calibrated length methods are fitted to, measured on the job's rows."""
     from entropy_valley.lengths import statistics as fitting
 
@@ -47,17 +46,17 @@ def length_statistics(job: Job) -> dict[str, Any]:
     }
 
 
-def _entropies(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
+def _entropies(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(true length, mean entropy) of one all-mask canvas a pair; an empty target has no slot to take a mean of."""
     rows = range(min(job.spec["pairs"], len(job.rows)))
     canvases = [
         (place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])
     ]
-    readings = probe(job, canvases)
+    readings = job.probe(canvases)
     return [(length, mean_entropy(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
-def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
+def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
     from entropy_valley.lengths import statistics as fitting
 
@@ -67,7 +66,7 @@ def _confidences(job: Job, lengths: Sequence[int]) -> list[tuple[int, float]]:
         for length in fitting.LENGTHS
         if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
     ]
-    readings = probe(job, canvases)
+    readings = job.probe(canvases)
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
@@ -79,7 +78,7 @@ class TrainedHead:
     info: dict[str, Any]
 
 
-def length_head(job: Job, dev: Path) -> TrainedHead:
+def length_head(job: ModelJob, dev: Path) -> TrainedHead:
     """The head that the job's spec asks for, trained on the job's rows where the store has it not."""
     settings = dict(job.spec["training"])
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
@@ -110,7 +109,7 @@ class Fits:
     head: TrainedHead | None = None
 
     @classmethod
-    def of(cls, job: Job, specs: Mapping[str, Any]) -> Self:
+    def of(cls, job: ModelJob, specs: Mapping[str, Any]) -> Self:
         """What the ``fits`` of a job's spec ask for, from the run's corpus, through the store.
 
         The probes of training pairs have a store of their own: all others would read past them.
@@ -138,7 +137,7 @@ class Fits:
         return {name: fact for name, fact in fits.items() if fact}
 
 
-def _train(job: Job, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
+def _train(job: ModelJob, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
     """A head from the rows at the first ``cut`` of the places ``kept``; those at the others are dev pairs."""
     from entropy_valley.lengths.length_head import fit, report
 
@@ -151,7 +150,7 @@ def _train(job: Job, kept: list[int], cut: int, settings: dict[str, Any]) -> Tra
     )
 
 
-def _states(job: Job, places: list[int]) -> torch.Tensor:
+def _states(job: ModelJob, places: list[int]) -> torch.Tensor:
     """The mean state of each row's prompt, (rows, width) in float32 on the model's device."""
     import torch
 

@@ -110,7 +110,7 @@ def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: 
 
 def _keys(packed: Packed) -> tuple[int, ...]:
     """How many keys the rows of each sequence attend to, those of a prefix apart."""
-    kept = packed.kept.known if packed.kept else ()
+    kept = packed.kept.cached if packed.kept else ()
     return tuple(map(sum, itertools.zip_longest(packed.lengths, kept, fillvalue=0)))
 
 

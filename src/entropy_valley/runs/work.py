@@ -18,7 +18,7 @@ from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.methods import selector_name, source_guided
 from entropy_valley.config.paths import comet_folder
-from entropy_valley.decoding.job import refresh_of
+from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.runs.inventory import Job
@@ -196,5 +196,5 @@ def _prompted(spec: Mapping[str, Any], passes: float) -> float:
     """How many of the passes over a sentence compute its prompt."""
     if attention_of(spec) == PREFIX:
         return min(1, passes)
-    refresh = refresh_of(spec)
+    refresh = CachePolicy.of(spec).refresh
     return passes if refresh is None else math.ceil(passes / refresh)

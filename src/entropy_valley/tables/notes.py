@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.decoding.job import footnote
+from entropy_valley.decoding.prompt_cache import footnote
 from entropy_valley.stats import comparisons, signatures
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import BASELINES

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from entropy_valley import files
-from entropy_valley.decoding.inputs import RustTokenizer, read_identity, read_tokenizer, turn_end_id
+from entropy_valley.decoding.inputs import Inputs, RustTokenizer, read_identity, read_tokenizer, turn_end_id
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
@@ -74,18 +74,41 @@ def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
         read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
 
 
-@pytest.mark.parametrize(("trained", "asked"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
-def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, asked):
+@pytest.mark.parametrize(("trained", "wanted"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
+def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, wanted):
     folder = adapter(tmp_path / "a", checkpoint_digest(checkpoint))
-    known = files.read_json(folder / "adapter.json")
-    files.write_json(folder / "adapter.json", {**known, "spec": trained})
-    of = attention_of(trained)
-    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, of).adapter_digest == "a1"
-    with pytest.raises(InputError, match=rf"a: trained with attention {of}, not {asked}\. Use a .*`attention: {of}`"):
-        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, asked)
+    facts = files.read_json(folder / "adapter.json")
+    files.write_json(folder / "adapter.json", {**facts, "spec": trained})
+    attention = attention_of(trained)
+    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, attention).adapter_digest == "a1"
+    with pytest.raises(
+        InputError, match=rf"a: trained with attention {attention}, not {wanted}\. Use a .*attention: {attention}"
+    ):
+        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, wanted)
 
 
 def test_the_token_that_ends_a_turn():
     family = FAMILIES["dream_instruct"]
     tokenizer = train_tokenizer(["a b"], 300, family)
     assert tokenizer.convert_ids_to_tokens(turn_end_id(tokenizer, family)) == "<|im_end|>"
+
+
+INPUTS = Inputs("test.jsonl", ["s6", "s7", "s8"], [[1] * 30, [1] * 39, [1] * 40], [1], 40)
+
+
+def test_a_sentence_beyond_the_context_is_named_with_its_numbers():
+    INPUTS.check(0, 10)
+    message = r"test\.jsonl: sentence 's6': prompt 30 \+ canvas 11 = 41 tokens.*context is 40"
+    with pytest.raises(InputError, match=message):
+        INPUTS.check(0, 11)
+    assert INPUTS.fits(0, 10) and not INPUTS.fits(0, 11)
+
+
+def test_a_prompt_that_fills_the_context_is_named_with_its_numbers():
+    assert INPUTS.room(1) == 1
+    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's8': prompt of 40 tokens.*context is 40"):
+        INPUTS.room(2)
+
+
+def test_what_the_context_leaves_is_at_least_the_shortest_canvas():
+    assert INPUTS.rooms == [10, 2, 2]

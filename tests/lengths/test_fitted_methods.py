@@ -49,7 +49,7 @@ class TestCal:
     def test_it_probes_one_by_one_within_reach_and_takes_the_best(self, table, source_tokens):
         row, rounds = cal(source_tokens, table, reach=6)
         start = rounds[0][0]
-        assert all(len(asked) == 1 for asked in rounds)
+        assert all(len(lengths) == 1 for lengths in rounds)
         assert all(length >= 2 and abs(length - start) <= 6 for length in row["candidates"])
         assert row["candidates"] == list(range(row["candidates"][0], row["candidates"][-1] + 1))
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])

@@ -1,0 +1,116 @@
+"""What figures show of all-mask canvases: the valley and the concentration of SIG; by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entropy_valley.data.sampling import draw
+from entropy_valley.lengths import diagnostics
+from entropy_valley.lengths.diagnostics import ValleyCanvas, concentration, gini, top_share
+
+
+def test_around_the_reference_every_canvas_that_has_content():
+    # References of 3 and 9 tokens: 4 and 10 slots with the EOS; 4 - 3 = 1 slot would be the EOS's alone.
+    places = diagnostics.around_reference([0, 2], [3, 7, 9], 3)
+    assert [place.length for place in places if place.row == 0] == [2, 3, 4, 5, 6, 7]
+    assert [place.at for place in places if place.row == 0] == [-2, -1, 0, 1, 2, 3]
+    assert [place.length for place in places if place.row == 2] == [7, 8, 9, 10, 11, 12, 13]
+
+
+def test_the_grids_canvases_are_evs_candidates():
+    assert diagnostics.on_grid([1], [0, 10], [0.29, 1.5]) == [ValleyCanvas(1, 0.29, 3), ValleyCanvas(1, 1.5, 16)]
+
+
+POINTS = [  # two sentences around their references; the second is too short for -1
+    (ValleyCanvas(0, -1, 4), 0.5),
+    (ValleyCanvas(0, 0, 5), 0.25),
+    (ValleyCanvas(0, 1, 6), 1.0),
+    (ValleyCanvas(1, 0, 2), 0.75),
+    (ValleyCanvas(1, 1, 3), 2.0),
+]
+
+
+def test_a_curve_averages_the_sentences_that_have_a_canvas_there():
+    below, at, above = diagnostics.curve(*zip(*POINTS, strict=True))
+    assert below == {"at": -1, "mean": 0.5, "standard_error": None, "mean_length": 4.0, "sentences": 1}
+    assert (at["mean"], at["mean_length"], at["sentences"]) == (0.5, 3.5, 2)
+    assert at["standard_error"] == pytest.approx(0.25)  # deviation of 0.25 and 0.75: 0.3536, over the root of 2
+    assert above["mean"] == 1.5
+
+
+def test_complete_sentences_have_a_canvas_everywhere():
+    points = diagnostics.complete(*zip(*POINTS, strict=True))
+    assert [(point["at"], point["mean"], point["sentences"]) for point in points] == [
+        (-1, 0.5, 1),
+        (0, 0.25, 1),
+        (1, 1, 1),
+    ]
+    assert [point["lowest"] for point in points] == [0, 1, 0]
+
+
+def test_the_shorter_canvas_is_the_lowest_on_a_tie_and_no_complete_sentence_is_no_curve():
+    tie = [(ValleyCanvas(0, -1, 4), 0.5), (ValleyCanvas(0, 0, 5), 0.5)]
+    assert [point["lowest"] for point in diagnostics.complete(*zip(*tie, strict=True))] == [1, 0]
+    assert diagnostics.complete([ValleyCanvas(0, -1, 4), ValleyCanvas(1, 0, 5)], [0.5, 0.5]) == []
+
+
+def test_sentences_are_drawn_as_a_test_subset_is():
+    rows = [{"source": f"s{n}", "target": f"t{n}"} for n in range(20)]
+    few, more = draw(rows, 5, 1, "keyed_hash"), draw(rows, 9, 1, "keyed_hash")
+    assert few == sorted(few) and set(few) < set(more)
+    assert draw(rows, 5, 2, "keyed_hash") != few != draw(rows, 5, 1, "first") == list(range(5))
+    assert draw(rows, 500, 1, "keyed_hash") == draw(rows, 500, 1, "first") == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("sigs", "expected"),
+    [
+        ([1, 1, 1, 1, 1], 0.2),  # one slot of five
+        ([0, 0, 0, 0, 3], 1),
+        ([4, 1, 3, 1, 1, 0], 0.7),  # ⌈1.2⌉ = two slots: 4 + 3 of 10
+        ([2], 1),
+        ([0] * 10, 0.2),  # nothing depends on the source: two slots of ten
+        ([1] * 15, 0.2),  # 0.2 · 15 is 3.0000000000000004 in binary: three slots, not four
+    ],
+)
+def test_the_share_of_the_largest_by_hand(sigs, expected):
+    assert concentration(sigs, {"measure": "top_share", "share": 0.2}) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("sigs", "expected"),
+    [
+        ([1, 1, 1], 0),
+        ([0, 0, 0, 3], 0.75),
+        ([3, 1], 0.25),  # 2 (1 · 1 + 2 · 3) / (2 · 4) - 3/2
+        ([-5, 3, -1, 1], 0.625),  # of 0, 0, 1, 3: 2 (3 + 12) / 16 - 5/4
+        ([0, -1], 0),
+    ],
+)
+def test_gini_by_hand(sigs, expected):
+    assert concentration(sigs, {"measure": "gini"}) == pytest.approx(expected)
+    assert concentration(sigs[::-1], {"measure": "gini"}) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=12))
+def test_gini_is_half_the_mean_difference_over_the_mean(sigs):
+    values, mean = np.array(sigs), np.mean(sigs)
+    if mean > 1e-6:
+        differences = np.abs(values[:, None] - values).mean()
+        assert gini(sigs) == pytest.approx(differences / (2 * mean), abs=1e-9)
+
+
+def test_the_two_measures_differ():
+    sigs = [0.1, 0.5, 0.2, 0.9, 0.3]
+    assert concentration(sigs, {"measure": "gini"}) != concentration(sigs, {"measure": "top_share", "share": 0.2})
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0.01, 1), st.randoms())
+def test_it_lies_between_evenness_and_one_slot_and_has_no_order(sigs, share, rng):
+    score = top_share(sigs, share)
+    assert min(share, 1) - 1e-8 <= score <= 1 + 1e-9
+    rng.shuffle(sigs)
+    assert top_share(sigs, share) == score
