@@ -110,7 +110,7 @@ def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
             sys.stderr.write(f"{shape}, round {number + 1}: {', '.join(pair)} {spent:.2f} s\n")
     rate = statistics.median(rates)
     rows = [_row(runs[pair], times[pair], rate) | _against(pair, runs, times) for pair in pairs]
-    table = pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(pairs, names=["selector", "method"])).reset_index()
+    table = pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(pairs, names=["method", "method"])).reset_index()
     table.insert(0, "shape", shape)
     table["peak_memory_mib"] = [_peak(shape, *pair, options) / 2**20 for pair in pairs]
     return table

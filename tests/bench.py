@@ -31,7 +31,7 @@ def _noted(job, what):
 
 ModelJob.report = _noted
 
-SELECTORS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
+METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 WITHOUT_TORCH = """
 import json, sys
 from entropy_valley.decoding import translations
@@ -70,17 +70,17 @@ class Bench:
         for name in ("train.jsonl", "dev.jsonl"):
             shutil.copy(self.testset, self.how.corpus / name)
 
-    def set_of(self, method, steps=8, order="med", selector=None, **order_settings):
+    def set_of(self, method, steps=8, order="med", chosen=None, **order_settings):
         """The params of a set with one cell."""
         cell = [self.testset.stem, method, order, steps]
         orders = {order: {"order": order, "order_settings": order_settings}}
-        methods = {method: selector if selector is not None else SELECTORS[method]}
+        methods = {method: chosen if chosen is not None else METHODS[method]}
         fits = {"fits": self.fits} if self.fits else {}
         return {**self.spec, "cells": [cell], "methods": methods, "orders": orders, "schedule": "llada", **fits}
 
-    def canvas(self, method, selector=None, **how):
+    def canvas(self, method, chosen=None, **how):
         """The canvas row of each sentence; raise the first error."""
-        spec = self.set_of(method, selector=selector)
+        spec = self.set_of(method, chosen=chosen)
         with Translations(spec, dataclasses.replace(self.how, **how), [self.testset]) as work:
             chosen = work.choose()
             work.job.report("canvas")
@@ -88,9 +88,9 @@ class Bench:
             raise error
         return [canvas for _, canvas in sorted(chosen[self.testset.stem, method].items())]
 
-    def decode(self, method, out="decode", how=(), selector=None, **settings):
+    def decode(self, method, out="decode", how=(), chosen=None, **settings):
         """The rows and the header's entry, without the cell's own columns; see also ``out``."""
-        return self.write(self.set_of(method, selector=selector, **settings), out, how)
+        return self.write(self.set_of(method, chosen=chosen, **settings), out, how)
 
     def generate(self, out="generate", how=(), beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
         """The same of an autoregressive backbone."""
@@ -123,7 +123,7 @@ class Bench:
     def latency(self, method, how=(), **settings):
         """How long a cell takes."""
         denoising = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
-        spec = {**self.spec, **denoising, "method": method, "selector": SELECTORS[method]}
+        spec = {**self.spec, **denoising, "method": method, "settings": METHODS[method]}
         spec |= {"sentences": 5, "repeats": 3, "seed": 1, **settings, **({"fits": self.fits} if self.fits else {})}
         latency.write(spec, dataclasses.replace(self.how, **dict(how)), self.testset, out := self.root / "latency.json")
         return files.read_json(out)

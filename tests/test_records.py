@@ -10,7 +10,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import code, made, record_of, record_path
 
-SPEC = {"selector": {"ratios": [0.7, 0.8]}, "revision": 4}
+SPEC = {"method": {"ratios": [0.7, 0.8]}, "revision": 4}
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
     bench = Bench(tmp_path, checkpoints, testset)
     bench.spec["prompt"] = said.partition("prompt: ")[2].partition("\n")[0].strip("'").replace("\\n", "\n")
     for method, ratios in (("ev", GRID), ("ratio", 1.2)):
-        jobs_rows, _ = bench.decode(method, steps=4, selector={"ratios": ratios})
+        jobs_rows, _ = bench.decode(method, steps=4, chosen={"ratios": ratios})
         mine = [row for row in rows if row["method"] == method and row["source"] in texts]
         for row, made in zip(mine, jobs_rows, strict=True):
             canvas = made["canvas"]

@@ -18,7 +18,7 @@ from entropy_valley.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PAPER = merge(base_files(ROOT))
-KINDS = ("selector", "order", "name", "metric")  # what these keys say decides which others a block may have
+KINDS = ("method", "order", "name", "metric")  # what these keys say decides which others a block may have
 
 
 def refused(load, over, *between):
@@ -75,12 +75,12 @@ FORM = [  # keys and values
     ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
     ({"training": {"lora": {"rnk": 1}}}, "training.lora.rnk = 1: unknown key. Did you mean rank?"),
     ({"training": {"other": 1}}, "training.other = 1: unknown key. Remove it or correct its spelling"),
-    (another(selector="ev", ratos=[1.0]), "length_methods.mine.ratos = [1.0]: unknown key. Did you mean ratios?"),
-    (another(ratios={}), "length_methods.mine.selector is missing: it is required"),
-    (another(selector="evv"), "length_methods.mine.selector = 'evv': did you mean ev? give module:Class, or one of "),
-    (another(selector="ev", ratios={"en-zh": [0]}), "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0"),
-    (another(selector="daedal"), "length_methods.mine: give either `ratios` or `start`"),
-    (another(selector="ev", same_ratios_as="evv"), "length_methods.mine.same_ratios_as = 'evv': names no method that "),
+    (another(method="ev", ratos=[1.0]), "length_methods.mine.ratos = [1.0]: unknown key. Did you mean ratios?"),
+    (another(ratios={}), "length_methods.mine.method is missing: it is required"),
+    (another(method="evv"), "length_methods.mine.method = 'evv': did you mean ev? give module:Class, or one of "),
+    (another(method="ev", ratios={"en-zh": [0]}), "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0"),
+    (another(method="daedal"), "length_methods.mine: give either `ratios` or `start`"),
+    (another(method="ev", same_ratios_as="evv"), "length_methods.mine.same_ratios_as = 'evv': names no method that "),
     ({"device": "cdua"}, "device = 'cdua': must be 'cpu' or 'cuda'. Did you mean cuda?"),
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
     ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA = [1]: its name must be in lower case"),
@@ -174,7 +174,7 @@ def test_all_mistakes_of_a_file_at_once(load):
 
 def test_a_mistyped_key_causes_no_other_problem(load):
     """Names are looked up once all blocks are right, then all of them."""
-    block = {"mine": {"selector": "ev", "ratios": [1.0]}}
+    block = {"mine": {"method": "ev", "ratios": [1.0]}}
     listed = {"matrix": {"methods": ["oracle", "ratio", "ev", "mine"], "orders": ["nobody"]}}
     (line,) = refused(load, {"lenght_methods": block, **listed})
     assert "mine.yaml: lenght_methods: unknown key. Did you mean length_methods?" in line
@@ -235,6 +235,6 @@ def test_files_that_are_no_config(tmp_path):
     ids=["of no method of the matrix", "of ratios dealt anew"],
 )
 def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
-    dealt = {"selector": "reassigned", "of": of, "seed": 1}
+    dealt = {"method": "reassigned", "of": of, "seed": 1}
     with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
         load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})

@@ -85,16 +85,16 @@ METHODS = ["oracle", "ratio", "ev", "mine"]
 
 
 def test_a_selector_of_the_users_own_is_let_in(load, tmp_path, monkeypatch):
-    (tmp_path / "own_selectors.py").write_text(
+    (tmp_path / "own_methods.py").write_text(
         "class Mine:\n    sees_reference = False\n    def __init__(self, share): pass\n"
         "    def propose(self, sentence, probes): pass\n    def choose(self, sentence, probes): pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    mine = {"selector": "own_selectors:Mine", "share": 0.5}
+    mine = {"method": "own_methods:Mine", "share": 0.5}
     assert load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}}).matrix.methods == METHODS
 
 
-@pytest.mark.parametrize("mine", [{"selector": "nowhere:Mine"}, {"selector": "json:JSONDecoder", "share": 0.5}])
+@pytest.mark.parametrize("mine", [{"method": "nowhere:Mine"}, {"method": "json:JSONDecoder", "share": 0.5}])
 def test_a_selector_that_cannot_be_made_is_named_before_anything_runs(load, mine):
     with pytest.raises(InputError, match=r"length_methods\.mine"):
         load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}})
@@ -104,29 +104,29 @@ def test_a_selector_of_ours_under_another_name(load):
     over = {
         "matrix": {"methods": ["oracle", "ratio", "ev", "ev_2", "ratio_0.9"], "directions": ["en-zh"]},
         "length_methods": {
-            "ev_2": {"selector": "ev", "ratios": {"en-zh": [0.5, 1.5]}},
-            "ratio_0.9": {"selector": "ratio", "ratios": {"en-zh": 0.9}},
+            "ev_2": {"method": "ev", "ratios": {"en-zh": [0.5, 1.5]}},
+            "ratio_0.9": {"method": "ratio", "ratios": {"en-zh": 0.9}},
         },
     }
     experiment = load(over)
-    names = [methods.selector_name(experiment, method) for method in experiment.matrix.methods]
+    names = [methods.base_method(experiment, method) for method in experiment.matrix.methods]
     assert names == ["oracle", "ratio", "ev", "ev", "ratio"]
-    settings = methods.selector_settings(experiment, "ev_2", "en-zh")
-    assert settings == {"selector": "ev", "ratios": [0.5, 1.5], "score": "mean"}
+    settings = methods.method_settings(experiment, "ev_2", "en-zh")
+    assert settings == {"method": "ev", "ratios": [0.5, 1.5], "score": "mean"}
     assert make_method("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
-    ratio = make_method("ratio_0.9", methods.selector_settings(experiment, "ratio_0.9", "en-zh"))
+    ratio = make_method("ratio_0.9", methods.method_settings(experiment, "ratio_0.9", "en-zh"))
     assert ratio.choose(Sentence(10), {}).length == 9
 
 
 def test_one_ratio_for_all_directions(load):
     over = {
         "matrix": {"methods": ["oracle", "ratio", "ev", "ratio_0.70"]},
-        "length_methods": {"ratio_0.70": {"selector": "ratio", "ratios": 0.70}},
+        "length_methods": {"ratio_0.70": {"method": "ratio", "ratios": 0.70}},
     }
     experiment = load(over)
     for direction in experiment.matrix.directions:
-        settings = methods.selector_settings(experiment, "ratio_0.70", direction)
-        assert settings == {"selector": "ratio", "ratios": 0.7, "reserve_eos_slot": False}
+        settings = methods.method_settings(experiment, "ratio_0.70", direction)
+        assert settings == {"method": "ratio", "ratios": 0.7, "reserve_eos_slot": False}
         assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 7
 
 
@@ -136,10 +136,10 @@ def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkey
     )
     monkeypatch.syspath_prepend(tmp_path)
     blocks = {
-        "ratio_0.70": {"selector": "ratio", "ratios": 0.70},
-        "bound": {"selector": "oracle"},
-        "fixed": {"selector": "own_lengths:Fixed"},
-        "other": {"selector": "own_lengths:Other"},
+        "ratio_0.70": {"method": "ratio", "ratios": 0.70},
+        "bound": {"method": "oracle"},
+        "fixed": {"method": "own_lengths:Fixed"},
+        "other": {"method": "own_lengths:Other"},
     }
     experiment = load({"length_methods": blocks})  # in no matrix: a study may still ask for them
     for name in ("oracle", "ratio", "ratio_0.70", "bound", "fixed"):

@@ -15,8 +15,8 @@ def methods(**blocks):
 
 
 def test_a_list_makes_a_method_of_each_value():
-    made = methods(**{"ev_reassigned_{seed}": {"selector": "reassigned", "of": "ev", "each": {"seed": [1, 2]}}})
-    assert made == {f"ev_reassigned_{seed}": {"selector": "reassigned", "of": "ev", "seed": seed} for seed in (1, 2)}
+    made = methods(**{"ev_reassigned_{seed}": {"method": "reassigned", "of": "ev", "each": {"seed": [1, 2]}}})
+    assert made == {f"ev_reassigned_{seed}": {"method": "reassigned", "of": "ev", "seed": seed} for seed in (1, 2)}
     assert methods(**{EACH: {"each": {"ratios": [0.6, 2]}}}) == {
         "ratio_0.60": {"ratios": 0.6},
         "ratio_2.00": {"ratios": 2},
@@ -57,9 +57,9 @@ CASES = [
         {EACH: {"each": [0.6]}},
         f"mine.yaml: length_methods.{EACH}.each = [0.6]: give one key and the list of its values",
     ),
-    ({"m_{seed}": {"selector": "ev"}}, "length_methods.m_{seed}.each is missing: give one key"),
+    ({"m_{seed}": {"method": "ev"}}, "length_methods.m_{seed}.each is missing: give one key"),
     (
-        {"mine": {"selector": "reassigned", "each": {"seed": [1]}}},
+        {"mine": {"method": "reassigned", "each": {"seed": [1]}}},
         "length_methods.mine.each.seed = [1]: no name of its",
     ),
     (
@@ -68,7 +68,7 @@ CASES = [
     ),
     ({"m_{a:.1f}": {"each": {"a": [1, 1.01]}}}, "no name of its own for 1.01"),
     ({"m_{a:.1f}": {"each": {"a": ["x"]}}}, "no name of its own for 'x'; the block's name must hold the value, as {a}"),
-    ({"m_{a}": {"selector": "ratio", "each": {"ratios": []}}}, "length_methods.m_{a}.each: give one"),
+    ({"m_{a}": {"method": "ratio", "each": {"ratios": []}}}, "length_methods.m_{a}.each: give one"),
     (
         {EACH: {"each": {"ratios": [-1]}}},
         f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater",

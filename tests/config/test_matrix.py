@@ -152,7 +152,7 @@ def changed(experiment, **training):
 
 def test_a_method_that_sets_up_another_selector_says_so():
     assert translation(PAPER, "ev_sum")["methods"]["ev_sum"] == {
-        "selector": "ev",
+        "method": "ev",
         "score": "sum",
         "ratios": [0.70, 0.75, 0.80, 0.85, 0.90],
     }
@@ -161,9 +161,9 @@ def test_a_method_that_sets_up_another_selector_says_so():
 def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     spec = translation(PAPER, "ev_line")["fits"]["length_statistics"]
     assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200)
-    assert not spec.keys() & {"method", "selector", "seed"}
+    assert not spec.keys() & {"method", "seed"}
     fitted = [name for name in PAPER.length_methods.model_dump() if methods.needs_statistics(PAPER, name)]
-    kinds = {methods.selector_name(PAPER, name) for name in fitted}
+    kinds = {methods.base_method(PAPER, name) for name in fitted}
     assert kinds == {"cal", "ev_calibrated", "ev_prior", "ev_line", "length_line"}
     assert {"ev_line_5", "ev_line_mode", "ev_line_4_no_prior"} < set(fitted)
     assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")
@@ -174,7 +174,7 @@ def test_a_valley_has_its_directions_grid_and_no_methods_settings():
     spec = diagnostics(PAPER)["valley"]
     assert (spec["ratios"][0], spec["ratios"][-1], len(spec["ratios"])) == (0.4, 1.5, 23)
     assert (spec["offset"], spec["sentences"], spec["seed"]) == (6, 500, PAPER.corpus.seed)
-    assert not spec.keys() & {"method", "selector", "ratios_of", "backbones"}
+    assert not spec.keys() & {"method", "ratios_of", "backbones"}
     assert diagnostics(PAPER, matrix.Run("zh-en", "llada-8b", 1))["valley"]["ratios"][-1] == 2.2
     assert len(matrix.valley_cells(PAPER)) == 27
     none, more = (
@@ -189,7 +189,7 @@ def test_a_valley_has_its_directions_grid_and_no_methods_settings():
 def test_a_reassignment_says_whose_canvases_it_deals_and_how():
     spec = translation(PAPER, "ev_reassigned_deciles_3")
     assert spec["methods"]["ev_reassigned_deciles_3"] == {
-        "selector": "reassigned",
+        "method": "reassigned",
         "of": "ev",
         "seed": 3,
         "within": "deciles",

@@ -114,7 +114,7 @@ def test_a_method_lacks_the_ratios_of_a_direction():
                 {
                     "tables": {"studies": ["mine"]},
                     "studies": {"mine": {"methods": ["narrow"]}},
-                    "length_methods": {"narrow": {"selector": "ev", "ratios": {"en-zh": [0.8]}}},
+                    "length_methods": {"narrow": {"method": "ev", "ratios": {"en-zh": [0.8]}}},
                 },
             )
         )

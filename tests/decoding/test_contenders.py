@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import METHODS, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,13 +15,13 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 
-RATIOS = SELECTORS["ev"]["ratios"]
+RATIOS = METHODS["ev"]["ratios"]
 
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS, "rescoring": "reveal"})
-    monkeypatch.setitem(SELECTORS, "ev_rerank", {"ratios": RATIOS, "k": 2})
+    monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS, "rescoring": "reveal"})
+    monkeypatch.setitem(METHODS, "ev_rerank", {"ratios": RATIOS, "k": 2})
     return Bench(tmp_path, checkpoints, testset)
 
 
@@ -68,8 +68,8 @@ def alone(bench, canvases):
     for number in range(max(len(canvas.get("contenders", [0])) for canvas in canvases)):
         contenders = [canvas.get("contenders", [canvas["length"]]) for canvas in canvases]
         lengths = [one[min(number, len(one) - 1)] for one in contenders]
-        fixed = {"selector": f"{__name__}:Fixed", "lengths": lengths}
-        decoded.append(bench.decode("alone", how={"store": None}, selector=fixed, out=f"alone{number}")[0])
+        fixed = {"method": f"{__name__}:Fixed", "lengths": lengths}
+        decoded.append(bench.decode("alone", how={"store": None}, chosen=fixed, out=f"alone{number}")[0])
     return list(zip(*decoded, strict=True))
 
 
@@ -98,7 +98,7 @@ def test_it_is_each_decoded_alone_and_the_best(bench, method):
 
 def test_the_best_finished_text_is_kept_by_the_score_of_plain_loops(bench, monkeypatch, llada, no_model):
     before, _ = bench.decode("neighbours")
-    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS})
+    monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS})
     rows, _ = bench.decode("neighbours", out="rescored")
     template, canvases = Prompt(bench.spec["prompt"], llada.tokenizer), [row["canvas"] for row in rows]
     assert canvases == [row["canvas"] | {"rescoring": True} for row in before]
@@ -145,7 +145,7 @@ def test_the_length_error_is_of_the_chosen_canvas(bench, llada):
 
 
 def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "neighbours", {"ratios": RATIOS, "radius": 500})
+    monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS, "radius": 500})
     for canvas in bench.canvas("neighbours"):
         lengths = canvas["contenders"]
         assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
@@ -169,6 +169,6 @@ def test_the_translator_keeps_the_best_of_all(backbone):
 
 def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
     prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
-    for selector in (Fixed(500), make_method("ev", {"ratios": [1.0, 500.0]})):
+    for length_method in (Fixed(500), make_method("ev", {"ratios": [1.0, 500.0]})):
         with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
-            Translator(backbone, prompt, selector, steps=4).translate(["Anna sees it"])
+            Translator(backbone, prompt, length_method, steps=4).translate(["Anna sees it"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from bench import SELECTORS, Bench, killed_at_the_sixth_result, with_turn_end
+from bench import METHODS, Bench, killed_at_the_sixth_result, with_turn_end
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,7 +197,7 @@ def test_a_larger_step_budget_than_slots_is_no_new_decode(bench, no_model):
 
 def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
     before = [set(row["candidates"]) for row in bench.canvas("ev")]
-    monkeypatch.setitem(SELECTORS, "ev", {"ratios": [0.6, 0.8, 1.0, 1.05, 1.4]})
+    monkeypatch.setitem(METHODS, "ev", {"ratios": [0.6, 0.8, 1.0, 1.05, 1.4]})
     after = [set(row["candidates"]) for row in bench.canvas("ev")]
     new = sum(len(later - earlier) for later, earlier in zip(after, before, strict=True))
     assert bench.ledgers()[-1]["computed"] == new == 12

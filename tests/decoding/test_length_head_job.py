@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding.job import ModelJob
@@ -21,8 +21,8 @@ TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest"
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "length_head", {"beam": 1})
-    monkeypatch.setitem(SELECTORS, "length_head_beam5", {"selector": "length_head", "beam": 5})
+    monkeypatch.setitem(METHODS, "length_head", {"beam": 1})
+    monkeypatch.setitem(METHODS, "length_head_beam5", {"method": "length_head", "beam": 5})
     bench = Bench(tmp_path, checkpoints, testset)
     bench.fit(length_head={"seed": 1, "training": TRAINING})
     return bench
@@ -87,12 +87,12 @@ def test_without_its_head_a_method_says_so(bench):
 def test_the_translator_reads_the_same_head(bench, llada):
     rows, _ = bench.decode("length_head")
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]
-    prompt, selector = Prompt(bench.spec["prompt"], llada.tokenizer), make_method("length_head", {})
+    prompt, length_method = Prompt(bench.spec["prompt"], llada.tokenizer), make_method("length_head", {})
     head = LengthHead.of(trained(bench)[0].weights)
-    translations = Translator(llada, prompt, selector, steps=8, length_head=head).translate(sources)
+    translations = Translator(llada, prompt, length_method, steps=8, length_head=head).translate(sources)
     assert [(one.text, one.length) for one in translations] == [(row["hypothesis"], row["length"]) for row in rows]
     with pytest.raises(InputError, match="needs a length head"):
-        Translator(llada, prompt, selector).translate(sources)
+        Translator(llada, prompt, length_method).translate(sources)
 
 
 def test_a_benchmark_reads_the_prompts_under_the_clock(bench):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
@@ -19,7 +19,7 @@ FITTED = {"cal": {"ratios": 1.2}, "ev_calibrated": {"ratios": [0.6, 0.8, 1.0, 1.
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
     for method, settings in FITTED.items():
-        monkeypatch.setitem(SELECTORS, method, settings)
+        monkeypatch.setitem(METHODS, method, settings)
     return Bench(tmp_path, checkpoints, testset)
 
 
@@ -86,7 +86,7 @@ def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_need
     files.write_jsonl(bench.how.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
     spec = bench.set_of("cal")
     spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_prior")]
-    spec["methods"] |= {name: SELECTORS[name] for name in ("ratio", "ev_prior")}
+    spec["methods"] |= {name: METHODS[name] for name in ("ratio", "ev_prior")}
     with pytest.raises(InputError, match="not written: test cal, test ev_prior failed"):
         bench.write(spec)
     message = capsys.readouterr().err

@@ -218,7 +218,7 @@ def test_an_error_in_a_users_method_or_order_is_its_cells_alone(fresh, users_cla
         "    def choose(self, sentence, probes): return 1 / 0\n"
         "class Order:\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
     )
-    methods = {"ratio": METHODS["ratio"], "broken": {"selector": "mine:Broken"}}
+    methods = {"ratio": METHODS["ratio"], "broken": {"method": "mine:Broken"}}
     orders = {"med": {}, "mine:Order": {}}
     systems = [("ratio", "mine:Order"), ("broken", "med"), ("ratio", "med")]
     cells = [System("small", *system, 4) for system in systems]

@@ -1,4 +1,4 @@
-"""The library's front door gives what a selector and the reference decoder give sentence by sentence."""
+"""The library's front door gives what a length_method and the reference decoder give sentence by sentence."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def test_it_gives_algorithm_1(backbone):
 
 
 def test_a_text_ends_before_the_end_of_a_turn(llada):
-    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
+    prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
     lengths = {source: candidate_length(1.0, len(prompt.tokens(source)), False) for source in SOURCES}
     texts = {source: reference.decode(llada, prompt.encode(source), lengths[source], 4)[1] for source in SOURCES}
     source, text = max(texts.items(), key=lambda item: len(item[1]))
     chat = dataclasses.replace(llada, family=with_turn_end(llada.family, llada.tokenizer, text[1]))
-    (translation,) = Translator(chat, prompt, selector, steps=4).translate([source])
+    (translation,) = Translator(chat, prompt, length_method, steps=4).translate([source])
     assert translation.length == lengths[source]
     assert translation.text == prompt.text(text[: text.index(text[1])]) != prompt.text(text)
 
 
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)
 def test_another_order_with_its_settings(llada, sig):
-    prompt, selector = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
+    prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
     translator = Translator(
-        llada, prompt, selector, "hybrid", 4, "floors" if not sig else "llada", order_settings={"p": 0.5, **sig}
+        llada, prompt, length_method, "hybrid", 4, "floors" if not sig else "llada", order_settings={"p": 0.5, **sig}
     )
     others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
     for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):

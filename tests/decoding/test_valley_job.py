@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
@@ -58,9 +58,9 @@ def test_reassigned_canvases_need_no_probes_and_keep_the_ratios(bench):
     """The method that they come from is no cell of the set."""
     given, rows = bench.canvas("ev"), {}
     for within in ("all", "deciles"):
-        settings = {"selector": "reassigned", "of": "ev", "seed": 1, "within": within}
-        spec = bench.set_of("dealt", selector=settings)
-        spec["methods"]["ev"] = SELECTORS["ev"]
+        settings = {"method": "reassigned", "of": "ev", "seed": 1, "within": within}
+        spec = bench.set_of("dealt", chosen=settings)
+        spec["methods"]["ev"] = METHODS["ev"]
         rows[within] = [row["canvas"] for row in bench.write(spec)[0]]
         assert all(row["candidates"] == [row["length"]] and not row["calls"] for row in rows[within])
     assert [row["length"] for row in rows["all"]] != [row["length"] for row in given]

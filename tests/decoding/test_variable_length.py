@@ -218,7 +218,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch)
 def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, window, most):
     prompts = [canvas.prompt for canvas in canvases[:8]]
     inputs = Inputs("test", range(8), prompts, (), backbone.context)
-    selector = make_method("daedal", {"start": start, "eos_window": window})
-    rows = Pipeline.of(Engine(backbone), inputs).choose(selector, [Sentence(5, room=most)] * len(prompts))
+    length_method = make_method("daedal", {"start": start, "eos_window": window})
+    rows = Pipeline.of(Engine(backbone), inputs).choose(length_method, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
         assert row["candidates"] == reference.daedal_lengths(backbone, prompt, start, window, most)

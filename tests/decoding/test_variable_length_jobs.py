@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench import SELECTORS, Bench
+from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
@@ -18,7 +18,7 @@ DECODERS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]
 
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "daedal", DAEDAL)
+    monkeypatch.setitem(METHODS, "daedal", DAEDAL)
     files.write_jsonl(testset, files.read_jsonl(testset)[:4])
     return Bench(tmp_path, checkpoints, testset)
 
@@ -55,7 +55,7 @@ def test_a_result_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_
 
 
 def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench, monkeypatch):
-    monkeypatch.setitem(SELECTORS, "daedal", {"start": 64, "eos_window": 640})
+    monkeypatch.setitem(METHODS, "daedal", {"start": 64, "eos_window": 640})
     rows, _ = bench.decode("daedal", how={"token_budget": 4096}, order="daedal", eos_window=640)
     for row in rows:
         canvas = row["canvas"]
@@ -69,8 +69,8 @@ def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench
 def test_the_translator_takes_them_as_an_order(llada, order, settings):
     prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
     sources = ["Anna sees it", "the cat paints the old red car"]
-    selector = make_method("daedal", DAEDAL)
-    translations = Translator(llada, prompt, selector, order, order_settings=settings).translate(sources)
+    length_method = make_method("daedal", DAEDAL)
+    translations = Translator(llada, prompt, length_method, order, order_settings=settings).translate(sources)
     for source, translation in zip(sources, translations, strict=True):
         start, encoded = max(translation.scores), prompt.encode(source)
         if order == "daedal":

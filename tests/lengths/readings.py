@@ -47,9 +47,9 @@ def flat(length, entropy=1.0, confidence=0.5):
     return Reading((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
 
 
-def choose_canvases(selector, sentences, probe):
+def choose_canvases(length_method, sentences, probe):
     """The canvas row of each sentence; ``probe`` reads (sentence index, slots), all sentences of a round together."""
-    works = {n: choosing(selector, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
+    works = {n: choosing(length_method, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
     rows, requests, results = {}, dict.fromkeys(works), dict.fromkeys(works)
     while requests:
         requests = {}
@@ -67,7 +67,7 @@ def asking(place, length):
     return place, length
 
 
-def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5, room=None):
+def search(length_method, source_tokens, entropy=lambda length: 1.0, confidence=lambda length: 0.5, room=None):
     """The row of one sentence, and the probed lengths round by round; a canvas says what its length does."""
     rounds = []
 
@@ -75,5 +75,5 @@ def search(selector, source_tokens, entropy=lambda length: 1.0, confidence=lambd
         rounds.append([length for _, length in lengths])
         return [flat(length, entropy(length), confidence(length)) for length in rounds[-1]]
 
-    (row,) = choose_canvases(selector, [Sentence(source_tokens, room=room)], probe)
+    (row,) = choose_canvases(length_method, [Sentence(source_tokens, room=room)], probe)
     return row, rounds

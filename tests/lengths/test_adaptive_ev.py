@@ -11,8 +11,8 @@ RATIOS = [0.8, 1.0, 1.1]  # for 20 tokens 17, 21, 23 slots; a step below is 0.2,
 
 
 def adaptive(source_tokens, valley, ratios=RATIOS, **settings):
-    selector = make_method("adaptive_ev", {"ratios": ratios, **settings})
-    return search(selector, source_tokens, entropy=lambda length: float(abs(length - valley)))
+    length_method = make_method("adaptive_ev", {"ratios": ratios, **settings})
+    return search(length_method, source_tokens, entropy=lambda length: float(abs(length - valley)))
 
 
 def test_a_valley_inside_the_window_is_evs():
@@ -58,8 +58,8 @@ grids = st.lists(st.integers(10, 300), min_size=1, max_size=6, unique=True).map(
 
 @given(grids, st.integers(0, 80), st.lists(st.integers(0, 9), min_size=7, max_size=7))
 def test_the_choice_is_the_lowest_probe_and_extra_probes_are_few(ratios, source_tokens, entropies):
-    selector = make_method("adaptive_ev", {"ratios": ratios})
-    row, rounds = search(selector, source_tokens, entropy=lambda length: float(entropies[length % 7]))
+    length_method = make_method("adaptive_ev", {"ratios": ratios})
+    row, rounds = search(length_method, source_tokens, entropy=lambda length: float(entropies[length % 7]))
     window = {candidate_length(ratio, source_tokens) for ratio in ratios}
     assert rounds[0] == sorted(window)
     assert row["calls"] == len(row["candidates"]) <= len(window) + 6

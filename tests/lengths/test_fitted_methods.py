@@ -15,8 +15,8 @@ from entropy_valley.lengths.statistics import LengthStatistics
 
 def cal(source_tokens, confidence, bias=(0.0, 0.0, 0.0, 0.0, 1.0), **settings):
     statistics = dataclasses.replace(STATISTICS, bias=bias)
-    selector = make_method("cal", {"ratios": 1.0, **settings}, statistics)
-    return search(selector, source_tokens, confidence=lambda length: confidence.get(length, 0.1))
+    length_method = make_method("cal", {"ratios": 1.0, **settings}, statistics)
+    return search(length_method, source_tokens, confidence=lambda length: confidence.get(length, 0.1))
 
 
 class TestCal:
@@ -62,8 +62,8 @@ class TestCal:
 class TestCalibratedEv:
     def test_entropy_is_divided_by_what_is_usual_there(self):
         # Ē is 1, 2, 4 at 3, 4, 5 slots: 0.9/1, 1.6/2 and 3.4/4.
-        selector = make_method("ev_calibrated", {"ratios": [0.5, 0.75, 1.0]}, STATISTICS)
-        row, rounds = search(selector, 4, entropy={3: 0.9, 4: 1.6, 5: 3.4}.__getitem__)
+        length_method = make_method("ev_calibrated", {"ratios": [0.5, 0.75, 1.0]}, STATISTICS)
+        row, rounds = search(length_method, 4, entropy={3: 0.9, 4: 1.6, 5: 3.4}.__getitem__)
         assert rounds == [[3, 4, 5]]
         assert (row["length"], row["scores"]) == (4, [0.9, 0.8, 0.85])
 
@@ -160,8 +160,8 @@ class TestLineEv:
 
 
 def test_the_line_alone_asks_nothing():
-    selector = make_method("length_line", {}, STATISTICS)
-    row, rounds = search(selector, 16)
+    length_method = make_method("length_line", {}, STATISTICS)
+    row, rounds = search(length_method, 16)
     assert (row["length"], row["calls"], rounds) == (10, 0, [])
     low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
     assert search(make_method("length_line", {}, low), 3)[0]["length"] == 2

@@ -16,9 +16,9 @@ def test_oracle_is_the_reference_and_its_eos():
 
 
 def test_ratio_probes_nothing():
-    selector = make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": True})
-    assert list(selector.propose(Sentence(10), {})) == []
-    assert selector.choose(Sentence(10), {}).length == 8
+    length_method = make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": True})
+    assert list(length_method.propose(Sentence(10), {})) == []
+    assert length_method.choose(Sentence(10), {}).length == 8
     assert make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": False}).choose(Sentence(10), {}).length == 7
 
 
@@ -48,14 +48,14 @@ VARIANTS = {3: reading(1.0, 2.0, 99.0), 5: reading(0.4, 0.6, 1.0, 4.0, 0.0), 9: 
     ],
 )
 def test_evs_other_scores(score, length, scores):
-    choice = make_method("ev_other", {"selector": "ev", "ratios": [1], "score": score}).choose(Sentence(4), VARIANTS)
+    choice = make_method("ev_other", {"method": "ev", "ratios": [1], "score": score}).choose(Sentence(4), VARIANTS)
     assert choice.length == length
     assert [choice.scores[one] for one in VARIANTS] == pytest.approx(scores, abs=1e-6)
 
 
 def test_one_slot_of_content_divides_by_no_zero():
-    selector = make_method("ev", {"ratios": [1], "score": "length_normalised"})
-    assert selector.choose(Sentence(1), {2: reading(1.0, 0.0)}).scores == {2: round(1 / math.log(2), 6)}
+    length_method = make_method("ev", {"ratios": [1], "score": "length_normalised"})
+    assert length_method.choose(Sentence(1), {2: reading(1.0, 0.0)}).scores == {2: round(1 / math.log(2), 6)}
 
 
 @given(st.dictionaries(st.integers(2, 12), st.floats(0, 9), min_size=1))
@@ -68,7 +68,7 @@ def test_the_mean_is_the_score_by_default(entropies):
 def test_who_uses_statistics():
     assert not any(find_method(name, {}).uses_statistics for name in ("ratio", "ev", "adaptive_ev"))
     assert all(find_method(name, {}).uses_statistics for name in ("cal", "ev_calibrated", "ev_prior"))
-    assert find_method("mine", {"selector": "cal"}).uses_statistics
+    assert find_method("mine", {"method": "cal"}).uses_statistics
 
 
 def test_statistics_are_no_setting():
@@ -77,9 +77,9 @@ def test_statistics_are_no_setting():
 
 
 def test_ev_proposes_each_length_once():
-    selector = make_method("ev", {"ratios": [0.5, 0.6, 0.7, 1.0]})
-    assert sorted(selector.propose(Sentence(3), {})) == [2, 3, 4]  # 1.5 and 1.8 both floor to 1
-    assert sorted(selector.propose(Sentence(1), {})) == [2]
+    length_method = make_method("ev", {"ratios": [0.5, 0.6, 0.7, 1.0]})
+    assert sorted(length_method.propose(Sentence(3), {})) == [2, 3, 4]  # 1.5 and 1.8 both floor to 1
+    assert sorted(length_method.propose(Sentence(1), {})) == [2]
 
 
 def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
@@ -90,10 +90,10 @@ def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
         "    def choose(self, sentence, probes): return Choice(self.slots)\n"
     )
     monkeypatch.chdir(tmp_path)
-    selector = make_method("mine", {"selector": "my_lengths:Fixed", "slots": 7})
-    assert selector.choose(Sentence(3), {}).length == 7
+    length_method = make_method("mine", {"method": "my_lengths:Fixed", "slots": 7})
+    assert length_method.choose(Sentence(3), {}).length == 7
     with pytest.raises(InputError, match=r"my_lengths:Missing"):
-        make_method("mine", {"selector": "my_lengths:Missing"})
+        make_method("mine", {"method": "my_lengths:Missing"})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
         ("evv", {}, "Name one of adaptive_ev, cal, daedal, eos_probe, ev, "),
         ("ev", {"ratio": [1]}, "ratios"),
         ("oracle", {"ratios": 1}, "ratios"),
-        ("x", {"selector": "no_such_module:Class"}, "no_such_module"),
+        ("x", {"method": "no_such_module:Class"}, "no_such_module"),
     ],
 )
 def test_bad_names_and_settings_say_what_would_be_right(method, settings, message):

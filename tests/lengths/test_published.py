@@ -27,8 +27,8 @@ def crop(*chances):
 
 class TestSmartCropStyle:
     def test_it_probes_one_generous_canvas(self):
-        selector = make_method("smartcrop_style", {"ratios": [0.9, 0.7]})
-        row, rounds = search(selector, 20)
+        length_method = make_method("smartcrop_style", {"ratios": [0.9, 0.7]})
+        row, rounds = search(length_method, 20)
         assert rounds == [[28]]  # ⌊1.5 · 0.9 · 20⌋ + 1
         assert (row["calls"], row["slots"], row["scores"]) == (1, 28, [])
         assert row["candidates"] == [row["length"]]
@@ -79,7 +79,7 @@ class TestLengthRegularisedStyle:
         scores, others = (
             lr_choice({length: Reading((0,), (0.0,), (value,), (0.0,)) for length, value in table.items()}).scores
             for table in ({n: v * n for n, v in plain.items()}, {n: v * n for n, v in tilted.items()})
-        )  # one slot stands for the sum: the selector divides it by the length
+        )  # one slot stands for the sum: the length_method divides it by the length
         assert others == pytest.approx(scores, abs=2e-6)
 
     def test_it_probes_evs_grid(self):
@@ -93,7 +93,7 @@ def canvas(length, eos, other=0.4):
     return Reading((0,) * length, (1.0,) * length, best, tuple(map(math.log, chances)))
 
 
-def grow(selector, read, source_tokens=9, room=None):
+def grow(length_method, read, source_tokens=9, room=None):
     """The row of a sentence, and the lengths in the order of their probes."""
     lengths = []
 
@@ -101,7 +101,7 @@ def grow(selector, read, source_tokens=9, room=None):
         lengths.extend(length for _, length in asked)
         return [read(length) for _, length in asked]
 
-    (row,) = choose_canvases(selector, [Sentence(source_tokens, room=room)], probe)
+    (row,) = choose_canvases(length_method, [Sentence(source_tokens, room=room)], probe)
     return row, lengths
 
 
@@ -118,9 +118,9 @@ def test_it_grows_by_eight_until_the_last_expecting_slot_is_sure_enough():
 
 def test_a_large_window_wants_many_slots():
     # 64 slots, E = 32: 17 slots with 0.9 are 15.3 / 32 = 0.48, too little; 18 are 16.2 / 32 = 0.51.
-    selector = make_method("daedal", {"start": 64})
+    length_method = make_method("daedal", {"start": 64})
     sure = {64: 17, 72: 18}
-    row, lengths = grow(selector, lambda n: canvas(n, {n - 1 - k: 0.9 for k in range(sure[n])}))
+    row, lengths = grow(length_method, lambda n: canvas(n, {n - 1 - k: 0.9 for k in range(sure[n])}))
     assert lengths == [64, 72]
     assert row["scores"] == pytest.approx([-17 * 0.9 / 32, -18 * 0.9 / 32])
 

@@ -35,19 +35,19 @@ class Probes:
 
 
 class Spied:
-    """A selector, and what it was given."""
+    """A length_method, and what it was given."""
 
-    def __init__(self, selector):
-        self.selector, self.given, self.sees_reference = selector, [], selector.sees_reference
-        self.draft_steps = selector.draft_steps
+    def __init__(self, length_method):
+        self.length_method, self.given, self.sees_reference = length_method, [], length_method.sees_reference
+        self.draft_steps = length_method.draft_steps
 
     def propose(self, sentence, probes):
         self.given.append((sentence, dict(probes)))
-        return self.selector.propose(sentence, probes)
+        return self.length_method.propose(sentence, probes)
 
     def choose(self, sentence, probes):
         self.given.append((sentence, dict(probes)))
-        return self.selector.choose(sentence, probes)
+        return self.length_method.choose(sentence, probes)
 
 
 ROWS = [Closed(id="a", source="one two three four", target="x y"), Closed(id="b", source="one", target="x")]
@@ -57,10 +57,10 @@ PREDICTED = [{5: -0.25, 4: -2.0}, {2: -0.125, 3: -3.0}]  # by a length head, fro
 
 @pytest.mark.parametrize("method", [name for name in LENGTH_METHODS if name != "oracle"])
 def test_no_selector_but_oracle_is_given_the_reference(method):
-    """Nothing reads the target on the way to a selector, and all that it is handed has no place for it."""
-    selector = make_method(method, SETTINGS[method], STATISTICS)
-    spied = Spied(selector)
-    predicted = PREDICTED if selector.uses_length_head else [None, None]
+    """Nothing reads the target on the way to a length_method, and all that it is handed has no place for it."""
+    length_method = make_method(method, SETTINGS[method], STATISTICS)
+    spied = Spied(length_method)
+    predicted = PREDICTED if length_method.uses_length_head else [None, None]
     sentences = sentences_of(ROWS, Words(), spied, predicted)
     assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
@@ -69,7 +69,9 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
         for sentence, probes in spied.given
     )
     other = [{**row, "target": "a far longer reference than the other one was"} for row in ROWS]
-    assert choose_canvases(selector, sentences_of(other, Words(), selector, predicted), Probes(valley=4)) == rows
+    assert (
+        choose_canvases(length_method, sentences_of(other, Words(), length_method, predicted), Probes(valley=4)) == rows
+    )
 
 
 def test_the_oracle_is_given_the_references_length():

@@ -31,8 +31,8 @@ class Mine:
 """
 
 
-def chosen(selector):
-    row, _ = search(make_method("mine", {"selector": selector}), 10, room=200)
+def chosen(length_method):
+    row, _ = search(make_method("mine", {"method": length_method}), 10, room=200)
     return row
 
 
@@ -47,9 +47,9 @@ def chosen(selector):
     ],
 )
 def test_a_wrong_answer(users_class, propose, choose, problem):
-    selector = users_class(METHOD.format(propose=propose, choose=choose))
+    length_method = users_class(METHOD.format(propose=propose, choose=choose))
     with pytest.raises(InputError, match=re.escape(problem)):
-        chosen(selector)
+        chosen(length_method)
 
 
 def test_integers_of_numpy_and_torch_are_lengths(users_class):
@@ -79,14 +79,14 @@ def test_a_length_that_was_not_probed_may_be_chosen(users_class):
 )
 def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     with pytest.raises(InputError, match=re.escape("length method 'mine:Mine': ")) as caught:
-        make_method("mine", {"selector": users_class(code.replace("{propose}", "()").replace("{choose}", "Choice(3)"))})
+        make_method("mine", {"method": users_class(code.replace("{propose}", "()").replace("{choose}", "Choice(3)"))})
     assert problem in str(caught.value)
 
 
 def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_class, capsys):
-    selector = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
+    length_method = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
     with pytest.raises(SystemExit) as status:
-        errors.run(lambda: chosen(selector))
+        errors.run(lambda: chosen(length_method))
     *before, last = capsys.readouterr().err.splitlines()
     assert status.value.code == 2 and before[0] == "Traceback (most recent call last):"
     assert any("mine.py" in line and "line 12, in choose" in line for line in before) and before[-1] == "KeyError: 10"
@@ -112,22 +112,25 @@ def test_it_is_short():
 
 
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
-    settings = methods.selector_settings(experiment, "confident", "en-zh")
-    assert settings == {"selector": plugins.with_code("lengths:MostConfident"), "ratios": [0.7, 0.75, 0.8, 0.85, 0.9]}
-    selector = make_method("confident", settings)
-    assert not type(selector).__module__.startswith("entropy_valley") and type(selector) not in LENGTH_METHODS.values()
-    row, rounds = search(selector, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
+    settings = methods.method_settings(experiment, "confident", "en-zh")
+    assert settings == {"method": plugins.with_code("lengths:MostConfident"), "ratios": [0.7, 0.75, 0.8, 0.85, 0.9]}
+    length_method = make_method("confident", settings)
+    assert (
+        not type(length_method).__module__.startswith("entropy_valley")
+        and type(length_method) not in LENGTH_METHODS.values()
+    )
+    row, rounds = search(length_method, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
     assert not methods.needs_statistics(experiment, "confident")
 
 
 def test_an_edit_of_its_code_repeats_its_jobs_and_a_comment_does_not(experiment, tmp_path):
-    before = methods.selector_settings(experiment, "confident", "en-zh")
+    before = methods.method_settings(experiment, "confident", "en-zh")
     (tmp_path / "lengths.py").write_text(CODE + "\n\n# the end\n")
-    assert methods.selector_settings(experiment, "confident", "en-zh") == before
+    assert methods.method_settings(experiment, "confident", "en-zh") == before
     (tmp_path / "lengths.py").write_text(CODE.replace("-sum", "sum"))
-    assert methods.selector_settings(experiment, "confident", "en-zh") != before
+    assert methods.method_settings(experiment, "confident", "en-zh") != before
     with pytest.raises(InputError, match="'lengths:MostConfident': its code was edited since the run began"):
         make_method("confident", before)
 
@@ -154,7 +157,7 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
     (tmp_path / "fitted_lengths.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "fitted_lengths", raising=False)
-    settings = {"selector": "fitted_lengths:MostConfident", "ratios": [1.0]}
+    settings = {"method": "fitted_lengths:MostConfident", "ratios": [1.0]}
     assert make_method("fitted", settings, STATISTICS).statistics is STATISTICS
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])

@@ -15,7 +15,7 @@ from entropy_valley.config import base_files, params
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, read_yaml
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.methods import selector_name, selector_settings
+from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import labels
@@ -65,12 +65,12 @@ class Plain:
 """
 
 
-@pytest.mark.parametrize("selector", ["ev", "labelled:Mine", "labelled:Plain"])
-def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(selector, tmp_path, monkeypatch):
+@pytest.mark.parametrize("method", ["ev", "labelled:Mine", "labelled:Plain"])
+def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(length_method, tmp_path, monkeypatch):
     (tmp_path / "labelled.py").write_text(LABELLED)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    block = {"selector": selector, "same_ratios_as": "ev"}
+    block = {"method": length_method, "same_ratios_as": "ev"}
     plain, named = (
         experiment(matrix={"methods": ["oracle", "ratio", "ev", "mine"]}, length_methods={"mine": block | label})
         for label in ({}, {"label": "My EV"})
@@ -143,7 +143,7 @@ def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
 
 
 def test_fixed_ratios_have_their_numbers_by_direction():
-    half = {"selector": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
+    half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
     over = {
         "length_methods": {"half": half},
         "studies": {"mine": {"methods": ["half", "cal"], "directions": ["en-zh"]}},
@@ -200,6 +200,6 @@ def test_no_study_has_a_fixed_ratio_twice(names):
     found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
     for name in found.tables.studies:
         for direction in found.matrix.directions:
-            methods = [one for one in found.studies[name].methods_of(direction) if selector_name(found, one) == "ratio"]
-            settings = [files.canonical(selector_settings(found, one, direction)) for one in methods]
+            methods = [one for one in found.studies[name].methods_of(direction) if base_method(found, one) == "ratio"]
+            settings = [files.canonical(method_settings(found, one, direction)) for one in methods]
             assert len(settings) == len(set(settings)), (name, direction)

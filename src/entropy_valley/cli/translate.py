@@ -20,7 +20,7 @@ from entropy_valley import files
 from entropy_valley.cli import configs
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
-from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
@@ -242,7 +242,7 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     _require_known("--length", name, [method for method, block in experiment.length_methods if block])
     if name in reassigned_methods(experiment):
         raise InputError("--length", f"{name} deals the ratios of a whole test set", "Give another length method.")
-    settings = selector_settings(experiment, name, direction)
+    settings = method_settings(experiment, name, direction)
     if ratios is not None and "ratios" not in settings:
         raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
     if getattr(find_method(name, settings), "sees_reference", False):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from entropy_valley.config import matrix
 from entropy_valley.config.expand import KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, Cell, all_cells, methods, runs, study_cells
-from entropy_valley.config.methods import needs_anchors, reassigned_methods, selector_settings
+from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.paths import adapter_run
 from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.data.categories import refused
@@ -192,7 +192,7 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
         block = getattr(experiment.length_methods, method)
         if method in dealt and (block.of in dealt or block.of not in decoded):
             yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
-        elif ":" in (block.selector or ""):
+        elif ":" in (block.method or ""):
             yield from ((("length_methods", method), problem) for problem in _refused(experiment, method, directions))
 
 
@@ -200,7 +200,7 @@ def _refused(experiment: Experiment, method: str, directions: Sequence[str]) -> 
     """Why a method cannot be made, once for all directions that have the same reason."""
     reasons: dict[str, list[str]] = {}
     for direction in directions:
-        if reason := refusal(make_method, method, selector_settings(experiment, method, direction)):
+        if reason := refusal(make_method, method, method_settings(experiment, method, direction)):
             reasons.setdefault(reason, []).append(direction)
     for reason, concerned in reasons.items():
         yield reason if len(concerned) == len(directions) else f"for {', '.join(concerned)}: {reason}"

@@ -10,12 +10,12 @@ from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
 from entropy_valley.lengths import find_method
 
 
-def selector_name(experiment: Experiment, method: str) -> str:
-    """The length method that a block sets up: the block's ``selector``, or its name."""
-    return getattr(experiment.length_methods, method).selector or method
+def base_method(experiment: Experiment, method: str) -> str:
+    """The length method that a block sets up: the block's ``method``, or its name."""
+    return getattr(experiment.length_methods, method).method or method
 
 
-def selector_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
+def method_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
     """A method's block without its label. Of values by direction it has that of this direction; of a user's class also
     its code."""
     block = getattr(experiment.length_methods, method)
@@ -24,8 +24,8 @@ def selector_settings(experiment: Experiment, method: str, direction: str) -> di
         for key, value in dump(block).items()
         if key != "label"
     }
-    if "selector" in settings:
-        settings["selector"] = plugins.with_code(settings["selector"])
+    if "method" in settings:
+        settings["method"] = plugins.with_code(settings["method"])
     binary = not experiment.decoding.exact_products and "exact" in type(block).model_fields
     return {"exact": False, **settings} if binary else settings
 
@@ -52,19 +52,19 @@ def canvas_needs_model(experiment: Experiment, method: str) -> bool:
 
 def _attribute(experiment: Experiment, method: str, attribute: str, default: bool) -> bool:
     """An attribute of a method's class. A reassigned method has no class, and needs nothing."""
-    name = selector_name(experiment, method)
+    name = base_method(experiment, method)
     return name != "reassigned" and getattr(find_method(name, {}), attribute, default)
 
 
 def is_ratio_without_slot(experiment: Experiment, method: str) -> bool:
     """Whether a method is a fixed ratio as the paper's, without a slot for the EOS."""
     block = getattr(experiment.length_methods, method)
-    return selector_name(experiment, method) == "ratio" and not block.reserve_eos_slot
+    return base_method(experiment, method) == "ratio" and not block.reserve_eos_slot
 
 
 def reassigned_methods(experiment: Experiment) -> list[str]:
     """The methods that reassign the canvas ratios of another method."""
-    return [name for name, block in experiment.length_methods if getattr(block, "selector", None) == "reassigned"]
+    return [name for name, block in experiment.length_methods if getattr(block, "method", None) == "reassigned"]
 
 
 def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:

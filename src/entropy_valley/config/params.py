@@ -16,12 +16,12 @@ from entropy_valley.config import matrix
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, remembered, sets_of
 from entropy_valley.config.methods import (
     dump,
+    method_settings,
     needs_length_head,
     needs_statistics,
     order_settings,
     reassigned_methods,
     sees_reference,
-    selector_settings,
     source_guided,
 )
 from entropy_valley.config.paths import adapter_run, checkpoint_of, downloaded_datasets, released_adapter
@@ -382,7 +382,7 @@ def _denoising(experiment: Experiment, cells: CellSet) -> str:
         **filling(own, run),
         schedule=own.decoding.schedule,
         cells=[_system(cell) for cell in cells.cells],
-        methods={name: selector_settings(own, name, run.direction) for name in methods},
+        methods={name: method_settings(own, name, run.direction) for name in methods},
         orders={name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
         made_from=_of_model(experiment, run, cells.testsets, bool(fits)),
@@ -461,7 +461,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
     return _slice(
         **filling(own, run),
         method=cell.method,
-        selector=selector_settings(own, cell.method, run.direction),
+        settings=method_settings(own, cell.method, run.direction),
         schedule=own.decoding.schedule,
         **_order(own, cell.order),
         steps=cell.steps,

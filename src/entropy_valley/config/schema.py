@@ -515,24 +515,24 @@ def _labelled(cls: type[BaseModel], key: str, name: str, description: str | None
     return create_model(base.__name__, __base__=base, __doc__=base.__doc__, label=(str | None, METHOD_LABEL))
 
 
-METHOD_BLOCKS = {name: _labelled(cls, "selector", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
-METHOD_NAMED, METHOD_CHECKED = users("length method", "selector", LENGTH_METHODS, _labelled)
+METHOD_BLOCKS = {name: _labelled(cls, "method", name, ELSEWHERE) for name, cls in LENGTH_METHODS.items()}
+METHOD_NAMED, METHOD_CHECKED = users("length method", "method", LENGTH_METHODS, _labelled)
 
 
 class UserMethod(BaseModel):
     """A length method of the user's own. The other keys are its settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    selector: Annotated[str, METHOD_NAMED] = Field(description="module:Class, or the name of one of ours")
+    method: Annotated[str, METHOD_NAMED] = Field(description="module:Class, or the name of one of ours")
     label: str | None = METHOD_LABEL
 
 
-DEALT = {"reassigned": _labelled(Reassigned, "selector", "reassigned")}
-Another = one_of("selector", METHOD_BLOCKS | DEALT, Annotated[UserMethod, METHOD_CHECKED])
+DEALT = {"reassigned": _labelled(Reassigned, "method", "reassigned")}
+Another = one_of("method", METHOD_BLOCKS | DEALT, Annotated[UserMethod, METHOD_CHECKED])
 
 
 class OtherMethods(BaseModel):
-    """How the canvas length is chosen. In a block of another name, ``selector`` says which of these it sets up. It may
+    """How the canvas length is chosen. In a block of another name, ``method`` says which of these it sets up. It may
     also be a user's own ``module:Class``."""
 
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -57,7 +57,7 @@ def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: 
         fits = Fits.of(job, params.get("fits", {}))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
-        method = read_method(spec["method"], spec["selector"], fits.statistics)
+        method = read_method(spec["method"], spec["settings"], fits.statistics)
         denoising = Denoising.of(spec)
         weights = needed_head(spec["method"], method, fits)
         head = LengthHead.of(weights, job.backbone.device) if weights else None

@@ -225,7 +225,7 @@ class Translations:
     def _origin(self, method: str) -> str | None:
         """The length method whose canvases this one deals to other sentences, if it does."""
         settings = self.spec["methods"][method]
-        return settings["of"] if settings.get("selector", method) == "reassigned" else None
+        return settings["of"] if settings.get("method", method) == "reassigned" else None
 
     def _choosing(self, runner: Runner, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
         """The work on each sentence of this shard, or on ``every`` one."""

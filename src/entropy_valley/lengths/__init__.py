@@ -49,18 +49,18 @@ __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method"
 
 
 def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
-    """A length method from its settings for one direction. If they have the key ``selector``, it names the class.
+    """A length method from its settings for one direction. If they have the key ``method``, it names the class.
 
     ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
     InputError if the name is unknown or the class refuses the settings.
     """
-    keywords = {key: value for key, value in settings.items() if key != "selector"}
+    keywords = {key: value for key, value in settings.items() if key != "method"}
     if getattr(find_method(name, settings), "uses_statistics", False):
         keywords["statistics"] = statistics
     parts = ("sees_reference", "propose", "choose")
-    return plugins.make("length method", LENGTH_METHODS, settings.get("selector", name), keywords, parts)
+    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, parts)
 
 
 def find_method(name: str, settings: Mapping[str, Any]) -> type:
     """The class of a length method; raises InputError where its name is unknown."""
-    return plugins.find("length method", LENGTH_METHODS, settings.get("selector", name))
+    return plugins.find("length method", LENGTH_METHODS, settings.get("method", name))

@@ -16,7 +16,7 @@ from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
 from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import DEV, Cell
-from entropy_valley.config.methods import selector_name, source_guided
+from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.lengths import find_method
@@ -123,7 +123,7 @@ class Work:
 
     def _latency(self, job: Job, spec: dict[str, Any]) -> float:
         (cell,), rounds = job.cells, 2 * (spec["repeats"] + 1)  # alone, and batched
-        text, probes = self.text(cell.run.direction, cell.testset), self.probes(cell.method, spec["selector"])
+        text, probes = self.text(cell.run.direction, cell.testset), self.probes(cell.method, spec["settings"])
         probing = self._probing(cell.run.backbone, spec, text, probes)
         return rounds * spec["sentences"] * (self._filling(cell, spec, text) + probing)
 
@@ -158,7 +158,7 @@ class Work:
 
     def probes(self, method: str, settings: Mapping[str, Any]) -> float:
         """The passes by which a length method chooses a canvas."""
-        name = selector_name(self.experiment, method)
+        name = base_method(self.experiment, method)
         kind = None if name == "reassigned" else find_method(name, {})
         if kind is None or not getattr(kind, "probes", True):
             return 0

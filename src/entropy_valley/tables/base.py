@@ -12,7 +12,7 @@ import pandas as pd
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.config.methods import selector_name, selector_settings
+from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.errors import InputError
 from entropy_valley.results import DIAGNOSTICS
@@ -333,8 +333,8 @@ def _fixed_ratios(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, di
     places = dict.fromkeys((name, cell.run.direction) for cell in cells for name in ("ratio", cell.method))
     ratios: dict[str, dict[str, float]] = {}
     for name, direction in places:
-        if name in dict(experiment.length_methods) and selector_name(experiment, name) == "ratio":
-            ratios.setdefault(name, {})[direction] = selector_settings(experiment, name, direction)["ratios"]
+        if name in dict(experiment.length_methods) and base_method(experiment, name) == "ratio":
+            ratios.setdefault(name, {})[direction] = method_settings(experiment, name, direction)["ratios"]
     return ratios
 
 

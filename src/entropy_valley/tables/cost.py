@@ -11,7 +11,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.methods import selector_settings
+from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
@@ -55,7 +55,7 @@ class Cost(TableReport):
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         directions = dict.fromkeys(cell.run.direction for cell in cells)
-        grids = {name: selector_settings(experiment, "ev", name).get("ratios", []) for name in directions}
+        grids = {name: method_settings(experiment, "ev", name).get("ratios", []) for name in directions}
         return {
             "candidates": {name: len(grid) for name, grid in grids.items()},
             "timed": _timed(experiment),

@@ -13,7 +13,7 @@ import pandas as pd
 
 from entropy_valley import revisions
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.methods import selector_settings
+from entropy_valley.config.methods import method_settings
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import style
@@ -49,7 +49,7 @@ class MethodFigure(FigureReport):
         return []
 
     def params(self, experiment: Experiment) -> dict[str, Any]:
-        ratios = selector_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
+        ratios = method_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
         return {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
 
     def numbers(self, params: Params) -> pd.DataFrame:

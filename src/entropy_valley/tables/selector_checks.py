@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.methods import selector_settings
+from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Study
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
@@ -194,7 +194,7 @@ def _tests(params: Params) -> Iterator[tuple[object, ...]]:
 def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
     """EV's grid in each direction."""
     directions = dict.fromkeys(cell.run.direction for cell in cells)
-    return {"grids": {name: selector_settings(experiment, "ev", name)["ratios"] for name in directions}}
+    return {"grids": {name: method_settings(experiment, "ev", name)["ratios"] for name in directions}}
 
 
 # --- The layout.

@@ -15,7 +15,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import is_ratio_without_slot, reassigned_methods, selector_settings
+from entropy_valley.config.methods import is_ratio_without_slot, method_settings, reassigned_methods
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
@@ -340,7 +340,7 @@ class Systems(OfStudy, TableReport):
         shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
         grids: dict[str, dict[str, Any]] = {}
         for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
-            grids.setdefault(direction, {})[name] = selector_settings(experiment, name, direction).get("ratios")
+            grids.setdefault(direction, {})[name] = method_settings(experiment, name, direction).get("ratios")
         methods = dict.fromkeys(cell.method for cell in cells)
         fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
         return {
@@ -421,7 +421,7 @@ def _notes(params: Params) -> tuple[Note, ...]:
     return tuple(Note(line) for line in lines)
 
 
-# --- The selectors' figure: a panel for each direction, each system a point, its score against the passes it takes.
+# --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
 
 MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
 NAME_PLACE = ["backbone", "direction", "testset"]
