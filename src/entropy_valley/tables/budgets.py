@@ -12,17 +12,9 @@ from entropy_valley.config.schema import Study
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import with_costs
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import (
-    FigureReport,
-    OfStudy,
-    Results,
-    TableReport,
-    TestPlace,
-    best,
-    by_steps,
-    of_one_backbone,
-)
+from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, of_one_backbone
 from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.lookup import Results, TestPlace, best, by_steps
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel
 

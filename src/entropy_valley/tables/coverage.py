@@ -27,8 +27,9 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import TableReport, best, testset_file, tokens_file
+from entropy_valley.tables.base import TableReport, testset_file, tokens_file
 from entropy_valley.tables.labels import method
+from entropy_valley.tables.lookup import best
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper

@@ -12,8 +12,9 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, Results, TableReport, TestPlace
+from entropy_valley.tables.base import FigureReport, TableReport
 from entropy_valley.tables.labels import closure_title, method
+from entropy_valley.tables.lookup import Results, TestPlace
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, SERIES_COLOURS, Panel
 

@@ -16,8 +16,9 @@ from entropy_valley.stats.closure import BASELINES, RUN, aggregate, collect, gap
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, Report, Results, TableReport, TestPlace, require_one_backbone
+from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.labels import RISING, closure_title, method, method_in
+from entropy_valley.tables.lookup import Results, TestPlace, require_one_backbone
 from entropy_valley.tables.main import by_place
 from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel

@@ -18,8 +18,9 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
-from entropy_valley.tables.base import FigureReport, Results, by_kind, require_one_backbone, shared_params
+from entropy_valley.tables.base import FigureReport, shared_params
 from entropy_valley.tables.labels import RISING, method, order_label
+from entropy_valley.tables.lookup import Results, by_kind, require_one_backbone
 from entropy_valley.tables.order_sweep import FIXED, RUN, Orders, order_sweep
 from entropy_valley.tables.style import Panel
 

@@ -10,8 +10,9 @@ import pandas as pd
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
-from entropy_valley.tables.base import Results, TableReport, TestPlace, require_one_backbone
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import closure_title, method_in
+from entropy_valley.tables.lookup import Results, TestPlace, require_one_backbone
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 

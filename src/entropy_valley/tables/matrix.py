@@ -11,8 +11,9 @@ import pandas as pd
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
-from entropy_valley.tables.base import Results, TableReport, TestPlace
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import closure_title, method_in, order_label
+from entropy_valley.tables.lookup import Results, TestPlace
 from entropy_valley.tables.order_sweep import described_orders
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 

@@ -13,7 +13,7 @@ from entropy_valley.stats import comparisons, signatures
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import BASELINES
 from entropy_valley.tables import labels
-from entropy_valley.tables.base import Results
+from entropy_valley.tables.lookup import Results
 from entropy_valley.tables.render import Note
 
 

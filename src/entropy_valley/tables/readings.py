@@ -15,8 +15,9 @@ from entropy_valley.config.schema import Study
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import SETTING, sentences, summarise
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Results, TableReport, TestPlace
+from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.labels import closure_title, shown
+from entropy_valley.tables.lookup import Results, TestPlace
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.systems import NOTES
 

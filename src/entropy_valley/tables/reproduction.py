@@ -14,8 +14,9 @@ from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Results, TableReport, TestPlace, of_one_backbone
+from entropy_valley.tables.base import OfStudy, TableReport, of_one_backbone
 from entropy_valley.tables.labels import method_in
+from entropy_valley.tables.lookup import Results, TestPlace
 from entropy_valley.tables.main import by_place
 from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
 

@@ -22,8 +22,9 @@ from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import BASELINES, gap_closures, per_sentence, system_scores, with_costs
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, best, of_one_backbone, require_one_backbone
+from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, of_one_backbone
 from entropy_valley.tables.labels import METHODS, closure_title, method, method_in, ordered, shown
+from entropy_valley.tables.lookup import best, require_one_backbone
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 
