@@ -108,7 +108,8 @@ def _backbone(shape: Shape, device: str) -> Backbone:
     for parameter in model.parameters():
         if parameter.dim() == 2:
             parameter.mul_(2)
-    return Backbone(LLADA, model, None, MASK, EOS, None, "", shifted=False)
+    context = model.config.max_position_embeddings
+    return Backbone(LLADA, model, None, MASK, EOS, None, "", shifted=False, context=context)
 
 
 def flops(shape: Shape, passes: Sequence[tuple[int, int]]) -> float:

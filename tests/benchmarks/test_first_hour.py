@@ -41,7 +41,7 @@ def test_the_whole_hour_on_a_cpu(work):
     promised = ["weights", "check", "float32: texts of the reference", "training, killed and resumed", "COMET, company"]
     assert [verdicts[name] for name in promised] == [OK] * 5
     assert [verdict for name, verdict in verdicts.items() if name.startswith("company, ")] == [OK] * 6
-    for line in ("company", "memory", "pass", "training", "cost"):  # the check is of this shape
+    for line in ("company", "memory", "pass"):  # the check is of this shape
         assert re.search(rf"^ok +{line} tiny ", said, re.MULTILINE)
 
 

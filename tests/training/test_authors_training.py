@@ -79,7 +79,7 @@ def test_padding_is_read_and_never_predicted(load):
     assert batch.labels.tolist() == plain.labels.tolist()  # the same masks of the same pairs
     losses = [cross_entropies(backbone.model, part, False) for part in (plain, batch)]
     assert not torch.allclose(*losses, rtol=1e-3)
-    with pytest.raises(ValidationError, match="without `eos_padding`"):
+    with pytest.raises(ValidationError, match="either `eos_padding` or `padding_read`"):
         Loss(padding_read=True, eos_padding="batch")
 
 
