@@ -61,24 +61,24 @@ class Run:
     needed: float | None = None
 
 
-def run(workload: Workload, selector: str, method: str, steps: int, **settings: Any) -> Run:
+def run(workload: Workload, length_method: str, method: str, steps: int, **settings: Any) -> Run:
     """Decode the whole workload once; ``settings`` are those of the :class:`Engine`."""
     if method in ENGINES:
-        return run_engine(workload, RATIOS[selector], steps, method, **settings)
+        return run_engine(workload, RATIOS[length_method], steps, method, **settings)
     ledger = Ledger()
     padded = Padded(workload.backbone, ledger, batch=1 if method == ALONE else 16, skip=method == SKIPPING)
-    filled = padded.decode(workload.sentences, workload.prompts, RATIOS[selector], steps)
+    filled = padded.decode(workload.sentences, workload.prompts, RATIOS[length_method], steps)
     return Run(filled, ledger.passes, ledger)
 
 
 def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: str = EXACT, **settings: Any) -> Run:
     """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
     name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
-    selector, ledger = make_method(name, {"ratios": ratios}), Ledger()
+    length_method, ledger = make_method(name, {"ratios": ratios}), Ledger()
     denoising = Denoising.named("med", steps, "llada")
     backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
     pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, CachePolicy(ENGINES[method]))
-    done = dict(pipeline.translate(selector, dict(enumerate(workload.sentences)), denoising))
+    done = dict(pipeline.translate(length_method, dict(enumerate(workload.sentences)), denoising))
     filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):
         row, decoded = done[place]
@@ -91,13 +91,13 @@ def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: 
 
 
 def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
-    """One row per selector and method: medians over the rounds, of ratios too."""
+    """One row for each length method and way to decode: medians over the rounds, of ratios too."""
     workload = make(SHAPES[shape], options.device, options.sentences, options.lengths)
     pairs = [
-        (selector, method)
-        for selector in RATIOS
+        (length_method, method)
+        for length_method in RATIOS
         for method in options.methods
-        if options.all or method in PAIRS[selector]
+        if options.all or method in PAIRS[length_method]
     ]
     times: dict[tuple[str, str], list[float]] = {pair: [] for pair in pairs}
     runs, rates = {}, []
@@ -110,7 +110,7 @@ def compare(shape: str, options: argparse.Namespace) -> pd.DataFrame:
             sys.stderr.write(f"{shape}, round {number + 1}: {', '.join(pair)} {spent:.2f} s\n")
     rate = statistics.median(rates)
     rows = [_row(runs[pair], times[pair], rate) | _against(pair, runs, times) for pair in pairs]
-    table = pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(pairs, names=["method", "method"])).reset_index()
+    table = pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(pairs, names=["length_method", "method"])).reset_index()
     table.insert(0, "shape", shape)
     table["peak_memory_mib"] = [_peak(shape, *pair, options) / 2**20 for pair in pairs]
     return table
@@ -153,11 +153,11 @@ def _against(pair: tuple[str, str], runs: dict[Any, Run], times: dict[Any, list[
     return {"times_engine": statistics.median(ratios), "least": min(ratios), **other}
 
 
-def _peak(shape: str, selector: str, method: str, options: argparse.Namespace) -> float:
+def _peak(shape: str, length_method: str, method: str, options: argparse.Namespace) -> float:
     """Peak bytes beside the model, measured in a process of its own."""
     if options.no_memory:
         return float("nan")
-    given = [sys.executable, __file__, "--shapes", shape, "--peak", selector, method, "--device", options.device]
+    given = [sys.executable, __file__, "--shapes", shape, "--peak", length_method, method, "--device", options.device]
     given += ["--lengths", str(options.lengths), "--threads", str(torch.get_num_threads())]
     given += [
         part for name in ("budget", "fill") if (count := getattr(options, name)) for part in (f"--{name}", str(count))
@@ -176,7 +176,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["body-heavy", "real-vocabulary"])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--all", action="store_true", help="every method for both selectors")
+    parser.add_argument("--all", action="store_true", help="every method for both length methods")
     parser.add_argument("--sentences", type=int, help="of a round; default: as the shape has it")
     parser.add_argument("--lengths", type=Path, default=LENGTHS, help="source tokens, one number a line")
     parser.add_argument("--budget", type=int, help="most tokens in a pass of the engine")

@@ -20,9 +20,9 @@ def speed_figure(table: pd.DataFrame, path: Path) -> None:
 
 def _speed_panel(rows: pd.DataFrame) -> Panel:
     def panel(axes: Axes) -> None:
-        names = rows.selector + ": " + rows.method
+        names = rows.length_method + ": " + rows.method
         ours = rows.method.str.startswith("engine")
-        colours = [METHOD_COLOURS[name.lower()] for name in rows.selector]
+        colours = [METHOD_COLOURS[name.lower()] for name in rows.length_method]
         shown = [colour if own else faint(colour) for colour, own in zip(colours, ours, strict=True)]
         bars = axes.barh(names, rows.sentences_per_second, color=shown)
         axes.bar_label(bars, fmt=" %.2f", fontsize=7)
