@@ -65,7 +65,7 @@ class Plain:
 """
 
 
-@pytest.mark.parametrize("method", ["ev", "labelled:Mine", "labelled:Plain"])
+@pytest.mark.parametrize("length_method", ["ev", "labelled:Mine", "labelled:Plain"])
 def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(length_method, tmp_path, monkeypatch):
     (tmp_path / "labelled.py").write_text(LABELLED)
     monkeypatch.chdir(tmp_path)

@@ -110,7 +110,8 @@ def _made(template: str, block: Mapping[str, Any], expanded: Expanded) -> dict[s
             problem = f"no name of its own for {value!r}; the block's name must hold the value, as {{{key}}}"
             expanded.problems.append(((*place, key), problem))
             return {}
-        blocks[name] = {**shared, key: value}
+        label = {"label": shared["label"].format(**{key: value})} if "label" in shared else {}
+        blocks[name] = {**shared, **label, key: value}
         expanded.written[(METHODS, name)] = (METHODS, template)
         expanded.written[(METHODS, name, key)] = (*place, key, index)
     return blocks

@@ -1,8 +1,8 @@
-"""The exact decoder: many canvases in one pass, none padded, each giving what the plain algorithm gives.
+"""The exact decoder: many canvases in one pass, none padded, each with the result of the plain algorithm.
 
-READ :mod:`.reference` FIRST: the plain algorithm, Algorithm 1 for one sentence after the other. Against it the engine
-saves: steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM head on rows
-that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps of all
+READ :mod:`.reference` FIRST: the plain algorithm, Algorithm 1 for one sentence after the other. Compared with it, the
+engine skips steps that reveal nothing; the all-mask pass, where a probe has run it; the last layer and the LM head on
+rows that are not masked; the full softmax; and all passes after the text is settled. Probes and denoising steps of all
 sentences share passes: a canvas leaves as soon as it is done, and the next one enters. Where a reveal order asks for
 the SIG, the same canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run once
 (see :mod:`.prompts`).
@@ -74,7 +74,7 @@ class Engine:
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, Reading | Decoded]]:
         """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
 
-        What is put into the queue meanwhile is run too. Without an ``order`` all are only to be read.
+        What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
         """
         batch = waiting = nobody = self._batch()
         queue.share(self.prompts.are_shared)

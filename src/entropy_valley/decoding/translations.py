@@ -194,11 +194,11 @@ class Translations:
 
     def choose(self) -> dict[Choice, dict[int, Row]]:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
-        reassigned ones are dealt from others."""
+        reassigned ones are reassigned from others."""
         self._fit()
         runner, choices = self._runner("probe"), self._choices()
         origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
-        # Ratios are dealt between all sentences: every shard chooses the canvases that they come from for all.
+        # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
         every = set(origins.values())
         works = [
             work

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
 
-Row = dict[str, Any]  # a sentence's row of the canvas file
+Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has it
 SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
 

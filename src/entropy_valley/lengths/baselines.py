@@ -58,7 +58,7 @@ class EosProbe(OnGrid):
     """The candidate of a grid whose last slot has the largest p(EOS).
 
     Of all-mask canvases. Log-probabilities are compared in six decimals, as EV's entropies are; the shorter canvas wins
-    a tie. The canvas file has -log p(EOS).
+    a tie. The row's scores are -log p(EOS).
     """
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
@@ -90,7 +90,7 @@ class LikeliestLengths(Unprobed, LengthMethod):
 
     The ``beam`` likeliest lengths, all decoded; the best mean log-probability at reveal time is kept.
 
-    It costs one pass over the prompt and no canvas slots. The canvas file has the negative log-probabilities.
+    It costs one pass over the prompt and no canvas slots. The row's scores are the negative log-probabilities.
     """
 
     uses_length_head: ClassVar[bool] = True

@@ -60,8 +60,8 @@ class EntropyValley(OnGrid):
     """EV: the lowest entropy among the candidates of a grid.
 
     Smallest mean entropy (nats) over the first L - 1 slots of the all-mask canvas; the shorter one on a tie.
-    Means are rounded to six decimals, as in the canvas file, before they are compared: float32 noise of another batch,
-    thread count or machine then decides no tie. ``score`` replaces the mean by one of the paper's "normalisation
+    Means are rounded to six decimals, as in the rows, before they are compared: so float32 noise of another
+    batch, thread count or machine cannot decide a tie. ``score`` replaces the mean by one of the paper's "normalisation
     alternatives".
     """
 

@@ -26,7 +26,7 @@ class LengthRegularisedStyle(OnGrid):
 
     -k is the least-squares slope of mean log max-p on log L over the sentence's own probes, so that s compares how far
     each canvas lies above their line. A single candidate has no slope (k = 0); two lie on their line and are a tie.
-    The canvas file has -s.
+    The row's scores are -s.
     """
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
@@ -114,7 +114,7 @@ class CalibratedConfidence(Fitted):
     From the canvas of Fixed Ratio the length first grows by single slots, then it shrinks from the same start. A side
     stops after ``patience`` slots in a row without a new best value. It also stops after ``reach`` slots; this limit is
     ours, because a curve without a maximum would leave the context. Values are compared in six decimals, and the first
-    length wins a tie. The canvas file has -Φ.
+    length wins a tie. The row's scores are -Φ.
     """
 
     ratios: PerDirection[Rate] = Field(description="where the climb starts, by direction, or one for all")

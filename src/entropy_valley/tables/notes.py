@@ -40,6 +40,7 @@ def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
         Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
         *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
         Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+        *(Note(f"{metric.label}: lower is better.") for metric in params.shown_metrics if not metric.higher_is_better),
         *doubtful_gaps(params),
     )
 
