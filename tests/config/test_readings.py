@@ -11,7 +11,7 @@ from entropy_valley.config.matrix import CellSet
 from entropy_valley.errors import InputError
 from entropy_valley.tables.base import shared_params
 from entropy_valley.tables.categories import Categories
-from entropy_valley.tables.significance import Significance
+from entropy_valley.tables.full_significance import Significance
 
 RUN = matrix.Run("en-zh", "llada-8b", 1)
 GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}

@@ -12,8 +12,8 @@ from entropy_valley.results import TRANSLATIONS
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import sentences
 from entropy_valley.stats.significance import Statistics, paired_test
-from entropy_valley.tables.entropy_valley import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 from entropy_valley.tables.selector_checks import groups, measure, nominal_ratios
+from entropy_valley.tables.valley_figure import OVER_RUNS, OVER_SENTENCES, curves, over_runs
 
 
 @pytest.fixture

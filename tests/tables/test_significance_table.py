@@ -6,7 +6,7 @@ import fake_results
 import pandas as pd
 from making import made
 
-from entropy_valley.tables.significance import Significance, holds
+from entropy_valley.tables.full_significance import Significance, holds
 
 
 def test_a_test_holds_above_zero_and_below_the_level():

@@ -83,7 +83,7 @@ def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
 def load_merged(
     merged: Mapping[str, Any], paths: Sequence[str | Path] = (), further: Further = nothing_further
 ) -> Experiment:
-    """Check a merged config. ``further`` finds problems that only the rooms above this one know.
+    """Check a merged config. ``further`` finds problems that only the packages above this one know.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.

@@ -848,7 +848,7 @@ class Experiment(Section):
 def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """The JSON schema of the config, as `entropy-valley schema` prints it.
 
-    ``known`` adds, by model and field, what only the rooms above this one know of a field's values.
+    ``known`` adds, by model and field, what only the packages above this one know of a field's values.
     """
     schema = Experiment.model_json_schema()
     for model, fields in additions.items():

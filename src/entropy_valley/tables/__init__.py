@@ -29,8 +29,8 @@ from entropy_valley.tables.coverage import CoverageTable, FaithfulnessSummary
 from entropy_valley.tables.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.entropy_valley import EntropyValleyFigure
 from entropy_valley.tables.failure_buckets import FailureBuckets
+from entropy_valley.tables.full_significance import Significance
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.main import Main
@@ -41,8 +41,8 @@ from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.readings import Readings
 from entropy_valley.tables.reproduction import Reproduction
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
-from entropy_valley.tables.significance import Significance
 from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report]] = {

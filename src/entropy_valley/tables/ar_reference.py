@@ -18,10 +18,10 @@ from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.full_significance import printed
 from entropy_valley.tables.labels import RISING, method
 from entropy_valley.tables.lookup import Results, TestPlace, by_kind, is_best, require_one_backbone
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
-from entropy_valley.tables.significance import printed
 
 READING = (
     Note("Scores and differences: over the training seeds that all systems of a direction have."),

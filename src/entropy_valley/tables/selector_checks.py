@@ -23,10 +23,10 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
-from entropy_valley.tables.entropy_valley import EntropyValleyFigure, curves, draw_line, over_runs
 from entropy_valley.tables.labels import method, ordered
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
+from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
