@@ -92,7 +92,10 @@ FORM = [  # keys and values
     ({"sources": {"mine": {"files": "a"}}}, "sources.mine: needs the key 'name'"),
     ({"sources": {"mine": {"name": "jsonl"}}}, "'name' is none of"),
     ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or llama3? Name "),
-    ({"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}}, "scoring.metrics.mine: unknown. Did you "),
+    (
+        {"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}},
+        "scoring.metrics.mine.metric = 'blue': did you mean bleu? ",
+    ),
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is no other backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),

@@ -625,11 +625,14 @@ class CometSection(MainComet):
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
 
 
+METRIC_NAMED, _ = users("metric", "metric", METRICS)
+
+
 class OwnMetric(BaseModel):
     """A metric of the user's own, ``module:Class``; the other keys are handed to the class."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    metric: Plugin = Field(description="module:Class")
+    metric: Annotated[Plugin, METRIC_NAMED] = Field(description="module:Class, or the name of one of this package")
     label: str = METRIC_LABEL
 
     @model_validator(mode="after")
