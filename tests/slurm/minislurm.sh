@@ -103,8 +103,8 @@ CONFIG
   } > "$folder/log/sacctmgr.log"
 }
 
-until_true() { # COMMAND…: within 20 seconds
-  for _ in {1..200}; do
+until_true() { # COMMAND…: within a minute
+  for _ in {1..600}; do
     "$@" &> /dev/null && return 0
     sleep 0.1
   done

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
@@ -79,7 +80,8 @@ def started(**settings: str) -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
     variables = {"MINISLURM_PORT": str(free_port()), **settings}
     try:
-        subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
+        with FileLock(Path(tempfile.gettempdir(), "minislurm.lock")):  # two that start at once do not find their nodes
+            subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
         yield Cluster(folder)
     finally:
         subprocess.run([MINISLURM, "stop", folder], check=True)
