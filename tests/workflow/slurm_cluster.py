@@ -78,9 +78,11 @@ class Cluster:
 def started(**settings: str) -> Iterator[Cluster]:
     """A SLURM with these settings of ``minislurm.sh``, until the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
-    variables = {"MINISLURM_PORT": str(free_port()), **settings}
     try:
-        with FileLock(Path(tempfile.gettempdir(), "minislurm.lock")):  # two that start at once do not find their nodes
+        with FileLock(
+            Path(tempfile.gettempdir(), "minislurm.lock")
+        ):  # two that start at once would take the same ports
+            variables = {"MINISLURM_PORT": str(free_port()), **settings}
             subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
         yield Cluster(folder)
     finally:
