@@ -78,10 +78,9 @@ class Cluster:
 def started(**settings: str) -> Iterator[Cluster]:
     """A SLURM with these settings of ``minislurm.sh``, until the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
+    one_at_a_time = FileLock(Path(tempfile.gettempdir(), "minislurm.lock"))  # two at once would take the same ports
     try:
-        with FileLock(
-            Path(tempfile.gettempdir(), "minislurm.lock")
-        ):  # two that start at once would take the same ports
+        with one_at_a_time:
             variables = {"MINISLURM_PORT": str(free_port()), **settings}
             subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
         yield Cluster(folder)
