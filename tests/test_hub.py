@@ -103,6 +103,7 @@ class TestTheScript:
                 "NO_PROXY": "127.0.0.1",
             }.items():
                 monkeypatch.setenv(name, str(value))
+            monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # a job before it in this process may have set it
             job = start_rule("fetch_backbone", *arguments(tmp_path), log=tmp_path / "fetch.log")
             deadline = time.monotonic() + 60
             while not (
