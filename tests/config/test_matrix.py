@@ -11,6 +11,7 @@ import pytest
 from entropy_valley.config import base_files, load_files, matrix, methods, params
 from entropy_valley.config.matrix import CellSet
 from entropy_valley.data import sources
+from entropy_valley.decoding.orders import Denoising
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.files import canonical
 from entropy_valley.runs.inventory import Inventory
@@ -150,7 +151,15 @@ def changed(experiment, **training):
     return experiment.model_copy(update={"training": experiment.training.model_copy(update=training)})
 
 
-def test_a_method_that_sets_up_another_selector_says_so():
+@pytest.mark.parametrize("mask_token", ["never", "may_be_revealed"])
+def test_a_setting_that_the_params_always_name_is_read_by_its_value(mask_token):
+    decoding = PAPER.decoding.model_copy(update={"mask_token": mask_token})
+    spec = translation(PAPER.model_copy(update={"decoding": decoding}), "ev")
+    cell = {"order": "med", "order_settings": {}, "steps": 32}
+    assert Denoising.of(spec | cell).mask_token is (mask_token == "may_be_revealed")
+
+
+def test_a_method_that_sets_up_another_method_says_so():
     assert translation(PAPER, "ev_sum")["methods"]["ev_sum"] == {
         "method": "ev",
         "score": "sum",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, provenance
 from entropy_valley.decoding.inputs import Identity, Inputs, Texts, read_identity
+from entropy_valley.decoding.orders import reveals_masks
 from entropy_valley.decoding.requests import Ledger, Memo, Probe, Reading, Runner, gains
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
@@ -120,7 +121,7 @@ class ModelJob:
     @property
     def reveals_masks(self) -> bool:
         """Whether a slot may be revealed as a mask."""
-        return self.spec.get("mask_token", "never") != "never"
+        return reveals_masks(self.spec)
 
     @property
     def compiles(self) -> bool:

@@ -328,6 +328,11 @@ def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> I
     return plugins.refused(order, "scores", about, "gives NaN", remedy)
 
 
+def reveals_masks(spec: Mapping[str, Any]) -> bool:
+    """Whether the mask token is in all distributions of a job, so that it may be revealed (`decoding.mask_token`)."""
+    return spec.get("mask_token", "never") != "never"
+
+
 KNOWN: dict[str, type] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
 
 
@@ -359,7 +364,7 @@ class Denoising:
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """What a decoding job's spec says."""
         denoising = cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        return dataclasses.replace(denoising, mask_token="mask_token" in spec)
+        return dataclasses.replace(denoising, mask_token=reveals_masks(spec))
 
     def counts(self, length: int) -> list[int]:
         """Slots revealed at each step that reveals any; the others change nothing and are not run."""
