@@ -7,7 +7,7 @@ from making import made
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.tables.config_tables import PromptsTable
+from entropy_valley.tables.config_tables import PromptsTable, trainings
 
 
 def write_adapters(root):
@@ -24,6 +24,16 @@ def write_adapters(root):
         files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
         runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})
     return {"adapters": runs, "backbones": [("tiny", "Tiny"), ("given", "Given")]}
+
+
+def test_a_setting_without_a_printed_name_is_shown_where_it_is_not_the_default(tmp_path):
+    params = write_adapters(tmp_path)
+    path = params["adapters"][0]["path"]
+    facts = files.read_json(path)
+    facts["spec"]["training"] |= {"too_long": "drop", "keep_every": 4, "loss": {"antithetic": False, "eps": 1e-3}}
+    files.write_json(path, facts)
+    keys = set(trainings(params["adapters"])["key"])
+    assert {"keep_every", "loss_antithetic", "loss_eps"} <= keys and "too_long" not in keys
 
 
 def test_hyperparams_are_those_of_all_runs_of_the_tables():

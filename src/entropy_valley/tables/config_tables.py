@@ -18,6 +18,7 @@ from entropy_valley.stats.paper_numbers import means
 from entropy_valley.tables import formats, labels
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.training.settings import Lora, Loss, Training
 
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
@@ -49,6 +50,11 @@ ROWS = {
     "loss_eos_padding": "Loss: further EOS targets",
 }
 """The printed names of settings, in the table's order; others go by their own, behind these."""
+DEFAULTS = {
+    prefix + name: field.default
+    for prefix, section in (("", Training), ("loss_", Loss), ("lora_", Lora))
+    for name, field in section.model_fields.items()
+}
 HYPERPARAMS = (
     Note("Of the files beside the adapters; values of several runs in the order of the config. –: it has none."),
     Note("AdamW; after the warm-up the rate falls as a half cosine."),
@@ -158,8 +164,8 @@ class PromptsTable(ConfigTable):
 def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
 
-    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. Of an adapter that was
-    not trained here, only the keys that its file has.
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
+    printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
     """
     rows = []
     for adapter in adapters:
@@ -167,7 +173,8 @@ def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         spec = facts.get("spec", {})
         settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
         settings |= {key: facts[key] for key in RAN if key in facts}
-        rows += [{**run, "key": key, "value": value} for key, value in _flat("", settings)]
+        told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
+        rows += [{**run, "key": key, "value": value} for key, value in told.items()]
     return pd.DataFrame(rows, columns=FIELDS)
 
 
