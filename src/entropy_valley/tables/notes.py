@@ -9,6 +9,8 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.errors import listed
+from entropy_valley.provenance import Ancestry
 from entropy_valley.stats import comparisons, signatures
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import BASELINES
@@ -111,8 +113,19 @@ def provenance(params: Params) -> tuple[Note, ...]:
     facts = signatures.provenance(params.cells, params.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    lines = (*overlaps(params), *(Note(text) for text in approximate if text))
+    lines = (*overlaps(params), *(Note(text) for text in approximate if text), *made_by(params.ancestry))
     return (sentences(params), *lines, *signed)
+
+
+def made_by(ancestry: Ancestry) -> Iterator[Note]:
+    """Where results of one rule were made by several versions of the code; and those that no record describes."""
+    for rule, versions in ancestry.codes.items():
+        if len(versions) > 1:
+            names = ", ".join(f"{code[:8]} ({count})" for code, count in versions.most_common())
+            yield Note(f"Results of the rule {rule} were made by {len(versions)} versions of the code: {names}.")
+    if ancestry.bare:
+        count = len(ancestry.bare)
+        yield Note(f"Results without a record of what they were made from: {count} ({listed(ancestry.bare, 3)}).")
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:
