@@ -36,7 +36,7 @@ def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
         "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas), "bytes": 4}},
-        "facts": {"code": code_digest()},
+        "facts": {"codes": [code_digest()]},
     }
 
 

@@ -164,7 +164,7 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
         seen |= {first, path}
         for fault in faults(first, record, root):
             raise InputError(path, fault.text, "`entropy-valley audit` lists what to make again; remove copies.")
-        codes.setdefault(record.rule, Counter())[record.facts["code"]] += 1
+        codes.setdefault(record.rule, Counter()).update(record.facts["codes"])
         if record.rule not in REPORTS:
             queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
     return Ancestry(codes, bare)
@@ -196,8 +196,9 @@ def made(
     """Keep the record of what the block makes, beside the first of the ``outputs``.
 
     Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
-    a checkpoint's folder. The block may add inputs and facts to the record that it gets; the digest of the package's
-    ``code`` is one of them. With ``whole_folder`` every file in the folder of the first output is an output.
+    a checkpoint's folder. The block may add inputs and facts to the record that it gets. The fact ``codes`` has the
+    digest of this code, and of any that has computed stored values. With ``whole_folder`` every file in the folder of
+    the first output is an output.
 
     The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
     some are new already, nobody reads these before the job is repeated.
@@ -207,7 +208,7 @@ def made(
         if not Path(path).is_file():
             raise files.not_there(path)
         read[str(path)] = files.kept_digest(path)
-    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, {"code": code_digest()})
+    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, {"codes": [code_digest()]})
     yield record
     written = list(map(Path, outputs))
     if whole_folder:  # without hidden files, which killed writers leave

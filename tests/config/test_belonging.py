@@ -111,7 +111,7 @@ def test_the_code_that_made_results(inventory):
     """A set whose job ran with edited code, and an adapter without a record, are told below the table."""
     header = SEED1 / "matrix/translations.json"
     content = read_json(header)
-    write_json(header, content | {"facts": content["facts"] | {"code": "e" * 32}})
+    write_json(header, content | {"facts": content["facts"] | {"codes": ["e" * 32]}})
     (SEED2 / "adapter/adapter.made.json").unlink()
     code, bare = (note.text for note in notes.made_by(ancestry(inventory)))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
