@@ -40,7 +40,8 @@ def near(path: str | Path) -> str:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
-    """Reads plain YAML. A key that a block has twice is an error: other readers take the last."""
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
+    (032 is 26) or in base 60 (1:04 is 64)."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[str, int] = {}
@@ -51,6 +52,19 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's
                 problem = f"key {key.value!r} is there already, in line {first[key.value]}"
                 raise InputError(place, problem, "Keep one of them.")
         return super().construct_mapping(node, deep)
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        is_float = node.tag.endswith("float")
+        value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
+        if ":" in node.value or (not is_float and re.fullmatch("[-+]?0[0-9_]+", node.value)):
+            place = f"{node.start_mark.name}:{node.start_mark.line + 1}"
+            remedy = "Write it in decimal, without leading zeros and colons; a text needs quotation marks."
+            raise InputError(place, f"YAML reads {node.value} as {value}", remedy)
+        return value
+
+
+for kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{kind}", _Loader.construct_number)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
