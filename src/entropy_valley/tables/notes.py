@@ -71,6 +71,20 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
     return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *single)
 
 
+FEW = 50  # sentences
+
+
+def few_sentences(counts: Iterable[int]) -> tuple[Note, ...]:
+    """That intervals over few sentences are too narrow, where some have fewer than :data:`FEW`.
+
+    Shares of 2,000 percentile bootstraps whose 95 % interval held the true mean, of normal, skewed and mostly zero
+    differences: 67 to 89 % over 10 sentences, 90 to 93 % over 22, 92 to 95 % over 47, 94 to 96 % over 100.
+    """
+    problem = f"95 % intervals over fewer than {FEW} sentences are too narrow"
+    shares = "at N = 20 about 90 % of them hold the true value, at N = 10 even fewer"
+    return (Note(f"{problem}: {shares}."),) if any(0 < count < FEW for count in counts) else ()
+
+
 def timing(params: Params) -> tuple[Note, ...]:
     """Those of :func:`timing_of` of the cells."""
     return timing_of([files.read_json(cell.latency_file) for cell in params.cells])
