@@ -164,8 +164,8 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
         seen |= {first, path}
         for fault in faults(first, record, root):
             raise InputError(path, fault.text, "`entropy-valley audit` lists what to make again; remove copies.")
-        codes.setdefault(record.rule, Counter()).update(record.facts["codes"])
         if record.rule not in REPORTS:
+            codes.setdefault(record.rule, Counter()).update(record.facts["codes"])
             queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
     return Ancestry(codes, bare)
 
