@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from fake_hub import serve
@@ -127,3 +129,27 @@ def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch
     given |= arguments
     with pytest.raises(InputError, match=message):
         Translator.load(**{**given, "backbone": str(given["backbone"]).format(tmp_path)})
+
+
+def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
+    """With stand-ins for the repositories that they name, on a CPU."""
+    folders = {"GSAI-ML/LLaDA-8B-Base": "llada", "YanZhanPKU/Entropy-Valley-LLaDA-8B-En2Zh": "adapter"}
+
+    def listing(repository, revision, key):
+        names = [path.name for path in (released / folders[repository]).iterdir()]
+        return hub.Listing(repository, revision or NEW, "mit", False, tuple(hub.File(name, 0, None) for name in names))
+
+    monkeypatch.setattr(hub, "listing", listing)
+    monkeypatch.setattr(
+        hub, "fetch", lambda source, work, *_: shutil.copytree(released / folders[source.repository], work)
+    )
+    family = FAMILIES["llada"]
+    (release,) = family.releases
+    tiny = dataclasses.replace(release, config={}, ids={})
+    monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
+    text, names = Path("docs/translate.md").read_text(), {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block.replace("cuda", "cpu"), names)
+        first, second = names["translator"].translate(SOURCES[:2])
+        assert (first, second) == tuple(names.setdefault("translations", [first, second]))
+    assert len(capsys.readouterr().out.splitlines()) == 2
