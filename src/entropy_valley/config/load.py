@@ -66,7 +66,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+        raise InputError(path, "holds no mapping", "Write targets and sentences before --configfile.")
     return content
 
 
