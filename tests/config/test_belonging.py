@@ -12,7 +12,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.files import read_json, write_json
 from entropy_valley.provenance import record_path
-from entropy_valley.runs.audit import STALE, Audit
+from entropy_valley.runs.audit import STALE, Audit, versions
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
 
@@ -116,3 +116,6 @@ def test_the_code_that_made_results(inventory):
     code, bare = (note.text for note in notes.made_by(ancestry(inventory)))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
     assert bare.endswith("1 (en-zh/llada-tiny/seed2/adapter/adapter.json).")
+    assert ("train", "it has no record of its params") in stale(inventory)
+    audit = Audit(inventory)
+    assert [note.text for note in notes.made_by(versions(map(audit.job, inventory.all())))] == [code]

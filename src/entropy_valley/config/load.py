@@ -66,12 +66,12 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's
         return value
 
 
-for kind in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{kind}", _Loader.construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The content of a config file; raise InputError for one that cannot be read or has a key twice."""
+    """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
     try:
         with open(path, encoding="utf-8") as file:
             content = yaml.load(file, _Loader)

@@ -11,7 +11,8 @@ import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,17 @@ from entropy_valley.config.matrix import Cell, remembered
 from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import ABSENT, Difference, Record, differences, faults, read_record, record_path
+from entropy_valley.provenance import (
+    ABSENT,
+    REPORTS,
+    Ancestry,
+    Difference,
+    Record,
+    differences,
+    faults,
+    read_record,
+    record_path,
+)
 from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
@@ -45,13 +56,15 @@ class Reason:
 
 @dataclass(frozen=True)
 class JobState:
-    """``exists`` says whether all outputs exist; ``cells`` are those that a set's readable header lists."""
+    """``exists`` says whether all outputs exist; ``cells`` are those that a set's readable header lists; ``codes`` are
+    the versions of the code that have computed them."""
 
     job: Job
     state: str
     reasons: tuple[Reason, ...] = ()
     exists: bool = True
     cells: frozenset[System] | None = None
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +144,8 @@ class Audit:
         reasons = tuple(self._changes(job, record))
         listed = record.facts.get("cells", [])
         cells = frozenset(System(*(one[name] for name in System._fields)) for one in listed)
-        return JobState(job, STALE if reasons else DONE, reasons, cells=cells if job.cells else None)
+        codes = () if job.rule in REPORTS else tuple(record.facts.get("codes", ()))
+        return JobState(job, STALE if reasons else DONE, reasons, cells=cells if job.cells else None, codes=codes)
 
     def _changes(self, job: Job, record: Record) -> Iterator[Reason]:
         """What is not as the record says: the job's files, its params, the files that it was made from."""
@@ -171,6 +185,14 @@ class Audit:
             return errors[0].strip()
         traceback = any(line.startswith("Traceback ") for line in lines)
         return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""
+
+
+def versions(states: Iterable[JobState]) -> Ancestry:
+    """By which code the results of some jobs were computed."""
+    codes: dict[str, Counter[str]] = {}
+    for one in states:
+        codes.setdefault(one.job.rule, Counter()).update(one.codes)
+    return Ancestry(codes)
 
 
 def against(before: Inventory, after: Inventory) -> list[CellState]:
