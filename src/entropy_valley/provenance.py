@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 
 ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
-HEADERS = ("translations.json", "scores.json")  # which are records themselves
+HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
 COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training")  # its folders that make numbers
 CARD = "README.md"  # in a whole folder: for people, who may edit it
@@ -117,13 +117,13 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
         elif (size := path.stat().st_size) != written["bytes"]:
             yield Fault(f"{output} has {size} bytes; {written['bytes']} were written")
     for path, digest, is_result in _inputs(record, first, root):
-        described = _described(path)
-        if described:
+        if not is_result:
+            if path.is_file() and files.kept_digest(path) != digest:
+                yield Fault(f"{path} was edited after it", path)
+        elif described := _described(path):
             current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
             if current != digest:
                 yield Fault(f"{path.name} was made again after it", path)
-        elif not is_result and path.is_file() and files.kept_digest(path) != digest:
-            yield Fault(f"{path} was edited after it", path)
 
 
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
@@ -165,7 +165,7 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
         for fault in faults(first, record, root):
             raise InputError(path, fault.text, "`entropy-valley audit` lists what to make again; remove copies.")
         if record.rule not in REPORTS:
-            codes.setdefault(record.rule, Counter()).update(record.facts["codes"])
+            codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
             queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
     return Ancestry(codes, bare)
 
