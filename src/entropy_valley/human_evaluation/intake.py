@@ -245,7 +245,7 @@ def _read_xlsx(path: Path, rows: int) -> Sheet:
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
         sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, ABOUT)}
         about = {row[0]: row[1] for row in sheets.get(ABOUT, ()) if len(row) > 1}
-        return Sheet(sheets.get(SHEET) or _cells(book.worksheets[0], rows), about.get("Annotator"))
+        return Sheet(sheets.get(SHEET) or _cells(book.worksheets[0], rows), about.get("Annotator") or None)
 
 
 def _unpacked(path: Path) -> io.BytesIO:

@@ -247,6 +247,7 @@ def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 PICKLE = "adapter_model.bin"
 LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
+FILES = (WEIGHTS, SETTINGS, FACTS)
 
 
 def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
