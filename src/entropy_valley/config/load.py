@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,9 @@ def load_merged(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
     """
+    if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files would be read otherwise than written
+        remedy = "Unset PYTHONUTF8, or set it to 1."
+        raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = {str(path): read_yaml(path) for path in paths}  # Snakemake has merged them, but lets a key stand twice
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)
