@@ -24,7 +24,7 @@ envvars:
 
 try:
     config = snapshot.merged(config, BASE, workflow.configfiles)
-    EXPERIMENT = configuration.load_merged(config, snapshot.files(BASE, workflow.configfiles), tables.problems)
+    EXPERIMENT = configuration.load_merged(config, snapshot.config_files(BASE, workflow.configfiles), tables.problems)
     REPORTS = tables.configured(EXPERIMENT)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None

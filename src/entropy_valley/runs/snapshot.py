@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files as file_tools
+from entropy_valley import files
 from entropy_valley.config import Experiment, base_files, near
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import merge
@@ -34,7 +34,7 @@ def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Pat
     return config if base[0] in map(str, read) else overlay(merge(base), config)
 
 
-def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
     """The files that a config comes from, for its errors: the two of the repository, as people know them where they
     are in this folder, then those of the command line."""
     named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
@@ -48,11 +48,11 @@ def begin(experiment: Experiment) -> None:
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
     """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
-    text = file_tools.canonical(config)
-    path = Path(results, "work", "configs", f"{file_tools.text_digest(text)}.json").absolute()
+    text = files.canonical(config)
+    path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
     if not path.is_file():
-        file_tools.write_text(path, text)
+        files.write_text(path, text)
 
 
 def experiment() -> Experiment | None:
