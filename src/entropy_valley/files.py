@@ -170,7 +170,7 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 # --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
 
-WHOLE = 2**26  # bytes of a file from others that is read at once
+MOST = 2**26  # bytes of a file from others that is read at once
 
 
 def regular(path: str | Path, most: int | None = None) -> Path:

@@ -178,7 +178,7 @@ def _misfit(key: str, item: Mapping[str, Any]) -> str:
 def read_object(path: str | Path, schema: type[Foreign] = Foreign) -> dict[str, Any]:
     """The JSON object of a file as it is. Raises InputError for one that is large, nested deeply or not as the schema
     says."""
-    content = files.read_json(path, files.WHOLE)
+    content = files.read_json(path, files.MOST)
     if problems := misfits(schema, content):
         raise InputError(path, listed(problems), "Fetch it again, or correct it.")
     return content

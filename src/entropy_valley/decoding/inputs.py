@@ -128,7 +128,7 @@ def read_tokenizer(folder: Path, family: Family) -> Any:
     """
     if (folder / WHOLE).exists():
         with files.readable(folder / WHOLE, "tokenizer", REMEDY):
-            light = RustTokenizer(files.regular(folder / WHOLE, files.WHOLE))
+            light = RustTokenizer(files.regular(folder / WHOLE, files.MOST))
             if light.has_added(declared_tokens(folder)):
                 return light
     return load_tokenizer(folder, family)

@@ -27,17 +27,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief
 from entropy_valley.files import unguarded
 from entropy_valley.human_evaluation import forms
-from entropy_valley.human_evaluation.forms import (
-    ABOUT,
-    CHOICES,
-    COLUMNS,
-    GRADES,
-    NOTES,
-    PREFERENCE,
-    RATINGS,
-    SHEET,
-    TEXTS,
-)
+from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
 from entropy_valley.human_evaluation.pack import SYSTEMS, Pack, Unblinded, read_mapping
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -46,6 +36,7 @@ _SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST = 100  # columns of it that are read
 MOST = 100  # problems that are listed
+EMPTY = "is empty, and the row is rated"
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
 
 
@@ -140,7 +131,7 @@ def check(path: Path, sheet: Sheet, pack: Pack) -> tuple[list[Rating], list[Prob
     """The ratings of a form and its problems; cells are named as spreadsheet programs name them: ``A.csv:F12``."""
     problems, annotator = [], annotator_of(path, pack)
     if sheet.annotator not in (None, annotator):
-        problems.append(Problem(str(path), f"is the form of {brief(sheet.annotator)}, by its sheet {ABOUT}"))
+        problems.append(Problem(str(path), f"is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}"))
     header = [_plain(name) for name in sheet.rows[0]]
     missing = [name for name in COLUMNS if name not in header]
     twice = [name for name in COLUMNS if header.count(name) > 1]
@@ -195,12 +186,7 @@ class _Reader:
     def _rate(self, number: int, name: str, given: Mapping[str, str], notes: str) -> None:
         choices = {choice.casefold(): choice for choice in CHOICES}
         wrong = [
-            (
-                column,
-                f"is {brief(repr(value))}; {', '.join(allowed)} are possible"
-                if value
-                else "is empty, and the row is rated",
-            )
+            (column, f"is {brief(repr(value))}; {', '.join(allowed)} are possible" if value else EMPTY)
             for column, value in given.items()
             for allowed in [CHOICES if column == PREFERENCE else GRADES]
             if value.casefold() not in {one.casefold() for one in allowed}
@@ -243,8 +229,8 @@ def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
 def _read_xlsx(path: Path, rows: int) -> Sheet:
     with files.readable(path, "spreadsheet", _NO_FORM):
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
-        sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, ABOUT)}
-        about = {row[0]: row[1] for row in sheets.get(ABOUT, ()) if len(row) > 1}
+        sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, forms.ABOUT)}
+        about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         return Sheet(sheets.get(SHEET) or _cells(book.worksheets[0], rows), about.get("Annotator") or None)
 
 
@@ -288,9 +274,8 @@ def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str
     try:
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
     except csv.Error as error:
-        raise InputError(
-            f"{path}:{reader.line_num}", f"is no CSV ({error})", f"Close all quotation marks. {_NO_FORM}"
-        ) from None
+        place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
+        raise InputError(place, f"is no CSV ({error})", remedy) from None
 
 
 def _decoded(path: Path, expected: Collection[str]) -> str:

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
 REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may have
-# The files that decide what the model computes and how text becomes tokens.
-CONTENT = (
-    "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt",
-)  # fmt: skip
+# The files that decide how text becomes tokens, and what the model computes.
+TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt")
+CONTENT = ("*.safetensors", "config.json", *TOKENIZER)
 # The first match counts: trainers leave other ``.bin`` files beside the weights.
 PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
 # Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.

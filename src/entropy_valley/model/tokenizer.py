@@ -8,6 +8,7 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.model.checkpoint import TOKENIZER
 from entropy_valley.model.families.base import Family
 from entropy_valley.settings import read_object
 
@@ -26,8 +27,9 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
     import transformers
 
     folder = Path(folder)
-    for path in (*folder.glob("*.json"), *folder.glob("*.txt"), *folder.glob("*.jinja")):  # transformers reads these
-        files.regular(path, files.WHOLE)
+    for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
+        for path in folder.glob(pattern):
+            files.regular(path, files.MOST)
     if (folder / WHOLE).exists():
         with files.readable(folder / WHOLE, "tokenizer", REMEDY):
             return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
