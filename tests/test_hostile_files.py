@@ -24,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from entropy_valley import files
 from entropy_valley.checking import tiny
 from entropy_valley.decoding.inputs import read_identity
+from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
@@ -75,7 +76,7 @@ class Readers:
         return load_backbone(folder, "llada")
 
     def adapter(self, folder):
-        load_backbone(self.originals / "checkpoint", "llada", adapter=folder)
+        Translator.load(self.originals / "checkpoint", folder, ratios=[1.0], prompt="{src}")
         adapters.export(folder, folder.with_name("exported"))
         adapters.write_card(folder.with_name("exported"))
 
