@@ -89,12 +89,11 @@ lock:
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
-# After a change of the lock: which licences its packages have.
+# After a change of the lock: which licences its packages have, in DEPENDENCIES.md.
 licences: install
-	python docs/licences.py > docs/licences.md.new
-	mv docs/licences.md.new docs/licences.md
+	python .ci/licences.py
 
-# Known weaknesses of the locked packages, by PyPI's advisories; it needs a network. docs/dependencies.md has the results.
+# Known weaknesses of the locked packages, by PyPI's advisories; it needs a network. DEPENDENCIES.md says what was found.
 audit-packages:
 	$(PYTHON) -m venv $(VENV)/pip-audit
 	$(VENV)/pip-audit/bin/pip install --quiet pip-audit==2.10.1
