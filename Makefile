@@ -1,5 +1,5 @@
 # make demo | demo-full | demo-authors | test | test-faults | test-cluster | nightly | lint | install | lock | clean
-# make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
+# make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV ?= .venv

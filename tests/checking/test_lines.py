@@ -54,7 +54,7 @@ def test_without_a_gpu_the_others_are_not_tried(monkeypatch, capsys):
         cli.main()
     torch_line, driver_line = capsys.readouterr().out.splitlines()
     assert torch_line.startswith(OK) and driver_line.startswith(FAILED)
-    assert "driver on your system is too old. docs/install.md has the builds" in driver_line
+    assert "driver on your system is too old. docs/running.md has the builds" in driver_line
 
 
 def test_an_installation_of_another_build_fails(monkeypatch, capsys):
