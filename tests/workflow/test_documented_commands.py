@@ -16,8 +16,9 @@ from workspace import ROOT, Workspace, by_rule
 
 from entropy_valley import cli
 
-GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/cluster.md", "docs/extending.md", "docs/install.md"]
-PAGES = [*GUIDES, "docs/plan.md", "docs/reproducing.md", "docs/translate.md", "docs/tutorial.md"]
+GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
+PAGES = [*GUIDES, "docs/reproducing.md", "docs/translate.md", "docs/tutorial.md"]
+DOCS = [*ROOT.glob("docs/*.md"), ROOT / "config/README.md"]
 NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
 SIMPLE = (".", "mkdir", "head", "pre-commit")  # nothing of ours
 TUTORIAL = "docs/tutorial.md"
@@ -48,7 +49,7 @@ def commands(page: str) -> list[Command]:
 
 
 ALL = [command for page in PAGES for command in commands(page)]
-CLUSTER = [command for command in ALL if command.page == "docs/cluster.md"]
+RUNNING = [command for command in ALL if command.page == "docs/running.md"]
 SNAKEMAKE = [command for command in ALL if command.words[0] == "snakemake"]
 OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] != "git"]
 
@@ -103,20 +104,28 @@ def test_make_knows_its_targets(line):
 
 def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
     """The file that the page shows is the one that it makes."""
-    (words,) = [one.words for one in CLUSTER if "config/first.yaml" in one.words]
-    (shown,) = [one.words for one in CLUSTER if one.words[0] == "head"]
+    (words,) = [one.words for one in RUNNING if "config/first.yaml" in one.words]
+    (shown,) = [one.words for one in RUNNING if one.words[0] == "head"]
     assert shown[-1] in words
     rules = by_rule(papers.planned(*words[1:])).keys()
     assert {"fetch_backbone", "adopt_adapter", "testset", "translate"} <= rules
     assert not rules & {"train", "corpus", "fetch_comet"}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_files_that_a_page_names_are_there(page):
-    named = set(re.findall(r"`((?:config|profiles|tests|docs|envs|workflow)/[\w./-]*)`", text(page)))
-    linked = {name for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", text(page)) if "//" not in name}
-    paths = [ROOT / name for name in named - {"config/mine.yaml"}] + [(ROOT / page).parent / name for name in linked]
-    assert [str(path) for path in paths if not path.exists()] == []
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *DOCS]))
+def test_the_files_and_sections_that_a_page_names_are_there(page):
+    named = set(re.findall(r"`((?:config|profiles|tests|docs|envs|workflow)/[\w./-]*\.\w+)`", text(page)))
+    assert [name for name in sorted(named - {"config/mine.yaml"}) if not (ROOT / name).exists()] == []
+    for name, section in re.findall(r"\]\(([\w./-]*)(?:#([\w-]*))?\)", text(page)):
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), name
+        assert not section or section in sections(path), f"{name}#{section}"
+
+
+def sections(path: Path) -> list[str]:
+    """The names of a page's headings, as links have them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 @pytest.mark.slow
