@@ -38,6 +38,7 @@ def test_what_they_are(family, tmp_path):
     assert ids == ["–" if value is None else str(value) for value in release.ids.values()]
     sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()
     assert {section["bos"] for section in sections if section.get("family") == family.name} == {bos == "yes"}
+    assert family.bos == (bos == "yes")
     assert read == ("row i − 1" if family.shifted else "row i")
     model = released_model(release.repository, tmp_path)
     assert parameters == f"{model.num_parameters():,}"

@@ -17,6 +17,7 @@ from entropy_valley.config.schema import Experiment
 from entropy_valley.errors import InputError, question
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 MISSING = object()
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {
@@ -65,7 +66,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+        raise InputError(path, "holds no mapping", "Write targets and sentences before --configfile.")
     return content
 
 
