@@ -115,9 +115,27 @@ def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_a_page_names_are_there(page):
     named = set(re.findall(r"`((?:config|profiles|tests|docs|envs|workflow)/[\w./-]*)`", text(page)))
-    linked = {name for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", text(page)) if "//" not in name}
-    paths = [ROOT / name for name in named - {"config/mine.yaml"}] + [(ROOT / page).parent / name for name in linked]
-    assert [str(path) for path in paths if not path.exists()] == []
+    assert [name for name in named - {"config/mine.yaml"} if not (ROOT / name).exists()] == []
+
+
+LINKED = [str(path.relative_to(ROOT)) for folder in ("", "docs", "config") for path in (ROOT / folder).glob("*.md")]
+
+
+def headings(path: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them of its headings."""
+    titles = re.findall(r"^#+ (.*)", re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", LINKED)
+def test_links_lead_to_files_and_headings(page):
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text(page)):
+        name, _, heading = link.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        if "//" not in link and not (path.exists() and (not heading or heading in headings(path))):
+            broken.append(link)
+    assert broken == []
 
 
 @pytest.mark.slow
