@@ -172,9 +172,11 @@ def _setting(number: Published, experiment: Experiment) -> float | None:
     match number.metric:
         case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
             grid = _grid(experiment, number.system, number.direction) if direction else []
-            places = {"ratio_low": 0, "ratio_high": -1, "ratio": 0, "grid_ratio": int(number.setting or 1) - 1}
-            place = places.get(number.metric)
-            return (len(grid) if place is None else grid[place]) if grid else None
+            if number.metric == "grid_ratio":
+                return dict(enumerate(grid, 1)).get(int(number.setting))
+            if number.metric == "candidates":
+                return len(grid) or None
+            return (max if number.metric == "ratio_high" else min)(grid, default=None)
         case "probes" if number.label == "sec:method-cost":
             return max(len(_grid(experiment, "ev", name)) for name in experiment.matrix.directions)
         case "max_steps":
