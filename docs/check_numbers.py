@@ -3,8 +3,8 @@
     python docs/check_numbers.py                                 # all pages, with results/demo, results/tatoeba, …
     python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the CSV files say
 
-A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `data.txt` that
-of `docs/data.md`. A heading of the page begins the lines for the text up to the page's next heading:
+A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `findings.txt`
+that of `docs/findings.md`. A heading of the page begins the lines for the text up to the page's next heading:
 
     ## The result
     results/demo/tables/main.csv metric=bleu backbone=llada-tiny
