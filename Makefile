@@ -35,12 +35,12 @@ demo: install
 	@$(SHOW_DEMO)
 
 demo-full: install
-	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml -- all \
+	snakemake --workflow-profile demo --configfile config/demo-full.yaml -- all \
 		$(if $(shell command -v pdflatex),results/demo/report.pdf)
 	@$(SHOW_DEMO)
 
 demo-authors: install
-	snakemake --workflow-profile demo --configfile config/authors.yaml config/demo.yaml config/demo-authors.yaml
+	snakemake --workflow-profile demo --configfile config/demo-authors.yaml
 	entropy-valley show results/demo-authors/tables/main.md
 
 define SHOW_DEMO

@@ -134,8 +134,12 @@ class Screen:
             yield record.getMessage()
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """An error that ends the run; for a mistyped target with what may be meant."""
-        yield record.getMessage()
+        """An error that ends the run: of our own without the place in the code; for a mistyped target with what may be
+        meant."""
+        lines = record.getMessage().splitlines()
+        if record.exception == "InputError":
+            lines = [f"{ERROR}{lines[1]}", *(line for line in lines[2:] if not line.startswith('  File "'))]
+        yield from lines
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", record.getMessage())
         if record.exception == "MissingRuleException" and target:
             yield _near(target[1])

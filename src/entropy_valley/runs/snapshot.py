@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files as file_tools
-from entropy_valley.config import Experiment, base_files, near
+from entropy_valley import files
+from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge
-from entropy_valley.errors import listed
+from entropy_valley.config.load import extends, merge, near, read_files
+from entropy_valley.errors import InputError, listed
 from entropy_valley.provenance import code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
@@ -25,34 +25,52 @@ os.environ.setdefault(VARIABLE, "")
 _current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
 
 
+def extended(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that those ``given`` on the command line extend. Snakemake reads them after the two of the repository,
+    ``base``, and lays the command line over them all. None for a job, see :func:`merged`."""
+    if _handed_down():
+        return []
+    named, order = dict.fromkeys(map(near, given)), list(read_files([*base, *given]))
+    below = [path for path in order if path not in named and path not in map(near, base)]
+    if order[len(order) - len(named) :] != [*named]:
+        remedy = f"Name them all in this order: --configfile {' '.join(order[len(base) :])}"
+        raise InputError("config", f"{', '.join(below)} would lie between the files of the command line", remedy)
+    return below
+
+
 def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
     """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
     the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
-    path = os.environ[VARIABLE]
-    if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
+    if path := _handed_down():
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    return config if base[0] in map(str, read) else overlay(merge(base), config)
+    return config if base[0] in map(str, read) else overlay(merge([*base, *extends(config)]), config)
 
 
-def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
     """The files that a config comes from, for its errors: the two of the repository, as people know them where they
     are in this folder, then those of the command line."""
     named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
-    return list(dict.fromkeys([*named, *(near(path) for path in given if str(path) not in base)]))
+    return list(read_files([*named, *(path for path in given if str(path) not in base)]))
 
 
-def begin(experiment: Experiment) -> None:
-    """Remember what this process runs, and by which code."""
-    _current.update(experiment=experiment, code=code())
+def _handed_down() -> str | None:
+    """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
+    path = os.environ[VARIABLE]
+    return path if path != _current.get("path") else None
+
+
+def begin(experiment: Experiment, files: Sequence[str]) -> None:
+    """Remember what this process runs, from which config files, and by which code."""
+    _current.update(experiment=experiment, files=files, code=code())
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
     """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
-    text = file_tools.canonical(config)
-    path = Path(results, "work", "configs", f"{file_tools.text_digest(text)}.json").absolute()
+    text = files.canonical(config)
+    path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
     if not path.is_file():
-        file_tools.write_text(path, text)
+        files.write_text(path, text)
 
 
 def experiment() -> Experiment | None:
