@@ -65,17 +65,23 @@ def begin(experiment: Experiment, files: Sequence[str]) -> None:
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
-    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
+    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts.
+
+    It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
     text = files.canonical(config)
     path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
-    if not path.is_file():
-        files.write_text(path, text)
+    try:
+        if not path.is_file():
+            files.write_text(path, text)
+    except OSError as error:
+        remedy = "Free space or correct the permissions, then run the same command again."
+        raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None
 
 
-def experiment() -> Experiment | None:
-    """The config that this process runs, if its Snakefile has been read: for what prints the plan."""
-    return _current.get("experiment")
+def current() -> tuple[Experiment | None, list[str]]:
+    """The config that this process runs, and its files: for what prints the plan. None before its Snakefile is read."""
+    return _current.get("experiment"), _current.get("files", [])
 
 
 def warn_of_changed_code() -> None:
