@@ -93,6 +93,16 @@ def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
     assert exact > some > never == prefix > 0.1 * exact
 
 
+def test_padding_is_work_of_a_training():
+    """So many EOS, or up to the longest pair of a micro-batch."""
+    work = []
+    for padding in (0, 4, "batch"):
+        config = experiment(training={"loss": {"eos_padding": padding}})
+        job = next(job for job in Inventory(config).all() if job.rule == "train")
+        work += Work(config, TEXTS).of([job]).values()
+    assert work[0] < work[1] < work[2] < 3 * work[0]
+
+
 def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
     demo = experiment(results="results/demo")
     before = planned(demo)
