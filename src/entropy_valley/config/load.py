@@ -1,4 +1,8 @@
-"""Config files: read, laid over each other, written out, checked. All errors are reported at once."""
+"""Config files: read, laid over each other, written out, checked.
+
+Errors come in three rounds, all of a round at once: keys and values, then names that nothing defines, then what cannot
+run. A round looks at what the one before has found right.
+"""
 
 from __future__ import annotations
 
