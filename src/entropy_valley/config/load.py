@@ -23,6 +23,7 @@ from entropy_valley.errors import InputError, question
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
+INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 MISSING = object()
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {

@@ -409,7 +409,7 @@ class BackboneSection(Section):
 
     label: str = Field(description="as tables print it")
     family: Annotated[Plugin, AfterValidator(_family)] = Field(
-        description="docs/backbones.md lists ours; a user's own is module:NAME"
+        description="docs/models_and_data.md lists ours; a user's own is module:NAME"
     )
     bos: bool = Field(description="whether the prompt starts with the BOS token")
     hub: Hub | None = None
