@@ -75,8 +75,9 @@ class Plan:
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.gpus.get(job.rule, 0)) for job, part in parts.items()}
-        self.speeds = self._measured()
-        self.seconds = {job: self._start(job) + self._work[job] / self.speed(kind_of(job))[0] for job in self.left}
+        self.speeds, self.slower = {}, 1.0  # nothing is measured
+        self.speeds, self.slower = self._measured()
+        self.seconds = {job: self._seconds(job) for job in self.left}
         self.gpu_seconds = sum(took * self.gpus.get(job.rule, 0) for job, took in self.seconds.items())
 
     @classmethod
@@ -92,15 +93,23 @@ class Plan:
             return GPU if self.gpus else CPU[kind], 0
         return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT), 0
 
-    def _measured(self) -> dict[str, tuple[float, int]]:
-        """The speeds of the kinds of which jobs have finished."""
-        seconds, groups = measured(self.experiment.results), {}
-        for job in self.done:
-            if job.name in seconds and self._work[job]:
-                took = seconds[job.name]
-                groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-        return {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
-                for kind, rows in groups.items()}  # fmt: skip
+    def _seconds(self, job: Job) -> float:
+        """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
+        speed, finished = self.speed(kind_of(job))
+        return (self._start(job) + self._work[job] / speed) * (1 if finished else self.slower)
+
+    def _measured(self) -> tuple[dict[str, tuple[float, int]], float]:
+        """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
+        GPUs 1, which say nothing of the jobs on CPUs."""
+        times, groups = measured(self.experiment.results), {}
+        done = [job for job in self.done if job.name in times and self._work[job]]
+        for job in done:
+            took = times[job.name]
+            groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
+        speeds = {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
+                  for kind, rows in groups.items()}  # fmt: skip
+        usual = sum(map(self._seconds, done))
+        return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded, once for each shard."""
@@ -268,7 +277,8 @@ def speeds(plan: Plan) -> str:
     papers = f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20"
     texts += [f"of {', '.join(priors)} {papers}"] if priors else []
     others = len(measured_rules) + len(priors) < len(rules)
-    texts += [f"of {'the others' if texts else 'all'} as on two quiet cores"] if others else []
+    slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
+    texts += [f"of {'the others' if texts else 'all'} as on two quiet cores{slower}"] if others else []
     return "; ".join(texts)
 
 
