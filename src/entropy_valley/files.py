@@ -236,7 +236,7 @@ def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[
     return row
 
 
-# --- Text: what can be in a file and in a sentence. docs/reliability.md has the policy, case by case.
+# --- Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
 #
 # Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
 

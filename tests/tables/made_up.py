@@ -32,6 +32,7 @@ NOTHING_RUN = {
     "steps": 32,
     "seeds": [1],
     "values": True,
+    "settings": [],
 }
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),

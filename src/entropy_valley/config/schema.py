@@ -439,6 +439,7 @@ class BackboneSection(Section):
         None, description="decode behind the prompt of this direction, whatever the direction; null: of its own"
     )
     zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
+    bleu: Bleu | None = Field(None, description="BLEU of its translations; null: as in `scoring.bleu`")
 
     @model_validator(mode="after")
     def _one_origin(self) -> BackboneSection:
@@ -672,11 +673,11 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     )
 
 
-def scoring_params(scoring: Scoring) -> dict[str, Any]:
-    """The metrics with what their numbers depend on."""
+def scoring_params(scoring: Scoring, bleu: Bleu | None = None) -> dict[str, Any]:
+    """The metrics with what their numbers depend on; ``bleu`` goes before that of ``scoring``."""
     return {
         "comet": scoring.comet.model_dump(include={"checkpoint", "batch_size", "name", "reference_free", "revision"}),
-        "bleu": scoring.bleu.model_dump(),
+        "bleu": (bleu or scoring.bleu).model_dump(),
         "chrf": scoring.chrf.model_dump(),
         "metrics": {name: _params(one) for name, one in scoring.metrics.items()},
     }

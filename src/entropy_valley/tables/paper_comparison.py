@@ -16,9 +16,10 @@ import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.stats.cells import Params
-from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, TableRows, ours
+from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
@@ -61,6 +62,7 @@ class PaperComparisonTable(OfTables):
             "steps": experiment.tables.steps,
             "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
             "values": settings.compare == "values",
+            "settings": [[*number.key, value] for number, value in settings_of(experiment)],
         }
 
     def numbers(self, params: Any) -> pd.DataFrame:
@@ -87,7 +89,7 @@ class PaperComparisonTable(OfTables):
 
 # --- The numbers: ours beside the paper's, and a verdict on each.
 
-NOT_RUN, NO_TABLE = "not run", "not compared"
+NOT_RUN, NO_TABLE, SETTING = "not run", "not compared", "setting"
 KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
 NUMBERS = ("paper", "paper_std", "ours", "ours_std", "difference")
 ORDERED = (  # metrics by which systems can be put in an order
@@ -100,12 +102,13 @@ ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbon
 
 @dataclass(frozen=True)
 class NumberPair:
-    """A number of the paper and ours, if it was run; ``state`` says why it is not there."""
+    """A number of the paper and ours, if it was run; ``state`` and ``why`` say why it is not there."""
 
     number: Published
     std: float
     ours: Ours | None
     state: str
+    why: str = ""
 
     @property
     def difference(self) -> float:
@@ -117,7 +120,7 @@ class NumberPair:
         scale = self.number.scale
         ours, std = (scale * value for value in self.ours) if self.ours else (NONE, NONE)
         values = (self.number.value, self.std, ours, std, self.difference)
-        described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")}
+        described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")} | {"why": self.why}
         return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict, **other}
 
 
@@ -125,12 +128,13 @@ def compare(params: Params) -> pd.DataFrame:
     """One row for each comparison.
 
     Columns: ``kind`` (value, sign, order), those of :class:`Published` (``text`` is the value as printed, or the order
-    of the systems), NUMBERS in the paper's unit, ``ours_text`` (of an order) and ``verdict``:
+    of the systems), NUMBERS in the paper's unit, ``why`` it is not compared, ``ours_text`` (of an order), ``verdict``:
 
     - of a value: equal (as far as it is printed), within or outside (of :data:`DEVIATIONS` sample standard deviations
       over runs, the larger of both), differs (without any deviation), holds or fails (of a bound);
     - of a sign and an order: same, other, or which share of the pairs of systems is in the paper's order;
-    - not run: the config did not ask for it; not compared: no table of ours has it.
+    - of a setting of the config: same setting, other setting;
+    - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
     pairs = list(_pairs(params))
     values = [pair.row("value", _verdict(pair)) for pair in pairs]
@@ -143,14 +147,72 @@ def compare(params: Params) -> pd.DataFrame:
 def _pairs(params: Params) -> Iterator[NumberPair]:
     setting = (params["names"], params["metric"], params["steps"], params["seeds"])
     tables = {name: TableRows(_rows(params["tables"].get(name)), *setting) for name in FUNCTIONS}
+    config = {tuple(key): Ours(value, NONE) for *key, value in params["settings"]}
     for number in means():
-        std = deviation(number)
+        std, why = deviation(number), ""
         try:
-            value = ours(number, tables)
-            state = NOT_RUN if value is None else ""
+            value = config.get(number.key) or ours(number, tables)
+            state = SETTING if number.key in config else NOT_RUN if value is None else ""
         except KeyError:
-            value, state = None, NO_TABLE
-        yield NumberPair(number, std.value if std else NONE, value, state)
+            value, state, why = None, NO_TABLE, why_not(number)
+        yield NumberPair(number, std.value if std else NONE, value, state, why)
+
+
+def settings_of(experiment: Experiment) -> Iterator[tuple[Published, float]]:
+    """The numbers of the paper that are settings, no results, with the config's."""
+    for number in means():
+        value = _setting(number, experiment)
+        if value is not None:
+            yield number, value
+
+
+def _setting(number: Published, experiment: Experiment) -> float | None:
+    """The config's value of a setting of the paper; None for any other number, and where the config has no such."""
+    direction = experiment.directions.get(number.direction)
+    match number.metric:
+        case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
+            grid = _grid(experiment, number.system, number.direction) if direction else []
+            if number.metric == "grid_ratio":
+                return dict(enumerate(grid, 1)).get(int(number.setting))
+            if number.metric == "candidates":
+                return len(grid) or None
+            return (max if number.metric == "ratio_high" else min)(grid, default=None)
+        case "probes" if number.label == "sec:method-cost":
+            return max(len(_grid(experiment, "ev", name)) for name in experiment.matrix.directions)
+        case "max_steps":
+            return direction.training.max_steps if direction else None
+        case "budget":
+            study = experiment.studies.get("full_pareto")
+            return dict(enumerate(study.steps, 1)).get(int(number.setting)) if study and study.steps else None
+        case "hybrid_share":
+            return getattr(experiment.reveal_orders.get(number.system), "p", None)
+        case "beams":
+            return experiment.autoregressive.beams
+        case "dev_pairs":
+            return experiment.corpus.dev
+        case "latency_batch":
+            return experiment.latency.batch if experiment.latency else None
+        case "train_pairs" | "lora_rank" if number.label == "sec:appendix_dream7b":
+            return experiment.corpus.train if number.metric == "train_pairs" else experiment.training.lora.rank
+    if limit := re.fullmatch("(words|characters)_([a-z]{2})_(least|most)", number.metric):
+        unit, language, end = limit.groups()
+        limits = getattr(experiment.corpus.filters.get(language), unit, None)
+        return limits[end == "most"] if limits else None
+    if study := experiment.human_evaluation:
+        match number.metric, number.setting:
+            case "raters", _:
+                return len(study.annotators)
+            case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
+                return getattr(study.sentences, bucket) if bucket else sum(study.sentences.model_dump().values())
+    return None
+
+
+def _grid(experiment: Experiment, name: str, direction: str) -> list[float]:
+    """The ratios of a length method in a direction, or its single one; none where the config has no such method."""
+    if not hasattr(experiment.length_methods, name):
+        return []
+    ratios = method_settings(experiment, name, direction).get("ratios") or []
+    return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
 
 
 def _rows(path: str | None) -> pd.DataFrame | None:
@@ -164,6 +226,9 @@ def _verdict(pair: NumberPair) -> str:
     number = pair.number
     if pair.ours is None:
         return pair.state
+    if pair.state == SETTING:
+        same = abs(pair.difference) <= number.rounding or (number.relation == "≤" and pair.difference < 0)
+        return "same setting" if same else "other setting"
     if number.relation in ("<", "≤"):
         value, bound = number.scale * pair.ours.value, number.value
         holds = value < bound if number.relation == "<" else value <= bound + number.rounding
@@ -237,13 +302,14 @@ SIGNS = Note(
 )
 VALUES = Note(
     f"equal: as far as the paper prints it. within, outside: at most, or more than, {DEVIATIONS} sample standard "
-    "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound."
+    "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound. "
+    "same setting, other setting: a number of the config, no result."
 )
 CLAIMS = Note(
     "same, other: the sign, or the order of systems from the largest value down. k of n pairs: that many pairs of "
     "systems which differ in the paper are in its order here."
 )
-ABSENT = Note("not run: this config did not ask for it. not compared: no table here has it.")
+ABSENT = Note("not run: this config did not ask for it. not compared: not had here, for the reason that is given.")
 
 
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
@@ -300,7 +366,7 @@ def _number(row: dict[str, Any]) -> list[TableCell]:
     if not pd.isna(row["paper_std"]):
         paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
     if pd.isna(row["ours"]):
-        return [TableCell(paper), TableCell(formats.NONE), TableCell(formats.NONE)]
+        return [TableCell(paper), TableCell(row["why"] or formats.NONE), TableCell(formats.NONE)]
     bound = number.relation in ("<", "≤")
     difference = formats.NONE if bound or row["kind"] == "sign" else _printed(number, row["difference"], "+")
     ours = _printed(number, row["ours"], "+" if number.signed else "", row["ours_std"])
