@@ -1,4 +1,8 @@
-"""Config files: read, laid over each other, written out, checked. All errors are reported at once."""
+"""Config files: read, laid over each other, written out, checked.
+
+Errors come in three rounds, all of a round at once: keys and values, then names that nothing defines, then what cannot
+run. A round looks at what the one before has found right.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +73,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Write targets and sentences before --configfile.")
+        raise InputError(path, "holds no mapping", "Start from config.yaml.")
     return content
 
 
@@ -92,7 +96,7 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
             raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
         if path not in contents:
             content = read_yaml(path)
-            for name in extended(content):
+            for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
                     raise InputError(path, f"extends {other}, which is no file", "The path is from the file's folder.")
@@ -104,7 +108,7 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     return contents
 
 
-def extended(content: Mapping[str, Any]) -> list[str]:
+def extends(content: Mapping[str, Any]) -> list[str]:
     """The files that a config file extends, as it names them; what is no such list, the schema refuses."""
     names = content.get(EXTENDS)
     names = [names] if isinstance(names, str) else names
