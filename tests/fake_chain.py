@@ -7,9 +7,13 @@ from pathlib import Path
 
 from entropy_valley import files, provenance
 from entropy_valley.config import Experiment
+from entropy_valley.data import build
+from entropy_valley.demo.source import SOURCES
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import COPIES
 from entropy_valley.runs.inventory import Inventory, Job
+
+SPLITS = {"corpus": ("train", "dev"), "testset": ("test",)}  # that a rule reads from a user's own files
 
 
 def write(experiment: Experiment) -> Inventory:
@@ -26,7 +30,9 @@ def make(job: Job, content: str = "") -> None:
     outputs = [path for path in job.outputs if path != str(provenance.record_path(job.outputs[0]))]
     if job.rule in COPIES:
         return _write(outputs, content)
-    with provenance.made(job.rule, json.loads(job.spec), job.inputs, outputs) as record:
+    params = json.loads(job.spec)
+    own = build.own_files(params, *SPLITS[job.rule], kinds=SOURCES) if job.rule in SPLITS else []
+    with provenance.made(job.rule, params, [*job.inputs, *own], outputs) as record:
         _write(outputs, content)
         if job.cells:
             record.facts["cells"] = [system_of(cell)._asdict() for cell in job.cells]

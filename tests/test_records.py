@@ -8,7 +8,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import code, made, record_of, record_path
+from entropy_valley.provenance import code_digest, made, record_of, record_path
 
 SPEC = {"method": {"ratios": [0.7, 0.8]}, "revision": 4}
 
@@ -32,10 +32,11 @@ def canvas(tmp_path, source):
 def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
     assert files.read_json(canvas.with_name("canvas.made.json")) == {
         "rule": "canvas",
+        "path": str(canvas),
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
         "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas), "bytes": 4}},
-        "facts": {"code": files.digest(code())},
+        "facts": {"codes": [code_digest()]},
     }
 
 

@@ -24,6 +24,7 @@ from entropy_valley.errors import InputError, brief
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
+Version = tuple[int, int, int]
 LARGE = 2**26  # bytes from which the digest of a file is kept
 TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts wherever they are asked for
 
@@ -77,6 +78,15 @@ def kept_digest(path: str | Path) -> str:
         with contextlib.suppress(OSError):  # read-only or full: the next job computes it again
             write_text(place, computed)
         return computed
+
+
+def version(path: str | Path) -> Version:
+    """What changes when a file is written anew: time, size and inode. Raises InputError without one."""
+    try:
+        about = Path(path).stat()
+    except FileNotFoundError:
+        raise not_there(path) from None
+    return about.st_mtime_ns, about.st_size, about.st_ino
 
 
 def sha256(path: str | Path) -> str:

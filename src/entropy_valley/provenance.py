@@ -1,7 +1,9 @@
 """What a result was made from: a record beside it, which its job writes last.
 
 The record of ``train.jsonl`` is ``train.made.json``, that of the rows of a set is their header: the rule and its
-params, the digest of every input, digest and size of every output. Only a header is an output of a rule itself.
+params, the path of the result, the digest of every input, digest and size of every output. Only a header is an output
+of a rule itself. By the records alone :func:`faults` tells what is a copy of another result, and what was made from
+files that are others by now; the audit and all tables ask it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,15 +25,20 @@ from entropy_valley.results import SCORES, TRANSLATIONS
 
 ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
+HEADERS = ("translations.json", "scores.json")  # which are records themselves
+REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
+COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training")  # its folders that make numbers
 CARD = "README.md"  # in a whole folder: for people, who may edit it
 
 
 @dataclass(frozen=True)
 class Record:
-    """``inputs`` has digests by path; ``outputs`` has ``digest`` and ``bytes`` by file name; ``facts`` is whatever else
-    a job says about its result."""
+    """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
+    ``inputs`` has digests by path; ``outputs`` has ``digest`` and ``bytes`` by file name; ``facts`` is whatever else a
+    job says about its result."""
 
     rule: str
+    path: str
     params: Any
     inputs: dict[str, str]
     outputs: dict[str, dict[str, Any]]
@@ -51,9 +60,12 @@ def record_path(path: str | Path) -> Path:
 
 
 def read_record(place: Path) -> Record | None:
-    """The record in a file; None without one. Raises InputError for anything else."""
-    if not place.is_file():
-        return None
+    """The record in a file, read once while it stays; None without one. Raises InputError for anything else."""
+    return _record(place, files.version(place)) if place.is_file() else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _record(place: Path, version: files.Version) -> Record:
     try:
         return Record(**json.loads(place.read_bytes()))
     except (ValueError, TypeError):  # no JSON, or not these keys
@@ -61,13 +73,101 @@ def read_record(place: Path) -> Record | None:
 
 
 def record_of(path: str | Path) -> Record | None:
-    """The record that describes a file: the one named after it, or after the first output of the same job."""
-    path = Path(path)
-    for place in (record_path(path), *sorted(path.parent.glob(f"*{ENDING}"))):
+    """The record that describes a file: the one named after it, or after the first output of the same job, which may
+    be in the folder above."""
+    described = _described(Path(path))
+    return described[1] if described else None
+
+
+def _described(path: Path) -> tuple[Path, Record] | None:
+    """The first output of the job that wrote a file, and the record beside it."""
+    others = (place for folder in list(path.parents)[:2] for place in sorted(folder.glob(f"*{ENDING}")))
+    for place in itertools.chain([record_path(path)], others):
         record = read_record(place)
-        if record and path.name in record.outputs:
-            return record
+        if record and str(path.relative_to(place.parent)) in record.outputs:
+            return place.parent / Path(record.path).name, record
     return None
+
+
+# --- Whether results belong together, by their records alone.
+
+
+class Fault(NamedTuple):
+    """What is wrong with a result. ``read``: the file that it was made from, where that is what has changed."""
+
+    text: str
+    read: Path | None = None
+
+
+def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
+    """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is its first output.
+
+    It may be a copy from another place. Its files may have another size than they were written with. It may have been
+    made from files that were made again since, or edited if they are a user's own. Inputs that were moved away are not
+    missed. The content of a result is not read again.
+    """
+    name = str(first.relative_to(root))
+    if not f"/{record.path}".endswith(f"/{name}"):
+        yield Fault(f"is a copy of {record.path}")
+        return
+    for output, written in record.outputs.items():
+        path = first.parent / output
+        if not path.is_file():
+            yield Fault(f"has no {output} any more")
+        elif (size := path.stat().st_size) != written["bytes"]:
+            yield Fault(f"{output} has {size} bytes; {written['bytes']} were written")
+    for path, digest, is_result in _inputs(record, first, root):
+        described = _described(path)
+        if described:
+            current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
+            if current != digest:
+                yield Fault(f"{path.name} was made again after it", path)
+        elif not is_result and path.is_file() and files.kept_digest(path) != digest:
+            yield Fault(f"{path} was edited after it", path)
+
+
+def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
+    """Where each input is now, its digest, and whether it is a result: the folder of results may have been moved."""
+    former = record.path.removesuffix(str(first.relative_to(root)))
+    for path, digest in record.inputs.items():
+        is_result = path.startswith(former)
+        yield Path(root, path.removeprefix(former)) if is_result else Path(path), digest, is_result
+
+
+@dataclass(frozen=True)
+class Ancestry:
+    """What results were made by. ``codes``: by rule, how many results each version of the code has made. ``bare``: the
+    results that have no record, so that nothing tells what they were made from."""
+
+    codes: Mapping[str, Counter[str]] = field(default_factory=dict)
+    bare: Sequence[str] = ()
+
+
+def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
+    """The ancestry of some results, of all that they were made from in turn, as far as it is there.
+
+    Raises InputError for the first one with a fault, see :func:`faults`.
+    """
+    codes: dict[str, Counter[str]] = {}
+    bare, queue, seen = [], [*map(Path, paths)], set[Path]()
+    for path in queue:  # it grows
+        if path in seen or path.name in HEADERS or not path.is_file():
+            continue
+        described = _described(path)
+        if described is None:
+            bare.append(str(path.relative_to(root)))
+            seen.add(path)
+            continue
+        first, record = described
+        if first in seen:
+            continue
+        seen |= {first, path}
+        for fault in faults(first, record, root):
+            raise InputError(path, fault.text, "`entropy-valley audit` lists what to make again; remove copies.")
+        if record.rule not in REPORTS:
+            codes.setdefault(record.rule, Counter()).update(record.facts["codes"])
+            queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
+    return Ancestry(codes, bare)
 
 
 def code() -> dict[str, str]:
@@ -78,8 +178,9 @@ def code() -> dict[str, str]:
 
 
 @functools.cache
-def _code_digest() -> str:
-    return files.digest(code())
+def code_digest() -> str:
+    """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
+    return files.digest({name: digest for name, digest in code().items() if name.split("/")[0] in COMPUTING})
 
 
 @contextlib.contextmanager
@@ -95,8 +196,9 @@ def made(
     """Keep the record of what the block makes, beside the first of the ``outputs``.
 
     Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
-    a checkpoint's folder. The block may add inputs and facts to the record that it gets; the digest of the package's
-    ``code`` is one of them. With ``whole_folder`` every file in the folder of the first output is an output.
+    a checkpoint's folder. The block may add inputs and facts to the record that it gets. The fact ``codes`` has the
+    digest of this code, and of any that has computed stored values. With ``whole_folder`` every file in the folder of
+    the first output is an output.
 
     The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
     some are new already, nobody reads these before the job is repeated.
@@ -106,7 +208,7 @@ def made(
         if not Path(path).is_file():
             raise files.not_there(path)
         read[str(path)] = files.kept_digest(path)
-    place, record = record_path(outputs[0]), Record(rule, params, read, {}, {"code": _code_digest()})
+    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, {"codes": [code_digest()]})
     yield record
     written = list(map(Path, outputs))
     if whole_folder:  # without hidden files, which killed writers leave

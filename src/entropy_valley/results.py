@@ -17,7 +17,6 @@ from entropy_valley.errors import InputError
 
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
 DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
-Version = tuple[int, int, int]
 REMEDY = "Remove the file and run the rule that makes it again."
 
 
@@ -58,7 +57,7 @@ def moved(value: Any, root: str, here: str) -> Any:
     """Params with the paths below ``root`` below ``here`` instead: the results of a workflow that runs as a module with
     a prefix are elsewhere than its config says."""
     if isinstance(value, Mapping):
-        return {key: moved(one, root, here) for key, one in value.items()}
+        return {moved(key, root, here): moved(one, root, here) for key, one in value.items()}
     if isinstance(value, list):
         return [moved(one, root, here) for one in value]
     inside = isinstance(value, str) and value.startswith(f"{root}/")
@@ -76,11 +75,11 @@ def systems(path: str | Path) -> dict[System, list[dict[str, Any]]]:
 
     Raises InputError for a row without its cell or its sentence's ``id``.
     """
-    return _systems(str(path), _version(path))
+    return _systems(str(path), files.version(path))
 
 
 @functools.lru_cache(maxsize=8)
-def _systems(path: str, version: Version) -> dict[System, list[dict[str, Any]]]:
+def _systems(path: str, version: files.Version) -> dict[System, list[dict[str, Any]]]:
     cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -106,22 +105,13 @@ def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
 def entries(path: str | Path) -> dict[System, dict[str, Any]]:
     """What the header of a file of rows says of each cell; read once while it stays."""
     place = header_path(path)
-    return _entries(str(place), _version(place))
+    return _entries(str(place), files.version(place))
 
 
 @functools.lru_cache(maxsize=128)
-def _entries(path: str, version: Version) -> dict[System, dict[str, Any]]:
+def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
     content = files.read_json(path)
     try:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
     except (LookupError, TypeError):
         raise InputError(path, "is no header of translations or scores", REMEDY) from None
-
-
-def _version(path: str | Path) -> Version:
-    """What changes when a file is written anew: time, size and inode."""
-    try:
-        about = Path(path).stat()
-    except FileNotFoundError:
-        raise files.not_there(path) from None
-    return about.st_mtime_ns, about.st_size, about.st_ino

@@ -4,7 +4,8 @@ A folder of shards, JSON Lines of ``{"key": …, "value": …}``. Each writer ha
 network file systems are safe. A line that does not parse, such as the last one after a kill, is ignored, and so is what
 is no regular file. Deleting the folder only costs time.
 
-At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for.
+At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
+name of a shard ends with the digest of the code that wrote it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from entropy_valley import files
+from entropy_valley.provenance import code_digest
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _OPEN = 64  # shards that are open at once
@@ -34,22 +36,26 @@ class _Location(NamedTuple):
 class Store:
     """A mapping from content keys (see :func:`files.digest`) to JSON values, kept in ``folder``.
 
-    Without a folder (config key ``store``) it reads and writes nothing.
+    Without a folder (config key ``store``) it reads and writes nothing. ``codes`` are the versions of the code that
+    have written the values which it has given.
     """
 
     def __init__(self, folder: str | Path | None) -> None:
         self._folder = None if folder is None else Path(folder)
         self._shard: IO[bytes] | None = None
         self._reading: dict[Path, IO[bytes]] = {}
+        self.codes: set[str] = set()
 
     def get(self, key: str) -> Any | None:
         """The value of ``key``; None if there is none."""
         if key not in self._lines:
             return None
         try:
-            return json.loads(self._read(self._lines[key]))["value"]
+            value = json.loads(self._read(self._lines[key]))["value"]
         except (ValueError, LookupError, RecursionError):  # a damaged line
             return None
+        self.codes.add(self._lines[key].shard.stem.rpartition("-")[2])
+        return value
 
     def put(self, key: str, value: Any) -> None:
         """Store a value. When this returns, it survives a kill of the process."""
@@ -103,6 +109,7 @@ class Store:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             began = time.time_ns()  # first, so that the newest shard is the last by name
-            name = f"{began:020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
+            writer = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+            name = f"{began:020d}-{writer}-{code_digest()}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard

@@ -231,6 +231,14 @@ def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
             read()
 
 
+@pytest.mark.parametrize(("written", "read"), [("032", 26), ("1:04", 64), ("1:30.5", 90.5), ("-017", -15)])
+def test_a_number_that_yaml_does_not_read_as_decimal_is_refused(tmp_path, written, read):
+    path = tmp_path / "numbers.yaml"
+    path.write_text(f"matrix:\n  steps: [0, 32, {written}]\n")
+    with pytest.raises(InputError, match=rf"numbers\.yaml:2: YAML reads {written} as {read}\. Write it in decimal"):
+        load_files([path])
+
+
 def test_files_that_are_no_config(tmp_path):
     contents = {
         "missing": (None, "file not found"),

@@ -12,6 +12,7 @@ from entropy_valley import files, results, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
+from entropy_valley.provenance import Record, record_path
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.inventory import Inventory
@@ -54,9 +55,8 @@ def finish(job, **facts):
     for path in map(Path, job.outputs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    place = Path(job.outputs[0])
-    content = {"rule": job.rule, "params": json.loads(job.spec), "inputs": {}, "outputs": {}, "facts": facts}
-    files.write_json(place.with_suffix(".json" if job.cells else ".made.json"), content)
+    record = Record(job.rule, job.outputs[0], json.loads(job.spec), {}, {}, facts)
+    files.write_json(record_path(job.outputs[0]), dataclasses.asdict(record))
 
 
 def test_before_any_job_the_whole_matrix_takes_the_papers_hours():

@@ -140,6 +140,23 @@ def test_a_metric_of_the_users_own(job, tmp_path, segments, monkeypatch):
     assert system["signatures"]["numbers"] == "numbers|version:1|pattern:Please"
 
 
+CARELESS = """
+class Careless:
+    decimals, signature = 1, "careless"
+
+    def system_score(self, sources, hypotheses, references):
+        hypotheses[:] = references
+        return 0.0
+"""
+
+
+def test_a_metric_cannot_change_what_the_metrics_after_it_read(job, tmp_path, monkeypatch):
+    (tmp_path / "careless.py").write_text(CARELESS)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="'tuple' object does not support item assignment"):
+        job("careless", metrics={"careless": {"metric": "careless:Careless"}})
+
+
 def test_a_metric_of_systems_has_no_column_of_sentences(job):
     rows, system = job("more", metrics={"bleu_char": {"metric": "bleu", "tokenize": "char"}})[EV]
     assert "tok:char|" in system["signatures"]["bleu_char"]
@@ -174,6 +191,7 @@ def test_outputs_that_are_not_of_the_test_set_are_named(job, tmp_path):
     [
         ("[1.0]", "metric 'mine': gave 1 scores for 2 sentences"),
         ("[1.0, float('nan')]", "metric 'mine': gave nan for sentence 2"),
+        ("{0: 0.9, 1: 0.8}", "metric 'mine': gave a dict, not a score for each sentence"),
         ("1 / 0", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero"),
         ("['high', 'low']", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert"),
     ],

@@ -43,6 +43,14 @@ def test_cells_decoded_differently_do_not_share_a_table(cells, key):
         provenance(cells, METRICS)
 
 
+def test_an_adapter_does_not_count_as_two_runs(cells):
+    one, other = (next(cell for cell in cells if cell.seed == seed) for seed in (1, 2))
+    for cell in [cell for cell in cells if cell.path == other.path]:
+        put(cell, TRANSLATIONS, signature=one.decoding()["signature"])
+    with pytest.raises(InputError, match=r"seed2/.*: has the same adapter as .*/seed1/"):
+        provenance(cells, METRICS)
+
+
 @pytest.mark.parametrize("metric", ["comet22", "bleu"])
 def test_cells_scored_differently_do_not_share_a_table(cells, metric):
     put(cells[1], SCORES, signatures=cells[1].scores()["signatures"] | {metric: "other"})

@@ -7,8 +7,10 @@ import pytest
 from making import made
 from test_registry import experiment
 
-from entropy_valley import tables
+from entropy_valley import files, tables
 from entropy_valley.tables.coverage import CoverageTable
+
+PATHS = ("testsets", "tokens")  # params by cell
 
 
 @pytest.fixture
@@ -24,6 +26,17 @@ def test_no_sentences_are_a_count_of_0_and_dashes(params):
     table, _ = made(CoverageTable, params | {"eos": True})
     assert rows_of(table.sections[1])["0.6 ≤ r < 0.8"] == ["0", *["–"] * 5]
     assert any("the reference and its EOS" in note.text for note in table.notes)
+
+
+def test_digits_in_chinese_sources_are_told_beside_those_that_the_rule_counts(tmp_path, params):
+    rows = files.read_jsonl(tmp_path / "test.jsonl")
+    texts = ["他有3只猫。", "他有 3 只猫。", "没有。", "#NAME#", "好。"]
+    files.write_jsonl(tmp_path / "test.jsonl", [{**row, "source": text} for row, text in zip(rows, texts, strict=True)])
+    cells = [{**cell, "direction": "zh-en"} for cell in params["cells"]]
+    other = {key: {name.replace("en-zh", "zh-en"): path for name, path in params[key].items()} for key in PATHS}
+    table, _ = made(CoverageTable, params | {"cells": cells, **other})
+    assert rows_of(table.sections[0])["Numbers"][0] == "1"
+    assert any(note.text.startswith("Numbers of zh-en: 2 of 5 sources have digits") for note in table.notes)
 
 
 def test_n_beside_the_papers(params):

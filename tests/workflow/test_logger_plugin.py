@@ -47,7 +47,14 @@ def test_a_changed_param_is_named_with_its_values(finished):
     inventory = Inventory(load_files(files, tables.problems))
     job = inventory.at("results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl")
     header = finished.folder / job.outputs[1]
-    record = {"rule": job.rule, "params": json.loads(job.spec), "inputs": {}, "outputs": {}, "facts": {"cells": []}}
+    record = {
+        "rule": job.rule,
+        "path": job.outputs[0],
+        "params": json.loads(job.spec),
+        "inputs": {},
+        "outputs": {},
+        "facts": {"cells": []},
+    }
     before = header.read_bytes()
     try:
         header.write_text(json.dumps(record))

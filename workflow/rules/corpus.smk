@@ -88,8 +88,8 @@ rule dev_as_testset:
         "../../envs/workflow.yaml"
     params:
         spec=lambda w: params.any_testset(EXPERIMENT, w.direction, matrix.DEV),
-    shell:
-        "cp {input:q} {output:q} 2> {log:q}"
+    script:
+        "../scripts/corpus.py"
 
 
 rule overlap:

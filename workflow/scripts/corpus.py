@@ -1,11 +1,12 @@
 """Write the training and dev pairs of a direction, one of its test sets, or how far the two overlap.
 
-Rules: corpus, testset, overlap.
+Rules: corpus, testset, dev_as_testset, overlap.
 """
 
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
+    import shutil
     import sys
     from contextlib import nullcontext
     from pathlib import Path
@@ -35,6 +36,10 @@ with job_of(snakemake) as job:  # noqa: F821
             files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
             record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))
 
+    def copy(read, out):
+        with provenance.made("dev_as_testset", job.params, [read], [out]):
+            shutil.copyfile(read, out)
+
     def write_overlap(read, out):
         with provenance.made("overlap", job.params, read, [out]):
             test, *train = (files.read_jsonl(path, ("source", "target")) for path in read)
@@ -48,5 +53,7 @@ with job_of(snakemake) as job:  # noqa: F821
         write_corpus(job.how, job.output)
     elif snakemake.rule == "testset":  # noqa: F821
         write_testset(job.how, job.output[0])
+    elif snakemake.rule == "dev_as_testset":  # noqa: F821
+        copy(job.input[0], job.output[0])
     else:
         write_overlap(job.input, job.output[0])

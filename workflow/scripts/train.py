@@ -19,7 +19,7 @@ with job_of(snakemake) as job:  # noqa: F821
     if rule == "adopt_adapter":
         folder = how["folder"] and Path(how["folder"])
         adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, how["confirm"])
-        with provenance.made(rule, job.params, [], [out], digests=known, whole_folder=True):
+        with provenance.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
             adapter.adopt(adopted)
     else:
         how.pop("check", None)

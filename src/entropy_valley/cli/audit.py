@@ -18,10 +18,22 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.files import write_text
-from entropy_valley.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState, JobState, Reason, against
+from entropy_valley.runs.audit import (
+    DONE,
+    MISSING,
+    STALE,
+    STATES,
+    Audit,
+    CellState,
+    JobState,
+    Reason,
+    against,
+    versions,
+)
 from entropy_valley.runs.inventory import Inventory, Job
 from entropy_valley.runs.plan import counted, where
 from entropy_valley.tables import pages
+from entropy_valley.tables.notes import made_by
 
 WIDTH = 120  # columns of a log, which has no terminal
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
@@ -111,12 +123,13 @@ def write_tsv(path: Path, states: Iterable[CellState]) -> None:
 
 
 def show(states: Sequence[CellState], jobs: Sequence[JobState], cells: bool = False) -> None:
-    """Print states by run and by rule, and the reasons; with ``cells`` also each cell."""
+    """Print states by run and by rule, the reasons, and what several versions of the code have made; with ``cells``
+    also each cell."""
     console = _console()
     for table in (_runs(states), _rules(jobs)):
         console.print(table)
         console.print()
-    for line in reasons(states, jobs):
+    for line in (*reasons(states, jobs), *(note.text for note in made_by(versions(jobs)))):
         console.print(line, soft_wrap=True)
     if cells:
         console.print(_cells(states))

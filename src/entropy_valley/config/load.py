@@ -48,7 +48,8 @@ def near(path: str | Path) -> str:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
-    """Reads plain YAML. A key that a block has twice is an error: other readers take the last."""
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
+    (032 is 26) or in base 60 (1:04 is 64)."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[str, int] = {}
@@ -60,9 +61,22 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's
                 raise InputError(place, problem, "Keep one of them.")
         return super().construct_mapping(node, deep)
 
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        is_float = node.tag.endswith("float")
+        value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
+        if ":" in node.value or (not is_float and re.fullmatch("[-+]?0[0-9_]+", node.value)):
+            place = f"{node.start_mark.name}:{node.start_mark.line + 1}"
+            remedy = "Write it in decimal, without leading zeros and colons; a text needs quotation marks."
+            raise InputError(place, f"YAML reads {node.value} as {value}", remedy)
+        return value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
+
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The content of a config file; raise InputError for one that cannot be read or has a key twice."""
+    """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
     try:
         with open(path, encoding="utf-8") as file:
             content = yaml.load(file, _Loader)

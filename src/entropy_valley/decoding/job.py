@@ -6,6 +6,7 @@ passes, a merged adapter, and the LM head's precision.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -13,7 +14,6 @@ import importlib.metadata
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -237,15 +237,19 @@ class ModelJob:
                     bar.update()
         return [values[key] for key in keys]
 
+    @contextlib.contextmanager
     def made(
         self, rule: str, params: Any, read: Sequence[str | Path], written: Sequence[str | Path]
-    ) -> AbstractContextManager[Record]:
+    ) -> Iterator[Record]:
         """Keep the record of what the block makes of these files, the backbone and the adapter."""
         folders, described = {self.how.backbone: self.identity.backbone_digest}, [self.how.backbone / MANIFEST]
         if self.how.adapter:
             folders[self.how.adapter] = self.identity.adapter_digest
             described.append(self.how.adapter / FACTS)
-        return provenance.made(rule, params, [*read, *filter(Path.is_file, described)], written, digests=folders)
+        inputs = [*read, *filter(Path.is_file, described)]
+        with provenance.made(rule, params, inputs, written, digests=folders) as record:
+            yield record
+            record.facts["codes"] = sorted({*record.facts["codes"], *self.store.codes})
 
     def report(self, what: str) -> None:
         """Say on stderr how much was asked for, shared and computed."""

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from entropy_valley import files, results
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.cells import Params
@@ -89,7 +89,7 @@ def write_pack(
     ``params`` are those of the rule, ``testset`` is the file of the test set. ``how`` says where the results are:
     ``root`` as the params have it, ``here`` for this process.
     """
-    parsed = Params(results.moved(params, how["root"], how["here"]))
+    parsed = Params.of(params, how)
     first, second = (
         read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in parsed.cells
     )

@@ -1,16 +1,18 @@
 """The state of every job and cell of a config: done, stale or missing, and why.
 
 Beside the first output of a job is its record: the params and the inputs that the output was made from. The audit
-compares records with the inventory of jobs. It reads no other file but logs, and it decides nothing: Snakemake alone
-decides what runs.
+compares records with the inventory of jobs, and with each other as tables do. It reads no other file but logs and a
+user's own corpora, and it decides nothing: Snakemake alone decides what runs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +22,22 @@ from entropy_valley.config.matrix import Cell, remembered
 from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import ABSENT, Difference, Record, differences, read_record, record_path
+from entropy_valley.provenance import (
+    ABSENT,
+    REPORTS,
+    Ancestry,
+    Difference,
+    Record,
+    differences,
+    faults,
+    read_record,
+    record_path,
+)
 from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
-COPIES = ("dev_as_testset", "human_forms", "document", "pdf")  # rules that leave no record
+COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 
@@ -44,13 +56,15 @@ class Reason:
 
 @dataclass(frozen=True)
 class JobState:
-    """``exists`` says whether all outputs exist; ``cells`` are those that a set's readable header lists."""
+    """``exists`` says whether all outputs exist; ``cells`` are those that a set's readable header lists; ``codes`` are
+    the versions of the code that have computed them."""
 
     job: Job
     state: str
     reasons: tuple[Reason, ...] = ()
     exists: bool = True
     cells: frozenset[System] | None = None
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +82,6 @@ class Audit:
     def __init__(self, inventory: Inventory) -> None:
         self.inventory, self.experiment = inventory, inventory.experiment
         self._states: dict[Job, JobState] = {}
-        self._records: dict[Job, Record | None] = {}
         self._chains: dict[Job, list[Job]] = {}
 
     def cells(self) -> list[CellState]:
@@ -122,7 +135,7 @@ class Audit:
             text = "not made yet" if len(missing) == len(job.outputs) else f"no {missing[0].name}"
             return JobState(job, MISSING, (Reason(job, MISSING, text),), exists=False)
         try:
-            record = self._record(job)
+            record = read_record(record_path(job.outputs[0]))
         except InputError as error:
             return JobState(job, STALE, (Reason(job, STALE, f"its record {error.place} cannot be read"),))
         if record is None:
@@ -131,22 +144,11 @@ class Audit:
         reasons = tuple(self._changes(job, record))
         listed = record.facts.get("cells", [])
         cells = frozenset(System(*(one[name] for name in System._fields)) for one in listed)
-        return JobState(job, STALE if reasons else DONE, reasons, cells=cells if job.cells else None)
-
-    def _record(self, job: Job) -> Record | None:
-        """The record beside a job's first output; raises InputError for one that cannot be read."""
-        if job not in self._records:
-            self._records[job] = read_record(record_path(job.outputs[0]))
-        return self._records[job]
+        codes = () if job.rule in REPORTS else tuple(record.facts.get("codes", ()))
+        return JobState(job, STALE if reasons else DONE, reasons, cells=cells if job.cells else None, codes=codes)
 
     def _changes(self, job: Job, record: Record) -> Iterator[Reason]:
         """What is not as the record says: the job's files, its params, the files that it was made from."""
-        for name, written in record.outputs.items():
-            path = Path(job.outputs[0]).parent / name
-            if not path.is_file():
-                yield Reason(job, STALE, f"no {name}")
-            elif (size := path.stat().st_size) != written["bytes"]:
-                yield Reason(job, STALE, f"{name} has {size} bytes; {written['bytes']} were written")
         current, inputs = _params(job), self._inputs(job)
         changes = _own_changes(record.params, current)
         other_cells = any(change.key == "cells" for change in changes)
@@ -161,22 +163,11 @@ class Audit:
                 read, name = by_digest.get(change.after), Path(change.key.removeprefix("made_from.")).name
                 follows = read is not None and self.job(read).state != DONE
                 yield Reason(job, STALE, f"made from another {name}", change.key, follows=follows)
-                remade.add(read)
-        for read in inputs:
-            if read not in remade and (name := self._newer(read, record.inputs)):
-                yield Reason(job, STALE, f"{name} was made again after it")
-
-    def _newer(self, read: Job, digests: Mapping[str, str]) -> str:
-        """The first output of an input whose record has another digest than the job that read it."""
-        try:
-            record = self._record(read)
-        except InputError:
-            return ""
-        for name, written in record.outputs.items() if record else ():
-            path = str(Path(read.outputs[0]).parent / name)
-            if digests.get(path, written["digest"]) != written["digest"]:
-                return name
-        return ""
+                remade |= {read} - {None}
+        with contextlib.suppress(InputError):  # a record that cannot be read is told where it is
+            for fault in faults(Path(job.outputs[0]), record, self.inventory.root):
+                if fault.read is None or self.inventory.at(str(fault.read)) not in remade:
+                    yield Reason(job, STALE, fault.text)
 
     def log(self, job: Job) -> str:
         """Where a job's log is."""
@@ -194,6 +185,14 @@ class Audit:
             return errors[0].strip()
         traceback = any(line.startswith("Traceback ") for line in lines)
         return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""
+
+
+def versions(states: Iterable[JobState]) -> Ancestry:
+    """By which code the results of some jobs were computed."""
+    codes: dict[str, Counter[str]] = {}
+    for one in states:
+        codes.setdefault(one.job.rule, Counter()).update(one.codes)
+    return Ancestry(codes)
 
 
 def against(before: Inventory, after: Inventory) -> list[CellState]:

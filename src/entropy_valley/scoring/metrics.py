@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -142,13 +142,20 @@ def score(
 ) -> Scores:
     """Score one system by a metric that is ready; ``system`` is its name in errors.
 
-    Raises InputError where the metric gives too few numbers, or one that is not finite.
+    The metric gets tuples: what it changes in place would change the texts of the metrics after it. Raises InputError
+    where the metric gives no list of numbers, too few of them, or one that is not finite.
     """
+    sources, hypotheses, references = map(tuple, (sources, hypotheses, references))
     place = f" of {system}" if system else ""
     segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
     if _scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
-            segments = [float(value) for value in metric.segment_scores(sources, hypotheses, references)]
+            answer = metric.segment_scores(sources, hypotheses, references)
+        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
+            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order{place}"
+            raise InputError(f"metric {name!r}", problem, _FIX)
+        with plugins.calling(metric, "segment_scores", about):
+            segments = [float(value) for value in answer]
         _require_numbers(name, segments, len(hypotheses), place)
     if hasattr(metric, "system_score"):
         with plugins.calling(metric, "system_score", about):

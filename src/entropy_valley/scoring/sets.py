@@ -106,6 +106,7 @@ def write(
         read["translations"] = files.file_digest(translations)
         record.facts["cells"] = [_entry(cell, cells[cell], by_cell[cell], main, read) for cell in cells]
         digests = {name: one.digest for by_metric in by_cell.values() for name, one in by_metric.items() if one.digest}
+        record.facts["codes"] = sorted({*record.facts["codes"], *store.codes})
         record.inputs.update({str(checkpoints[name]): digests[name] for name in checkpoints if name in digests})
 
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from entropy_valley import files, results
+from entropy_valley import files, provenance, results
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.significance import Statistics
@@ -118,8 +118,22 @@ class Params(dict[str, Any]):
     ``metrics`` are all that the cells were scored by, the main one first; ``shown`` are the names of those that are
     printed, unless said otherwise the main one and BLEU. ``labels`` maps ``directions``, ``backbones``, ``methods`` and
     ``testsets`` to printed names. ``ratios`` gives, by method and direction, the number of a fixed ratio. ``overlaps``
-    are files by direction and test set that count the test sentences which occur in training.
+    are files by direction and test set that count the test sentences which occur in training. ``made_from`` are the
+    results that are read.
     """
+
+    ancestry = provenance.Ancestry()
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any], how: Mapping[str, str]) -> Self:
+        """The params of a rule; ``how`` says where the results are: ``root`` as the params have it, ``here`` for this
+        process.
+
+        Raises :class:`InputError` for results that do not belong together, see :func:`provenance.faults`.
+        """
+        values = cls(results.moved(params, how["root"], how["here"]))
+        values.ancestry = provenance.ancestry(values.get("made_from", ()), how["here"])
+        return values
 
     @functools.cached_property
     def cells(self) -> tuple[ScoredCell, ...]:

@@ -56,6 +56,7 @@ def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[
     for key, scope in DECODING_SCOPE.items():
         made[key] = [_value(cell, key) for cell in cells]
         _check(cells, f"signature.{key}", made[key], scope)
+    _check_seeds(cells, made["adapter_digest"])
     return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
 
 
@@ -100,6 +101,17 @@ def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope:
         if value != expected:
             problem = f"{what} is {value}, but that of {other.name} is {expected}"
             raise InputError(cell.name, problem, UNLIKE)
+
+
+def _check_seeds(cells: Sequence[ScoredCell], adapters: Sequence[str]) -> None:
+    """Runs of several seeds have as many adapters: one adapter under two seeds would count as two runs."""
+    first: dict[str, ScoredCell] = {}
+    for cell, digest in zip(cells, adapters, strict=True):
+        other = first.setdefault(digest, cell)
+        if digest != BARE and other.seed != cell.seed:
+            raise InputError(
+                cell.name, f"has the same adapter as {other.name}", "Give each seed an adapter of its own."
+            )
 
 
 def _metric_signature(cell: ScoredCell, metric: Metric) -> str:

@@ -13,6 +13,7 @@ Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
 Deviation = Literal["sample", "population"]
 LEVELS = (0.025, 0.975)  # quantiles of a percentile bootstrap: its 95 % limits
+ROUNDING = 1e-12  # a difference or a mean closer to 0 is 0: sums of floating-point numbers miss it by about 1e-17
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
 
 
@@ -66,7 +67,7 @@ def paired_test(
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     return PairedTest(
-        delta=float(differences.mean()),
+        delta=float(_rounded(differences.mean())),
         ci_low=float(low),
         ci_high=float(high),
         p_one_sided=not_above,
@@ -81,14 +82,15 @@ def paired_test(
 def bootstrap_means(differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64") -> np.ndarray:
     """Means of ``resamples`` samples drawn with replacement from (sentences,) differences; shape (resamples,).
 
-    Works through chunks of bounded size; their number changes neither the draws nor the means.
+    Works through chunks of bounded size; their number changes neither the draws nor the means. A mean that only
+    :data:`ROUNDING` keeps from 0 is 0: whether a limit is above 0 may depend on it.
     """
     count = len(differences)
     chunk = max(1, CHUNK_VALUES // count)
     sizes = [min(chunk, resamples - start) for start in range(0, resamples, chunk)]
     legacy = generator == "random_state"
     draw = np.random.RandomState(seed).randint if legacy else np.random.default_rng(seed).integers
-    return np.concatenate([differences[draw(0, count, size=(size, count))].mean(axis=1) for size in sizes])
+    return _rounded(np.concatenate([differences[draw(0, count, size=(size, count))].mean(axis=1) for size in sizes]))
 
 
 def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
@@ -122,4 +124,9 @@ def _differences(first: Sequence[float], second: Sequence[float]) -> np.ndarray:
         raise ValueError(f"paired scores need the same sentences, at least one: shapes {first.shape}, {second.shape}")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise ValueError("a sentence score is not a finite number")
-    return first - second
+    return _rounded(first - second)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """The values, 0 where they are less than :data:`ROUNDING` from it."""
+    return np.where(np.abs(values) < ROUNDING, 0.0, values)

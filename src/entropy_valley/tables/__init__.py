@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance, results
+from entropy_valley import files, provenance
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import study_cells
@@ -101,7 +101,7 @@ def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[s
     kind = find(how["report"])
     paths = dict(zip(kind.endings, map(Path, outputs), strict=True))
     report = kind(how["report"], paths["csv"].stem, how["caption"])
-    values = Params(results.moved(params, how["root"], how["here"]))
+    values = Params.of(params, how)
     with provenance.made(kind.rule, params, [], outputs) as record, files.noted(record.inputs):
         if kind.scored:
             record.facts["length_methods"] = require_alike(values.cells)

@@ -16,7 +16,7 @@ from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import require_sentences, sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import paired_test
-from entropy_valley.tables import formats
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import diagnostics_files, testset_file
 from entropy_valley.tables.labels import order_label
 from entropy_valley.tables.order_sweep import DELTA, FIXED, RUN, SYSTEM, TESTED, Orders, fixed, run_heading
@@ -84,7 +84,9 @@ class Categories(Orders):
         titles = (params.metric.label + " " + name for name in (other, main))
         compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
         columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
-        return Table(columns, tuple(sections), (*NOTES, Note(CONCENTRATIONS[params["concentration"]]), *correlations))
+        few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
+        concentration = Note(CONCENTRATIONS[params["concentration"]])
+        return Table(columns, tuple(sections), (*NOTES, *few, concentration, *correlations))
 
 
 # --- The numbers.

@@ -17,7 +17,7 @@ from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.base import TableReport, diagnostics_files
 from entropy_valley.tables.labels import method
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.systems import TIMED
@@ -31,7 +31,8 @@ SHARES = Note(
 )
 HOURS = Note(
     "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
-    "that a job held. Attempts that failed are not counted. Of an interrupted training, only the last attempt is."
+    "that a job held. Attempts that failed are not counted. Of an interrupted training, only the last attempt is. "
+    "Downloads, tables and figures are not counted."
 )
 
 
@@ -49,9 +50,9 @@ class Cost(TableReport):
         return [cell for cell in main if cell.method == "ev"]
 
     def inputs(self, experiment: Experiment) -> list[str]:
-        """Also all scores: the jobs of the config have then run, and left their benchmark files."""
+        """Also what the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
         scores = (one.scores(experiment.results) for one in sets_of(experiment).all)
-        return [*super().inputs(experiment), *(path for _, _, path in _timed(experiment)), *scores]
+        return [*super().inputs(experiment), *scores, *_unscored(experiment)]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         directions = dict.fromkeys(cell.run.direction for cell in cells)
@@ -91,6 +92,15 @@ PARTS = {
     "gpu_hours": ("GPU-hours by stage", lambda value: formats.number(value, 2)),
 }
 """Heading and format of each part."""
+
+
+def _unscored(experiment: Experiment) -> list[str]:
+    """The latencies that studies ask for, and the diagnostics of runs: scores are not made from these."""
+    studies = (name for name in experiment.tables.studies if TIMED.keys() & set(experiment.studies[name].columns))
+    timed = (cell.latency(experiment.results) for name in studies for cell in matrix.study_cells(experiment, name))
+    one_of = {cell.run: cell for cell in matrix.all_cells(experiment)}
+    diagnosed = [cell for run, cell in one_of.items() if sets_of(experiment).diagnostics(run)]
+    return list(dict.fromkeys([*timed, *diagnostics_files(experiment, diagnosed)]))
 
 
 def _timed(experiment: Experiment) -> list[tuple[str, str, str]]:

@@ -26,13 +26,14 @@ from entropy_valley.stats.closure import require_sentences, sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
-from entropy_valley.tables import formats
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport, testset_file, tokens_file
 from entropy_valley.tables.labels import method
 from entropy_valley.tables.lookup import best
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
+UNSPACED = ("ja", "zh")  # languages that write words without blanks between them
 CAPITALS_MARK_NAMES = ("en", "fr")  # not in German, which capitalises all nouns; Chinese has no capitals
 _CAPITALISED = re.compile(r"\b[A-Z]\w+\b")
 
@@ -226,7 +227,8 @@ class CoverageTable(OfEvAndRatio):
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("[95 % CI]", f"Δ over {method(name).short}") for name in rivals)
         columns = (*_heads("Category", rivals), *deltas)
-        return Table(columns, tuple(sections), (*_notes(params, numbers), TESTS, *_beside_the_papers(params, numbers)))
+        tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *_beside_the_papers(params, numbers))
+        return Table(columns, tuple(sections), (*_notes(params, numbers), *tested))
 
 
 class FaithfulnessSummary(CoverageTable):
@@ -338,7 +340,18 @@ def _notes(params: Params, numbers: pd.DataFrame) -> tuple[Note, ...]:
     setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
     reference = "the reference and its EOS" if params["eos"] else "the reference, without its EOS"
     bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
-    return (Note(f"{setting}{runs} run{'s' * (runs > 1)}."), LITERAL, bold)
+    return (Note(f"{setting}{runs} run{'s' * (runs > 1)}."), LITERAL, *_unspaced(params), bold)
+
+
+def _unspaced(params: Params) -> Iterator[Note]:
+    """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few of them."""
+    testsets = {(cell.direction, cell.testset): params["testsets"][cell.name] for cell in params.cells}
+    for (direction, testset), path in testsets.items():
+        if direction.split("-")[0] in UNSPACED:
+            sources = [row["source"] for row in files.read_jsonl(path, ("id", "source"))]
+            having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
+            rule = "the authors' rule counts only those that touch no character"
+            yield Note(f"Numbers of {params.place(direction, testset)}: {having}; {rule}.")
 
 
 def _beside_the_papers(params: Params, numbers: pd.DataFrame) -> list[Note]:

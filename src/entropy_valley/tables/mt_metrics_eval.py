@@ -15,6 +15,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
+from entropy_valley.provenance import ancestry
 from entropy_valley.results import REMEDY, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.scoring.sets import Outputs, read_outputs
@@ -27,13 +28,15 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     """Write all cells that are scored into the new folder ``out``; return a line for each test set and direction.
 
     A metric is written where it has scored every system of the pair. Raises InputError for an existing ``out``, for a
-    config without a scored cell, and for hypotheses that do not fit their test set.
+    config without a scored cell, for results that do not belong together, and for hypotheses that do not fit their
+    test set.
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
     root, groups = experiment.results, dict[tuple[str, str], list[ScoredCell]]()
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
+            ancestry([one.scores(root)], root)
             scored_cells = entries(one.scores(root))
             for cell in (cell for cell in one.cells if system_of(cell) in scored_cells):
                 scored = ScoredCell(**{**cell.key(), "path": one.folder(root)})

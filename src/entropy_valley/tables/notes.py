@@ -9,6 +9,8 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.errors import listed
+from entropy_valley.provenance import Ancestry
 from entropy_valley.stats import comparisons, signatures
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import BASELINES
@@ -69,6 +71,20 @@ def spread(summary: pd.DataFrame) -> tuple[Note, ...]:
     return (Note(f"Mean ± sample standard deviation over {runs} (training seeds)."), *single)
 
 
+FEW = 50  # sentences
+
+
+def few_sentences(counts: Iterable[int]) -> tuple[Note, ...]:
+    """That intervals over few sentences are too narrow, where some have fewer than :data:`FEW`.
+
+    Shares of 2,000 percentile bootstraps whose 95 % interval held the true mean, of normal, skewed and mostly zero
+    differences: 67 to 89 % over 10 sentences, 90 to 93 % over 22, 92 to 95 % over 47, 94 to 96 % over 100.
+    """
+    problem = f"95 % intervals over fewer than {FEW} sentences are too narrow"
+    shares = "at N = 20 about 90 % of them hold the true value, at N = 10 even fewer"
+    return (Note(f"{problem}: {shares}."),) if any(0 < count < FEW for count in counts) else ()
+
+
 def timing(params: Params) -> tuple[Note, ...]:
     """Those of :func:`timing_of` of the cells."""
     return timing_of([files.read_json(cell.latency_file) for cell in params.cells])
@@ -110,8 +126,19 @@ def provenance(params: Params) -> tuple[Note, ...]:
     facts = signatures.provenance(params.cells, params.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(params, fact)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    lines = (*overlaps(params), *(Note(text) for text in approximate if text))
+    lines = (*overlaps(params), *(Note(text) for text in approximate if text), *made_by(params.ancestry))
     return (sentences(params), *lines, *signed)
+
+
+def made_by(ancestry: Ancestry) -> Iterator[Note]:
+    """Where results of one rule were made by several versions of the code; and those that no record describes."""
+    for rule, versions in ancestry.codes.items():
+        if len(versions) > 1:
+            names = ", ".join(f"{code[:8]} ({count})" for code, count in versions.most_common())
+            yield Note(f"Results of the rule {rule} were made by {len(versions)} versions of the code: {names}.")
+    if ancestry.bare:
+        count = len(ancestry.bare)
+        yield Note(f"Results without a record of what they were made from: {count} ({listed(ancestry.bare, 3)}).")
 
 
 def overlaps(params: Params) -> tuple[Note, ...]:

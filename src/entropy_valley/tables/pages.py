@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files, provenance, results
+from entropy_valley import files, provenance
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
@@ -75,7 +75,7 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
 def make_sentences(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
     """Make a page and the record of all that it read. ``how`` says where the results are: ``root`` as the params of its
     rule have it, ``here`` for this process."""
-    values = Params(results.moved(params, how["root"], how["here"]))
+    values = Params.of(params, how)
     with provenance.made("page", params, [], [out]) as record, files.noted(record.inputs):
         write_sentences(out, values)
 

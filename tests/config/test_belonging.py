@@ -1,0 +1,121 @@
+"""Results that do not belong together: the audit says which, and no table is made of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import fake_chain
+import pytest
+
+from entropy_valley.errors import InputError
+from entropy_valley.files import read_json, write_json
+from entropy_valley.provenance import record_path
+from entropy_valley.runs.audit import STALE, Audit, versions
+from entropy_valley.stats.cells import Params
+from entropy_valley.tables import notes
+
+ROOT = Path("results/demo")
+SEED1, SEED2 = (ROOT / f"en-zh/llada-tiny/seed{seed}" for seed in (1, 2))
+MINE = Path("mine.tsv")
+CONFIG = {
+    "matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "zh-en"], "seeds": [1, 2]},
+    "tables": {"studies": []},
+    "autoregressive": {"backbones": []},
+    "sources": {"mine": {"name": "tsv", "file": str(MINE), "columns": {"en": 1, "zh": 2}}},
+    "directions": {"en-zh": {"tests": ["mine"]}, "zh-en": {"tests": ["mine"]}},
+}
+
+
+@pytest.fixture
+def inventory(tmp_path, load, monkeypatch):
+    """The jobs of a small config, all of them done; one of its test sets is a user's own file."""
+    monkeypatch.chdir(tmp_path)
+    MINE.write_text("A cat.\t一只猫。\n", encoding="utf-8")
+    return fake_chain.write(load(CONFIG, "config/demo.yaml"))
+
+
+def copy(old, new):
+    """Copy a folder over another, or a file with its record over one of the same name."""
+    if old.is_dir():
+        shutil.copytree(old, new, dirs_exist_ok=True)
+    else:
+        shutil.copy2(old, new)
+        shutil.copy2(record_path(old), record_path(new))
+
+
+def again(inventory, path):
+    """Make a result again, with another content."""
+    fake_chain.make(inventory.at(str(path)), content="other")
+
+
+def ancestry(inventory, table="tables/coverage"):
+    """What a table is made of; an InputError where it is refused."""
+    how = {"root": str(ROOT), "here": str(ROOT)}
+    return Params.of(json.loads(inventory.report(table)), how).ancestry
+
+
+def stale(inventory):
+    """The rules of the jobs that are not as their records say, and why."""
+    audit = Audit(inventory)
+    return {
+        (job.rule, reason.text) for job in inventory.all() for reason in audit.job(job).reasons if reason.state == STALE
+    }
+
+
+def test_results_that_belong_together(inventory):
+    assert stale(inventory) == set()
+    made_by = ancestry(inventory)
+    assert {"score", "translate", "tokens", "train", "testset", "corpus"} <= made_by.codes.keys()
+    assert list(notes.made_by(made_by)) == []
+
+
+MANIPULATIONS = {
+    "scores of another seed": lambda _: copy(SEED2 / "matrix/scores.jsonl", SEED1 / "matrix/scores.jsonl"),
+    "a set of another seed": lambda _: copy(SEED1 / "matrix", SEED2 / "matrix"),
+    "the adapter of another seed": lambda _: copy(SEED1 / "adapter", SEED2 / "adapter"),
+    "a run as another seed": lambda _: copy(SEED1, SEED2),
+    "tokens of another direction": lambda _: copy(
+        ROOT / "zh-en/llada-tiny/tokens/mine.jsonl", ROOT / "en-zh/llada-tiny/tokens/mine.jsonl"
+    ),
+    "one cell's rows over another's": lambda _: (SEED1 / "matrix/translations.jsonl").write_text("ev's\n"),
+    "older scores": lambda inventory: again(inventory, SEED1 / "matrix/translations.jsonl"),
+    "older translations": lambda inventory: again(inventory, SEED1 / "adapter/adapter.json"),
+    "older adapters": lambda inventory: again(inventory, ROOT / "corpus/en-zh/train.jsonl"),
+    "an older test set": lambda inventory: again(inventory, ROOT / "corpus/en-zh/test/mine.jsonl"),
+    "an edited corpus": lambda _: MINE.write_text("A dog.\t一只狗。\n", encoding="utf-8"),
+}
+
+
+@pytest.mark.parametrize("kind", MANIPULATIONS)
+def test_what_a_table_refuses_is_stale_in_the_audit(inventory, kind):
+    MANIPULATIONS[kind](inventory)
+    with pytest.raises(InputError) as error:
+        ancestry(inventory)
+    assert error.value.problem in {text for _, text in stale(inventory)}
+
+
+def test_a_copy_is_told_with_the_place_it_is_from(inventory):
+    MANIPULATIONS["scores of another seed"](inventory)
+    assert ("score", f"is a copy of {SEED2}/matrix/scores.jsonl") in stale(inventory)
+
+
+def test_a_folder_of_results_may_be_moved(inventory):
+    ROOT.rename("results/moved")
+    params = json.loads(inventory.report("tables/main"))
+    assert Params.of(params, {"root": str(ROOT), "here": "results/moved"}).ancestry.bare == []
+
+
+def test_the_code_that_made_results(inventory):
+    """A set whose job ran with edited code, and an adapter without a record, are told below the table."""
+    header = SEED1 / "matrix/translations.json"
+    content = read_json(header)
+    write_json(header, content | {"facts": content["facts"] | {"codes": ["e" * 32]}})
+    (SEED2 / "adapter/adapter.made.json").unlink()
+    code, bare = (note.text for note in notes.made_by(ancestry(inventory)))
+    assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
+    assert bare.endswith("1 (en-zh/llada-tiny/seed2/adapter/adapter.json).")
+    assert ("train", "it has no record of its params") in stale(inventory)
+    audit = Audit(inventory)
+    assert [note.text for note in notes.made_by(versions(map(audit.job, inventory.all())))] == [code]
