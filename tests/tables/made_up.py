@@ -71,7 +71,7 @@ MADE_UP = {
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),
-    "figures/method": lambda root: {"ratios": [0.55, 0.62, 0.71, 0.8, 1.0], "steps": 32},
+    "figures/method": lambda root: {"ratios": [0.55, 0.62, 0.71, 0.8, 1.0], "steps": 32, "schedule": "llada"},
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
     "figures/selector_checks": lambda root: fake_results.write_selector_checks(root),

@@ -11,7 +11,7 @@ from entropy_valley.tables import style
 from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.crossbb import CrossBackboneFigure
 from entropy_valley.tables.hero import Hero
-from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.method import MethodFigure, snapshots
 
 
 def points(axes):
@@ -72,7 +72,14 @@ def test_files_are_the_same_each_time(params, tmp_path):
 
 
 def test_the_method_of_one_candidate_chooses_it():
-    assert drawn(MethodFigure, {"ratios": [0.8], "steps": 8})[1]["chosen"].tolist() == [True]
+    params = {"ratios": [0.8], "steps": 8, "schedule": "llada"}
+    assert drawn(MethodFigure, params)[1]["chosen"].tolist() == [True]
+
+
+def test_the_method_is_denoised_by_the_schedule_that_runs():
+    assert snapshots(13, 32, "llada") == {4: 4, 7: 7, 10: 10, 13: 13}
+    assert snapshots(13, 32, "floors") == {10: 4, 18: 7, 25: 10, 32: 13}
+    assert snapshots(21, 2, "llada") == {1: 11, 2: 21}
 
 
 @pytest.mark.parametrize(
