@@ -142,7 +142,8 @@ one & 5 & 6 \\
 \end{adjustbox}
 \par\smallskip
 \parbox{\linewidth}{\scriptsize\raggedright
-N = 2.\par
+N = 2.
+One run.
 }\par\endgroup
 % sacreBLEU: nrefs:1|case:mixed
 \caption{100\% of it.}
@@ -159,6 +160,8 @@ def test_a_float():
     )
     groups = (Group("En→Zh", rows), Group("one", (TableRow((TableCell("5"), TableCell("6"))),)))
     table = Table(
-        columns, (TableSection(groups, "Seed 1"),), (Note("N = 2."), Note("sacreBLEU:", "nrefs:1|case:mixed"))
+        columns,
+        (TableSection(groups, "Seed 1"),),
+        (Note("N = 2."), Note("One run."), Note("sacreBLEU:", "nrefs:1|case:mixed")),
     )
     assert to_latex(table, "100% of it.", "tab:it") == FLOAT

@@ -39,8 +39,8 @@ class MethodFigure(FigureReport):
     caption = (
         "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean "
         "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
-        "the surest slots first. Lengths and steps are those of the configured ratios and schedule; entropies and order "
-        "are drawn."
+        "the surest slots first. Lengths and steps are by the configured ratios and schedule; entropies and order are "
+        "drawn."
     )
     scored = False
     width = style.COLUMN
@@ -85,8 +85,8 @@ def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
     A step that is the first one for several of these shares comes once.
     """
     revealed = list(itertools.accumulate(reveal_counts(length, steps, schedule)))
-    firsts = (next(step for step, count in enumerate(revealed, 1) if 4 * count >= part * length) for part in range(1, 5))
-    return {step: revealed[step - 1] for step in firsts}
+    firsts = [next(step for step, count in enumerate(revealed) if 4 * count >= part * length) for part in (1, 2, 3, 4)]
+    return {step + 1: revealed[step] for step in firsts}
 
 
 def _draw(axes: Axes, params: Params, candidates: pd.DataFrame, height: float) -> None:
