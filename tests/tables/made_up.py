@@ -21,7 +21,7 @@ from entropy_valley import tables
 
 GOLDEN = Path(__file__).with_name("golden")
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
-STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
+STUDY = {"columns": ["comet", "closure_best", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
 MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
 PROMPT = {"direction": "en-zh", "prompt": "Translate English to Chinese.\n\nEnglish: {src}\nChinese: "}
 NOTHING_RUN = {

@@ -46,6 +46,14 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
     assert frame.wilcoxon_p["ratio"] == pytest.approx(stats.wilcoxon(*scores, zero_method="pratt").pvalue)
 
 
+def test_the_lowest_length_error_is_bold_but_for_upper_bounds(given):
+    params = given(columns=["mae"])
+    for cell in params["cells"]:
+        put(cell, TRANSLATIONS, length_mae={"oracle": 0.0, "ratio": 2.0, "ev": 1.5}[cell["method"]])
+    bold = [group.label for group in Systems().made(params)[0].sections[0].groups if group.rows[0].cells[0].bold]
+    assert bold == ["Entropy-Valley"]
+
+
 def test_runs_with_pools_stand_apart(tmp_path):
     """Each is compared with the methods of its own pool; their adapters differ, and no run is averaged with another."""
     systems = []
@@ -136,12 +144,13 @@ def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):
     params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("zh-en",), comet=comet)
     for cell in params["cells"]:
         put(cell, SCORES, comet22=comet[cell["method"]])
-    study = {"columns": ["closure", "closure_best"], "against": ["ev", "med", 8]}
+    study = {"columns": ["closure", "closure_best", "closure_eos"], "against": ["ev", "med", 8]}
     fixed = {"fixed": ["ratio", "ratio_1.30", "ratio_1.40"]}
     texts, _ = rows(Params(params | study | fixed))
-    assert texts["Oracle length"] == ["100.0%", "100.0%"]
-    assert texts["ratio_1.40"] == ["34.1%", "0.0%"]
-    assert texts["Entropy-Valley"] == ["57.4%", "35.4%"]
+    assert texts["Oracle length"] == ["100.0%"] * 3
+    assert texts["ratio_1.40"] == ["34.1%", "–", "–"]
+    assert texts["Fixed ratio + EOS slot"] == ["37.8%", "5.6%", "0.0%"]
+    assert texts["Entropy-Valley"] == ["57.4%", "35.4%", "31.5%"]
 
 
 def two_backbones(tmp_path, seeds, second):

@@ -38,6 +38,7 @@ RUN = ("backbone", "direction", "testset", "pool", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 MAIN = "comet"  # the column of the main metric; the others have their names
+MAE = Metric("mae", "MAE", 2, segments=False, higher_is_better=False)
 COUNTED = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
@@ -52,7 +53,7 @@ def study(params: Params) -> pd.DataFrame:
     Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
     their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
-    CLOSURES, and BEST, over the best of the ratios that ``fixed`` of the params names, if any; those of TESTED for
+    CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names; those of TESTED for
     ``against`` of the params (method, order, T) minus the system, sentence by sentence in the main metric; and where a
     column has it, ``tokens`` of all passes per sentence,
     ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
@@ -142,13 +143,13 @@ def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
 
 def _gap(rows: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    gaps = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.get("fixed", ())), "cost"), float("nan"))
+    gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in params["columns"]), "cost"), float("nan"))
     for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
         oracle, *rivals = (rows.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
         fixed = [rows[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in rows]
         best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
         for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
-            if rival and oracle:
+            if column in gaps and rival and oracle:
                 gaps[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
         if rivals[0] and oracle:
             gaps["cost"] = row["calls"] / rivals[0]["calls"]
@@ -173,7 +174,7 @@ NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
     LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
+    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it; none (–) of ratios without.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
@@ -239,6 +240,9 @@ class SystemRow:
         return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
     def closure(self, column: str) -> str:
+        """The share of the gap; none of a fixed ratio over a better one: how far it is below is no share of a gap."""
+        if column != "closure" and self.key["method"] in self.params.get("fixed", ()):
+            return formats.NONE
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
@@ -265,7 +269,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
     "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
     "ratios": (Column("Ratios"), SystemRow.ratios),
-    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
+    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", MAE.decimals)),
     "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
     LIMITS: (Column("Its 95 % CI"), SystemRow.closure_interval),
     "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
@@ -320,7 +324,7 @@ def systems(params: Params, frame: pd.DataFrame) -> list[SystemRow]:
 
 class Systems(OfStudy, TableReport):
     """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
-    the study asks for. Bold are the best scores of the systems that could be deployed."""
+    the study asks for. Bold are the best scores, and the lowest MAE, of the systems that could be deployed."""
 
     caption = (
         "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
@@ -335,7 +339,8 @@ class Systems(OfStudy, TableReport):
         return [*super().inputs(experiment), *timed]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
+        """What the table shows, which methods are fixed ratios without an EOS slot, the system whose lead is tested, and
+        the candidate ratios of each method."""
         study, tables = experiment.studies[self.name], experiment.tables
         metrics = metrics_by_column(metrics_of(experiment.scoring))
         shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
@@ -345,7 +350,7 @@ class Systems(OfStudy, TableReport):
         methods = dict.fromkeys(cell.method for cell in cells)
         fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
         return {
-            **({"fixed": fixed} if BEST in study.columns else {}),
+            "fixed": fixed,
             "columns": study.columns,
             "shown": list(dict.fromkeys(shown)),
             "against": [study.against, tables.order, tables.steps],
@@ -382,9 +387,9 @@ def _timed(columns: Sequence[str]) -> bool:
 
 
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
-    metrics = metrics_by_column(system.params.metrics)
+    ranked = {**metrics_by_column(system.params.metrics), "mae": MAE}
     cells = (
-        TableCell(text(system), name in metrics and _is_best(system, rivals, name, metrics[name]))
+        TableCell(text(system), name in ranked and _is_best(system, rivals, name, ranked[name]))
         for name, (_, text) in columns.items()
     )
     return Group(_label(system), (TableRow(tuple(cells), shaded=system.is_tested),))
@@ -402,7 +407,8 @@ def _label(system: SystemRow) -> str:
 
 def _is_best(system: SystemRow, rivals: Sequence[SystemRow], name: str, metric: Metric) -> bool:
     deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
-    return system in deployable and system.mean[name] == best(metric)(rival.mean[name] for rival in deployable)
+    values = [rival.mean[name] for rival in deployable if not pd.isna(rival.mean[name])]
+    return system in deployable and bool(values) and system.mean[name] == best(metric)(values)
 
 
 def _heading(params: Params, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
