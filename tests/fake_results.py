@@ -191,9 +191,9 @@ def write_selector_checks(root: Path, *, seeds: Sequence[int] = (1, 2), sentence
 
 
 def add_canvases(cell: Mapping[str, Any], canvases: Sequence[Mapping[str, Any]]) -> None:
-    """Give each translation of a cell its canvas."""
+    """Give each translation of a cell its canvas, and the length of it."""
     texts = zip(rows(cell, TRANSLATIONS), canvases, strict=True)
-    put(cell, TRANSLATIONS, [{**text, "canvas": canvas} for text, canvas in texts])
+    put(cell, TRANSLATIONS, [{**text, "canvas": canvas, "length": canvas["length"]} for text, canvas in texts])
 
 
 def valley(generator: np.random.Generator, sentences: int) -> dict[str, Any]:

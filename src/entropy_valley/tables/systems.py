@@ -174,7 +174,7 @@ NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
     LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it; none (–) of ratios without.",
+    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
@@ -339,8 +339,7 @@ class Systems(OfStudy, TableReport):
         return [*super().inputs(experiment), *timed]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What the table shows, which methods are fixed ratios without an EOS slot, the system whose lead is tested, and
-        the candidate ratios of each method."""
+        """What the table shows, the fixed ratios without an EOS slot, the system whose lead is tested, all ratios."""
         study, tables = experiment.studies[self.name], experiment.tables
         metrics = metrics_by_column(metrics_of(experiment.scoring))
         shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
