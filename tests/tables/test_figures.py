@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fake_orders
 import fake_results
 import numpy as np
 import pytest
@@ -30,6 +31,21 @@ def test_hero_and_the_table_give_the_same_differences(matched):
     shown = texts(drawn(Hero, matched)[0].axes[1])
     table, _ = made(ArReference, matched)
     assert [cell.text for cell in table.sections[2].groups[0].rows[0].cells] == shown
+
+
+def test_the_span_of_lengths_is_that_of_the_mean_over_runs_and_of_the_run_of_the_orders(tmp_path):
+    """The paper's span of lengths is that of three runs, its span of orders that of one."""
+    scores = {("oracle", "med"): 0.86, ("ratio", "med"): 0.83, ("ev", "med"): 0.85, ("oracle", "sig_first"): 0.87}
+    orders = fake_orders.write(tmp_path / "orders", {system: [score] * 5 for system, score in scores.items()})
+    params = fake_results.write(tmp_path, directions=("en-zh",)) | {"sweep": orders}
+    figure, numbers = drawn(Hero, params)
+    spans = numbers[numbers["metric"] == "length_span"].set_index("runs")["mean"]
+    means = numbers[numbers["panel"] == "A"].set_index("method")["mean"]
+    assert spans.to_dict() == pytest.approx({3: means["oracle"] - means["ratio"], 1: 0.03})
+    names = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert names == ["Length\n3 runs", "Length\nseed 1", "Order\nseed 1"]
+    single = fake_results.write(tmp_path / "single", backbones={"llada-tiny": (1,)}, directions=("en-zh",))
+    assert len(drawn(Hero, single | {"sweep": orders})[0].axes[1].get_xticks()) == 2
 
 
 def test_a_single_run_has_no_error_bar(tmp_path):
