@@ -64,6 +64,11 @@ def small_p(p: float) -> str:
     return minus(f"{p:.4f}" if p >= 0.001 else f"{p:.1e}")
 
 
+def stars(p: float) -> str:
+    """:func:`small_p` with a star below 0.05, two below 0.01, three below 0.001, as the paper prints them."""
+    return small_p(p) + "*" * sum(p < level for level in (0.05, 0.01, 0.001))
+
+
 def minus(text: str) -> str:
     """The hyphens of numbers as minus signs."""
     return text.replace("-", "−")
