@@ -69,6 +69,7 @@ def write(
             "backbones": LABELS,
         },
         "ratios": {"ratio": {name: ratio for name, (_, _, ratio) in DIRECTIONS.items()}},
+        "systems": {name: ["1.2M", "LoRA-SFT"] for name in LABELS},
     }
 
 

@@ -8,7 +8,7 @@ from fake_sets import put, rows
 from making import drawn, made, one_backbone
 
 from entropy_valley.results import SCORES
-from entropy_valley.tables import style
+from entropy_valley.tables import formats, style
 from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.crossbb import CrossBackboneFigure
 from entropy_valley.tables.hero import Hero
@@ -30,7 +30,8 @@ def test_hero_and_the_table_give_the_same_differences(matched):
         put(cell, SCORES, comet22=sum(row["comet22"] for row in scores) / len(scores))
     shown = texts(drawn(Hero, matched)[0].axes[1])
     table, _ = made(ArReference, matched)
-    assert [cell.text for cell in table.sections[2].groups[0].rows[0].cells] == shown
+    leads = [cell.text for cell in table.sections[2].groups[0].rows[0].cells[2:]]  # × 100
+    assert leads == [formats.signed(100 * float(text.replace("−", "-")), 2) for text in shown]
 
 
 def test_the_span_of_lengths_is_that_of_the_mean_over_runs_and_of_the_run_of_the_orders(tmp_path):

@@ -81,7 +81,7 @@ def test_every_table_names_the_number_of_its_sentences(every_table):
 def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
     for key, (table, _) in every_table.items():
         assert r"\texttt{U+" not in to_latex(table, tables.find(key).caption, "tab:it"), key
-        assert not re.search("× ?100", to_markdown(table)), key
+        assert bool(re.search("× ?100", to_markdown(table))) == (key == "tables/ar_reference"), key  # as in the paper
 
 
 def test_every_feature_of_a_table_compiles(pdflatex):

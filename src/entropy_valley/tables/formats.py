@@ -59,6 +59,11 @@ def p_statement(p: float, resamples: int) -> str:
     return f"p {'= ' if p else ''}{p_value(p, resamples)}"
 
 
+def parameters(count: int) -> str:
+    """``8.0B``, ``1.2M``."""
+    return f"{count / 1e9:.1f}B" if count >= 1e8 else f"{count / 1e6:.1f}M"
+
+
 def small_p(p: float) -> str:
     """A p-value that is computed, not counted: ``0.0083``, or ``4.1e−32`` below 0.001."""
     return minus(f"{p:.4f}" if p >= 0.001 else f"{p:.1e}")
