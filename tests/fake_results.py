@@ -124,6 +124,18 @@ def _cell(
     return cell
 
 
+def write_pools(root: Path) -> dict[str, Any]:
+    """One direction and seed, trained on each of two pools, the second one worse by 0.1; return their params."""
+    cells = []
+    for pool, fall in (("50k", 0), ("200k", 0.1)):
+        comet = {name: score - fall for name, score in COMET.items()}
+        params = write(root / pool, directions=("en-zh",), backbones={"llada-tiny": (1,)}, comet=comet)
+        cells += [cell | {"pool": pool} for cell in params["cells"]]
+        for cell in params["cells"]:
+            put(cell, TRANSLATIONS, signature=ScoredCell(**cell).decoding()["signature"] | {"adapter_digest": pool})
+    return params | {"cells": cells}
+
+
 def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40) -> dict[str, Any]:
     """Six variants of an instruction-tuned backbone, most of whose outputs are empty; return their params."""
     generator = np.random.default_rng(11)

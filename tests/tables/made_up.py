@@ -41,6 +41,7 @@ MADE_UP = {
     "tables/ar_reference": lambda root: fake_results.write(root, autoregressive={"llama3-tiny": (1, 2)}),
     "tables/dream_instruct": lambda root: fake_results.write_instruct(root),
     "tables/systems": lambda root: fake_results.write(root) | STUDY,
+    "tables/transfer": lambda root: fake_results.write_pools(root) | {"columns": [], "against": ["ev", "med", 8]},
     "tables/orders": lambda root: fake_orders.write(root, BOTH),
     "tables/categories": lambda root: fake_orders.write(root, BOTH),
     "tables/checks": lambda root: fake_results.write_selector_checks(root),

@@ -15,7 +15,13 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import is_ratio_without_slot, method_settings, reassigned_methods
+from entropy_valley.config.methods import (
+    base_method,
+    canvas_needs_model,
+    is_ratio_without_slot,
+    method_settings,
+    reassigned_methods,
+)
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
@@ -179,6 +185,7 @@ NOTES = {
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
     "cost": "Cost: calls over Fixed Ratio's.",
+    "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
     "passes": "Passes: those really needed, a sentence.",
@@ -257,6 +264,11 @@ class SystemRow:
         ratios = self.params["grids"].get(self.key["direction"], {}).get(self.key["method"])
         return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
 
+    def probe_cap(self, steps: int = 0) -> str:
+        """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
+        probes = self.params["probes"][self.key["direction"]][self.key["method"]]
+        return formats.NONE if probes is None else f"{'≤ ' * (probes > 0)}{steps + probes}"
+
     def ratios(self) -> str:
         grid = self.grid()
         return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
@@ -267,6 +279,8 @@ Cells = Callable[[SystemRow], str]
 COLUMNS: dict[str, tuple[Column, Cells]] = {
     "order": (Column("Order"), lambda system: system.key["order"]),
     "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
+    "probe_cap": (Column("Probe cap", align="r"), SystemRow.probe_cap),
+    "forward_cap": (Column("Fwd cap", align="r"), lambda system: system.probe_cap(system.key["steps"])),
     "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
     "ratios": (Column("Ratios"), SystemRow.ratios),
     "mae": (Column("MAE", align="r"), lambda system: system.number("mae", MAE.decimals)),
@@ -344,8 +358,10 @@ class Systems(OfStudy, TableReport):
         metrics = metrics_by_column(metrics_of(experiment.scoring))
         shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
         grids: dict[str, dict[str, Any]] = {}
+        probes: dict[str, dict[str, int | None]] = {}
         for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
             grids.setdefault(direction, {})[name] = method_settings(experiment, name, direction).get("ratios")
+            probes.setdefault(direction, {})[name] = _most_probes(experiment, name, direction)
         methods = dict.fromkeys(cell.method for cell in cells)
         fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
         return {
@@ -354,6 +370,7 @@ class Systems(OfStudy, TableReport):
             "shown": list(dict.fromkeys(shown)),
             "against": [study.against, tables.order, tables.steps],
             "grids": grids,
+            **({"probes": probes} if {"probe_cap", "forward_cap"} & set(study.columns) else {}),
         }
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
@@ -379,6 +396,14 @@ class Systems(OfStudy, TableReport):
         timing = notes.timing(params) if _timed(params["columns"]) else ()
         shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in params["columns"]]
         return Table(head, sections, (*_notes(params), *notes.doubtful_gaps(params, shares), *timing))
+
+
+def _most_probes(experiment: Experiment, method: str, direction: str) -> int | None:
+    """At most so many all-mask passes choose a canvas: EV has one for each ratio; None of other methods that probe."""
+    if not canvas_needs_model(experiment, method):
+        return 0
+    ratios = method_settings(experiment, method, direction).get("ratios")
+    return len(ratios) if base_method(experiment, method) == "ev" and ratios else None
 
 
 def _timed(columns: Sequence[str]) -> bool:
