@@ -49,13 +49,14 @@ def signed(value: float, decimals: int) -> str:
     return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:+.{decimals}f}")
 
 
-def p_value(p: float, resamples: int) -> str:
-    """A bootstrap p-value: ``0.0910``; none of the resamples is ``< 1/resamples``, never 0."""
-    return f"{p:.4f}" if p else f"< {1 / resamples:g}"
+def p_value(p: float, resamples: int, sides: int = 2) -> str:
+    """A bootstrap p-value: ``0.0910``; one that no resample speaks for is below the smallest that can be counted, a
+    resample on each of the ``sides``: ``< 0.0002``, never 0."""
+    return f"{p:.4f}" if p else f"< {sides / resamples:g}"
 
 
 def p_statement(p: float, resamples: int) -> str:
-    """``p = 0.0910``, or ``p < 1/resamples``."""
+    """``p = 0.0910``, or ``p < 0.0002``: two-sided, as all that tables print."""
     return f"p {'= ' if p else ''}{p_value(p, resamples)}"
 
 

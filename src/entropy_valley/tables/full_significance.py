@@ -53,9 +53,9 @@ def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
     """:func:`comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
     columns = {
         f"{name}_printed": [
-            formats.p_value(p, n) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
+            formats.p_value(p, n, sides) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
         ]
-        for name in ("p_one_sided", "p_two_sided")
+        for name, sides in {"p_one_sided": 1, "p_two_sided": 2}.items()
     }
     return comparisons.assign(**columns)
 
