@@ -140,7 +140,7 @@ one & 5 & 6 \\
 \bottomrule
 \end{tabular}
 \end{adjustbox}
-\par\smallskip
+\par\nopagebreak\smallskip
 \parbox{\linewidth}{\scriptsize\raggedright
 N = 2.
 One run.

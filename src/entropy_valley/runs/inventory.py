@@ -100,7 +100,7 @@ class Inventory:
         """The params of the document of all tables and figures."""
         items = document.items(self.experiment, reported)
         specs = {item.path: params.digest(self.report(item.path)) for item in items}
-        return files.canonical({"items": items, "made_from": specs})
+        return files.canonical({"items": items, "about": document.about(self.experiment), "made_from": specs})
 
     def _made(self, parts: tuple[str, ...]) -> Job | None:
         match parts:

@@ -107,7 +107,7 @@ TEMPLATE = r"""
 \bottomrule
 \end{<< kind >>}
 \end{adjustbox}
-\par\smallskip
+\par\nopagebreak\smallskip
 <% endif %>
 \parbox{\linewidth}{\scriptsize\raggedright
 <% for note in table.notes if not note.signature %>
