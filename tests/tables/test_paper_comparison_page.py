@@ -78,5 +78,5 @@ def test_a_page_escapes_what_it_shows():
     )
     text = render.page("T & U", table)
     assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text
-    assert text.count('<td class="l shaded">x&lt;y</td><td class="c shaded"><b>&lt;b&gt;</b></td>') == 1
-    assert text.count('<td class="l shaded"></td>') == 1  # the label stands in the first row of its group
+    assert text.count('<td class="l shaded whole">x&lt;y</td><td class="c shaded whole"><b>&lt;b&gt;</b></td>') == 1
+    assert text.count('<td class="l shaded whole"></td>') == 1  # the label stands in the first row of its group
