@@ -252,5 +252,5 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         assert tab.locator("#grid tbody th").first.text_content() == "Oracle MED T=32"
         names = [*(f"dream-instruct-{prompt}-unshifted" for prompt in ("plain", "chat", "zero-shot")), "llada-8b"]
         short = tab.evaluate("names => [...abbreviated(names).values()]", names)
-        assert len(set(short)) == 4 and max(map(len, short)) < 25 and short[-1] == "llada-8b"
+        assert len(set(short)) == 4 and max(map(len, short)) < 28 and short[-1] == "llada-8b"
         assert cut_off(tab, 1280, 768, 360) == []
