@@ -1,7 +1,9 @@
 # make demo | demo-full | demo-authors | test | test-faults | test-cluster | nightly | lint | install | lock | clean
 # make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
-PYTHON ?= python3.11
+# The first of these that runs; any other by PYTHON=….
+PYTHON ?= $(shell for one in python3.11 python3.12 python3; do \
+	$$one -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2> /dev/null && echo $$one && break; done)
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 # The build of torch that was asked for last; none: what pip's own index offers. Modules of clusters set CUDA, too.
@@ -20,37 +22,50 @@ export OMP_NUM_THREADS ?= 1
 
 install: $(INSTALLED)
 
+# Without CUDA=…: where there is no NVIDIA driver, the CPU build, because the one of pip's own index brings gigabytes of
+# CUDA; and that one where the CPU build cannot be had.
+ifneq ($(CUDA),)
+INSTALL_TORCH = pip install --quiet "$(TORCH)+$(CUDA)" --index-url $(TORCH_INDEX)/$(CUDA)
+else ifneq ($(shell command -v nvidia-smi),)
+INSTALL_TORCH = pip install --quiet "$(TORCH)"
+else
+INSTALL_TORCH = echo "No NVIDIA driver here, so torch is installed for CPUs. For GPUs: make install CUDA=cu126" && \
+	{ pip install --quiet --retries 1 "$(TORCH)+cpu" --index-url $(TORCH_INDEX)/cpu || pip install --quiet "$(TORCH)"; }
+endif
+
 $(INSTALLED): pyproject.toml requirements.lock
+	@$(if $(PYTHON),,echo "Python 3.11 or 3.12 is needed: apt-get install python3-venv, or PYTHON=/path/to/python3.12" && exit 1)
 	$(PYTHON) -m venv $(VENV)
 	rm -f $(VENV)/.installed*
-	pip install --quiet "$(TORCH)$(CUDA:%=+%)" $(CUDA:%=--index-url $(TORCH_INDEX)/%)
+	@$(INSTALL_TORCH)
 	pip install --quiet --no-deps --require-hashes -r requirements.lock
 	pip install --quiet --no-deps --no-build-isolation --editable .
 	entropy-valley check --installation $(CUDA)
 	$(if $(CUDA),echo $(CUDA) > $(VENV)/.cuda)
 	touch $@
 
+# At most seven minutes on two quiet cores; the last line names the page to open.
 demo: install
-	snakemake --workflow-profile demo
-	@$(SHOW_DEMO)
+	snakemake --workflow-profile demo all pages
+	@$(call SHOW_DEMO,demo)
 
 demo-full: install
-	snakemake --workflow-profile demo --configfile config/demo.yaml config/demo-full.yaml -- all \
-		$(if $(shell command -v pdflatex),results/demo/report.pdf)
-	@$(SHOW_DEMO)
+	snakemake --workflow-profile demo --configfile config/demo-full.yaml -- all pages \
+		$(if $(shell command -v pdflatex),results/demo-full/report.pdf)
+	@$(call SHOW_DEMO,demo-full)
 
 demo-authors: install
-	snakemake --workflow-profile demo --configfile config/authors.yaml config/demo.yaml config/demo-authors.yaml
+	snakemake --workflow-profile demo --configfile config/demo-authors.yaml
 	entropy-valley show results/demo-authors/tables/main.md
 
 define SHOW_DEMO
-printf '\ntables:  results/demo/tables\nfigures: results/demo/figures\n\n' && \
-	entropy-valley show results/demo/tables/main.md && \
-	printf '%s\n' '' 'Next:' \
-	'  results/demo/tables/main.html                            this table in a browser; the others beside it' \
-	'  snakemake --workflow-profile demo pages                  each sentence with the outputs of all methods' \
-	'  entropy-valley audit --configfile config/demo.yaml       the state of each cell, and why' \
-	'  snakemake --workflow-profile demo --report report.zip    all tables and figures as pages, with the workflow'
+entropy-valley show results/$(1)/tables/main.md && \
+	printf '%s\n' '' \
+	'tables:   results/$(1)/tables    main.html is this table in a browser; full_significance.md has the paired tests' \
+	'figures:  results/$(1)/figures   hero.pdf, entropy_valley.pdf and others' \
+	'states:   entropy-valley audit --configfile config/$(1).yaml' \
+	'Each sentence with the outputs of all methods; open it in a browser:' \
+	"file://$$PWD/$$(ls results/$(1)/pages/en-zh/*.html | head -1)"
 endef
 
 # One worker more than the two cores it is tried on: some tests wait.
@@ -83,7 +98,7 @@ lint: install
 
 # Takes minutes: it asks the index for every file's hash.
 lock:
-	printf '# All but torch (see Makefile), for Python 3.11 on Linux; made by `make lock`.\n' > requirements.lock.new
+	printf '# All but torch (see Makefile), for Python 3.11 and 3.12 on Linux; made by `make lock`.\n' > requirements.lock.new
 	pip-compile --quiet --strip-extras --extra test --generate-hashes --unsafe-package torch --unsafe-package pip \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file - pyproject.toml \
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new

@@ -23,8 +23,8 @@ envvars:
 
 
 try:
-    config = snapshot.merged(config, BASE, workflow.configfiles)
-    EXPERIMENT = configuration.load_merged(config, snapshot.files(BASE, workflow.configfiles), tables.problems)
+    config, FILES = snapshot.read(config, BASE, workflow.configfiles, workflow.config_settings.config)
+    EXPERIMENT = configuration.load_merged(config, FILES, tables.problems)
     REPORTS = tables.configured(EXPERIMENT)
 except errors.InputError as error:
     raise WorkflowError(str(error)) from None
@@ -32,7 +32,7 @@ except errors.InputError as error:
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
 INVENTORY = inventory.Inventory(EXPERIMENT, REPORTS)
-snapshot.begin(EXPERIMENT)
+snapshot.begin(EXPERIMENT, FILES)
 
 
 wildcard_constraints:

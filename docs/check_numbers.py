@@ -1,23 +1,22 @@
 """Compare the numbers that README and docs quote with the CSV files that they come from.
 
-    python docs/check_numbers.py                    # README.md and docs/*.md against results/demo, results/tatoeba, …
-    python docs/check_numbers.py --write README.md  # put in what the CSV files say
+    python docs/check_numbers.py                                 # all pages, with results/demo, results/tatoeba, …
+    python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the CSV files say
 
-A comment after a text says where the text's numbers come from. It belongs to all that stands between it and the
-heading or the comment before it:
+A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `findings.txt`
+that of `docs/findings.md`. A heading of the page begins the lines for the text up to the page's next heading:
 
-    <!-- numbers
+    ## The result
     results/demo/tables/main.csv metric=bleu backbone=llada-tiny
     49.30 ± 0.53: mean(direction="en-zh", method="ratio"); std(direction="en-zh", method="ratio")
     0.70: stated
-    -->
 
 A line with a file says where the following lines look, and under which conditions. A line with a text gives one Python
 expression for each number of the text, with ``;`` between them. In it, each column of the file is a function: of the
 rows that meet the conditions, it returns the column as a pandas series by run, so that
 ``(closure(method="a") > closure(method="b")).sum()`` compares run with run. A number with % is 100 times the value.
 ``stated``, in place of expressions, marks numbers that are in no result. The texts are searched one behind the other.
-Such a comment must mark every number with a decimal point that is not in code.
+Under a heading with such lines, every number with a decimal point that is not in code must have a mark.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ import pandas as pd
 from entropy_valley.stats.paper_numbers import select
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMENT = re.compile(r"<!-- numbers\n(.*?)\n-->", re.DOTALL)
-START = re.compile(r"^#+ .*$|-->", re.MULTILINE)  # where the text of a comment begins: behind the last of these
+HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?")
 DECIMAL = re.compile(r"\d+\.\d+")
 CODE = re.compile(r"`[^`]*`")
@@ -48,7 +46,7 @@ STATED = "stated"
 
 @dataclass(frozen=True)
 class Mark:
-    """A text with numbers, where they come from, and where it stands: start and end in the document."""
+    """A text with numbers, where they come from, and where it stands: start and end in the page."""
 
     text: str
     expressions: tuple[str, ...]
@@ -60,80 +58,92 @@ class Mark:
 
 @dataclass
 class Outcome:
-    """The outcome for a document: problems, how many numbers are right, files that are missing; and the new text."""
+    """The outcome for a page: problems, how many numbers are right, files that are missing."""
 
     problems: list[str] = field(default_factory=list)
     right: int = 0
     absent: set[str] = field(default_factory=set)
-    text: str = ""
 
 
-def check(path: Path, results: Callable[[str], Path], write: bool = False) -> Outcome:
-    """Check a document, and with ``write`` correct it. ``results`` says where a file of results is."""
-    outcome = Outcome(text=path.read_text(encoding="utf-8"))
+def check(page: Path, numbers: Path, results: Callable[[str], Path], write: bool = False) -> Outcome:
+    """Check a page, and with ``write`` correct it and its marks. ``results`` says where a file of results is."""
+    outcome = Outcome()
+    text, lines = page.read_text(encoding="utf-8"), numbers.read_text(encoding="utf-8")
     changes = []
-    for mark in marks(outcome):
+    for mark in marks(text, lines, outcome):
         table = results(mark.file)
         if not table.exists():
             outcome.absent.add(mark.file)
             continue
         try:
-            text = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
+            new = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
         except Exception as error:  # an expression may raise anything
-            outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file}: {error}")
+            outcome.problems.append(f"{page.name}:{mark.line}: {mark.text}: {mark.file}: {error}")
             continue
-        if text == mark.text:
+        if new == mark.text:
             outcome.right += len(mark.expressions)
         elif write:
-            changes.append((mark, text))
+            changes.append((mark, new))
         else:
-            outcome.problems.append(f"{path.name}:{mark.line}: {mark.text}: {mark.file} says {text}")
-    outcome.text = _changed(outcome.text, changes)
-    if write:
-        path.write_text(outcome.text, encoding="utf-8")
+            outcome.problems.append(f"{page.name}:{mark.line}: {mark.text}: {mark.file} says {new}")
+    if changes:
+        text, lines = _changed(text, lines, changes)
+        page.write_text(text, encoding="utf-8")
+        numbers.write_text(lines, encoding="utf-8")
     return outcome
 
 
-def marks(outcome: Outcome) -> Iterator[Mark]:
-    """The marks of a document in its order. Those that do not fit become problems of ``outcome``."""
-    document = outcome.text
-    for comment in COMMENT.finditer(document):
-        begin = max((match.end() for match in START.finditer(document, 0, comment.start())), default=0)
-        place, spans, file, where = begin, [], "", {}
-        for line in comment[1].splitlines():
-            try:
-                if ": " not in line:
-                    file, *conditions = shlex.split(line)
-                    where = dict(condition.split("=", 1) for condition in conditions)
-                    continue
-                mark = _mark(document, line, (file, where), place, comment.start())
-            except ValueError as error:
-                outcome.problems.append(f"{line!r}: {error}")
+def marks(text: str, lines: str, outcome: Outcome) -> Iterator[Mark]:
+    """The marks of a page in its order. Those that do not fit become problems of ``outcome``."""
+    for block in re.split(r"\n(?=#)", lines.strip()):
+        heading, *listed = block.strip().splitlines()
+        sections = [match for match in HEADING.finditer(text) if match[0] == heading]
+        if len(sections) != 1:
+            outcome.problems.append(f"{heading!r}: {len(sections)} sections of the page have this heading")
+            continue
+        begin = sections[0].end()
+        following = HEADING.search(text, begin)
+        yield from _section(text, (begin, following.start() if following else len(text)), listed, outcome)
+
+
+def _section(text: str, section: tuple[int, int], listed: Sequence[str], outcome: Outcome) -> Iterator[Mark]:
+    """The marks of the page's text from ``section[0]`` to ``section[1]``."""
+    begin, end = section
+    place, file, where = begin, "", {}
+    spans = [code.span() for code in CODE.finditer(text, begin, end)]
+    for line in listed:
+        try:
+            if ": " not in line:
+                file, *conditions = shlex.split(line)
+                where = dict(condition.split("=", 1) for condition in conditions)
                 continue
-            place = mark.span[1]
-            spans.append(mark.span)
-            if mark.expressions:
-                yield mark
-        spans += [code.span() for code in CODE.finditer(document, begin, comment.start())]
-        for number in DECIMAL.finditer(document, begin, comment.start()):
-            if not any(first <= number.start() and number.end() <= last for first, last in spans):
-                outcome.problems.append(f"line {_line(document, number.start())}: {number[0]} has no mark")
+            mark = _mark(text, line, (file, where), place, end)
+        except ValueError as error:
+            outcome.problems.append(f"{line!r}: {error}")
+            continue
+        place = mark.span[1]
+        spans.append(mark.span)
+        if mark.expressions:
+            yield mark
+    for number in DECIMAL.finditer(text, begin, end):
+        if not any(first <= number.start() and number.end() <= last for first, last in spans):
+            outcome.problems.append(f"line {_line(text, number.start())}: {number[0]} has no mark")
 
 
-def _mark(document: str, line: str, source: tuple[str, dict[str, str]], start: int, end: int) -> Mark:
+def _mark(page: str, line: str, source: tuple[str, dict[str, str]], start: int, end: int) -> Mark:
     """The mark of a line; its text stands between ``start`` and ``end``."""
     text, _, listed = line.rpartition(": ")
-    match = re.compile(r"\s+".join(map(re.escape, text.split()))).search(document, start, end)
+    match = re.compile(r"\s+".join(map(re.escape, text.split()))).search(page, start, end)
     if not match:
-        raise ValueError("this text does not stand before the comment, in this order")
+        raise ValueError("this text does not stand under this heading, in this order")
     expressions = () if listed == STATED else tuple(one.strip() for one in listed.split(";"))
     if expressions and len(expressions) != (numbers := len(NUMBER.findall(text))):
         raise ValueError(f"{numbers} numbers, but {len(expressions)} expressions")
-    return Mark(text, expressions, *source, match.span(), _line(document, match.start()))
+    return Mark(text, expressions, *source, match.span(), _line(page, match.start()))
 
 
-def _line(document: str, place: int) -> int:
-    return document.count("\n", 0, place) + 1
+def _line(page: str, place: int) -> int:
+    return page.count("\n", 0, place) + 1
 
 
 def quoted(mark: Mark, rows: pd.DataFrame) -> str:
@@ -157,37 +167,42 @@ def quoted(mark: Mark, rows: pd.DataFrame) -> str:
     return NUMBER.sub(number, mark.text)
 
 
-def _changed(document: str, changes: Sequence[tuple[Mark, str]]) -> str:
-    """The document with new numbers, in its text and in the comments."""
+def _changed(page: str, lines: str, changes: Sequence[tuple[Mark, str]]) -> tuple[str, str]:
+    """The page and the lines of its marks, with new numbers."""
     for mark, text in reversed(changes):
         start, end = mark.span
-        blanks = re.split(r"(\s+)", document[start:end])[1::2]
+        blanks = re.split(r"(\s+)", page[start:end])[1::2]
         new = "".join(word + space for word, space in zip(text.split(), [*blanks, ""], strict=True))
+        page = page[:start] + new + page[end:]
         source = "; ".join(mark.expressions)
-        behind = document[end:].replace(f"\n{mark.text}: {source}", f"\n{text}: {source}", 1)
-        document = document[:start] + new + behind
-    return document
+        lines = lines.replace(f"\n{mark.text}: {source}", f"\n{text}: {source}", 1)
+    return page, lines
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("documents", nargs="*", type=Path, help="default: README.md and docs/*.md")
+    parser.add_argument("numbers", nargs="*", type=Path, help="default: docs/numbers/*.txt")
     parser.add_argument("--write", action="store_true", help="correct the numbers")
     parser.add_argument("--demo", type=Path, help="where results/demo is")
     options = parser.parse_args()
     failed = False
-    for path in options.documents or documents():
-        outcome = check(path, located(options.demo), options.write)
+    for numbers in options.numbers or all_numbers():
+        outcome = check(page_of(numbers), numbers, located(options.demo), options.write)
         print(*outcome.problems, sep="\n", end="\n" * bool(outcome.problems))
         absent = ", ".join(sorted(outcome.absent)) or "none"
-        print(f"{path.name}: {outcome.right} numbers are right; missing files: {absent}")
+        print(f"{numbers.stem}: {outcome.right} numbers are right; missing files: {absent}")
         failed |= bool(outcome.problems)
     return int(failed)
 
 
-def documents() -> list[Path]:
-    """README and docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+def all_numbers() -> list[Path]:
+    """The files of docs/numbers."""
+    return sorted((ROOT / "docs/numbers").glob("*.txt"))
+
+
+def page_of(numbers: Path) -> Path:
+    """The page that a file of docs/numbers belongs to."""
+    return ROOT / "README.md" if numbers.stem == "README" else ROOT / f"docs/{numbers.stem}.md"
 
 
 def located(demo: Path | None) -> Callable[[str], Path]:

@@ -161,7 +161,7 @@ def test_a_large_download_needs_agreement(sizes, problem):
 
     hub.require_agreement(source(*sizes), ["*.json"], agreed=True)
     hub.require_agreement(source(999_999_999), ["*.json"], agreed=False)
-    with pytest.raises(InputError, match=f"a/b: this job .*{problem}.* --config confirm=yes"):
+    with pytest.raises(InputError, match=f"a/b: .*{problem} under the licence mit.* --config confirm=yes"):
         hub.require_agreement(source(*sizes), ["*.json"], agreed=False)
 
 

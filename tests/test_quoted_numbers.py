@@ -21,11 +21,12 @@ llada,en-zh,,ev,mean,0.73125,-0.125,636.5
 
 
 def checked(tmp_path, text, *marks, write=False):
-    """The outcome of a document of a text and the marks behind it."""
+    """The outcome of a page of a text, and its marks."""
     (tmp_path / "table.csv").write_text(TABLE)
-    document = tmp_path / "text.md"
-    document.write_text("\n".join([f"# Title 0.1\n\n{text}\n", "<!-- numbers", *marks, "-->", "", "# Next 0.2"]))
-    return check_numbers.check(document, lambda file: tmp_path / file, write)
+    page, numbers = tmp_path / "text.md", tmp_path / "text.txt"
+    page.write_text(f"# Title 0.1\n\n{text}\n\n# Next 0.2\n")
+    numbers.write_text("\n".join(["# Title 0.1", *marks]) + "\n")
+    return check_numbers.check(page, numbers, lambda file: tmp_path / file, write)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_numbers_of_the_file_are_right(tmp_path, text, mark):
     ("text", "mark", "problem"),
     [
         ("EV has 0.9.", "0.9: comet(method='ev', seed='1')", "says 0.8"),
-        ("EV has 0.8.", "0.9: comet(method='ev', seed='1')", "does not stand before"),
+        ("EV has 0.8.", "0.9: comet(method='ev', seed='1')", "does not stand under"),
         ("0.8 and 0.7.", "0.8: comet(method='ev', seed='1')", "0.7 has no mark"),
         ("EV has 0.8.", "0.8: comet(seed='1')", "2 rows with"),
         ("EV has 0.8.", "0.8: comet(method='beam')", "0 rows with"),
@@ -100,22 +101,32 @@ def test_wrong_numbers_are_corrected_in_the_text_and_in_their_marks(tmp_path):
         "0.6: comet(seed='2', method='ev')",
     ]
     checked(tmp_path, "It has 0.9\nand −5 %, then 0.6.", *marks, write=True)
-    text = (tmp_path / "text.md").read_text()
-    assert "It has 0.8\nand −50 %, then 0.7." in text
-    assert "\n0.8 and −50 %: comet(" in text
-    again = check_numbers.check(tmp_path / "text.md", lambda file: tmp_path / file)
+    page, numbers = tmp_path / "text.md", tmp_path / "text.txt"
+    assert "It has 0.8\nand −50 %, then 0.7." in page.read_text()
+    assert "\n0.8 and −50 %: comet(" in numbers.read_text()
+    again = check_numbers.check(page, numbers, lambda file: tmp_path / file)
     assert (again.problems, again.right) == ([], 3)
 
 
-@pytest.mark.parametrize("document", check_numbers.documents(), ids=lambda path: path.name)
-def test_marks_fit_their_texts(document):
-    outcome = check_numbers.Outcome(text=document.read_text(encoding="utf-8"))
-    [*check_numbers.marks(outcome)]
+def test_marks_belong_to_a_heading_of_the_page():
+    outcome = check_numbers.Outcome()
+    assert not [*check_numbers.marks("# One\n0.5\n# Two\n", "# One\n0.5: stated\n\n# Three\n0.5: stated\n", outcome)]
+    assert len(outcome.problems) == 1
+
+
+@pytest.mark.parametrize("numbers", check_numbers.all_numbers(), ids=lambda path: path.stem)
+def test_marks_fit_their_texts(numbers):
+    outcome = check_numbers.Outcome()
+    page = check_numbers.page_of(numbers)
+    [*check_numbers.marks(page.read_text(encoding="utf-8"), numbers.read_text(encoding="utf-8"), outcome)]
     assert not outcome.problems
 
 
 @pytest.mark.skipif(not (DEMO / "tables/main.csv").exists(), reason="no finished demo (ENTROPY_VALLEY_DEMO)")
 def test_readme_and_docs_say_what_the_demo_says():
-    outcomes = [check_numbers.check(path, check_numbers.located(DEMO)) for path in check_numbers.documents()]
+    outcomes = [
+        check_numbers.check(check_numbers.page_of(numbers), numbers, check_numbers.located(DEMO))
+        for numbers in check_numbers.all_numbers()
+    ]
     assert not [problem for outcome in outcomes for problem in outcome.problems]
     assert sum(outcome.right for outcome in outcomes) > 0

@@ -1,1 +1,56 @@
-"""Length-adaptive decoding for masked diffusion machine translation."""
+"""Length-adaptive decoding for masked diffusion machine translation.
+
+    from entropy_valley import Translator, released
+
+    translator = Translator.load(**released("en-zh"), device="cuda", dtype="bfloat16")
+    print(translator.translate(["Delete the message."])[0].text)
+
+A name is imported at its first use: ``import entropy_valley`` alone loads no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from entropy_valley.config.released import released
+    from entropy_valley.decoding.translator import Translation, Translator
+    from entropy_valley.errors import InputError, SentenceError
+    from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
+
+    __version__: str
+
+_MODULES = {
+    "LENGTH_METHODS": "lengths",
+    "InputError": "errors",
+    "LengthMethod": "lengths",
+    "SentenceError": "errors",
+    "Translation": "decoding.translator",
+    "Translator": "decoding.translator",
+    "make_method": "lengths",
+    "released": "config.released",
+}
+__all__ = [
+    "LENGTH_METHODS",
+    "InputError",
+    "LengthMethod",
+    "SentenceError",
+    "Translation",
+    "Translator",
+    "__version__",
+    "make_method",
+    "released",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("entropy-valley")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

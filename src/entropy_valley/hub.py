@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from entropy_valley.machine import amount
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement
+CONFIRM = "--config confirm=yes"  # agrees to large downloads in a run of Snakemake
 BLOCK = 8 * 2**20  # bytes of a request for a part of a file
 Kind = Literal["model", "dataset"]
 
@@ -63,6 +65,23 @@ def command(repository: str, revision: str | None, kind: Kind = "model") -> str:
     return f"`hf download {repository}{options} --local-dir {Path(repository).name}`"
 
 
+def named(name: str | Path) -> tuple[str, str | None]:
+    """The repository and the commit (None: not said) of ``OWNER/NAME`` or ``OWNER/NAME@COMMIT``.
+
+    Raises InputError for any other name: it is then taken for a folder that does not exist.
+    """
+    match = re.fullmatch(r"(\w[\w.-]*/[\w.-]+)(?:@([0-9a-f]{40}))?", str(name))
+    if match is None:
+        raise InputError(name, "no such folder", "Give a folder, or OWNER/NAME or OWNER/NAME@COMMIT of the hub.")
+    return match[1], match[2]
+
+
+def place(repository: str, revision: str | None, subfolder: str | None = None) -> Path:
+    """The folder of a repository, or of a part of it, among this user's downloads."""
+    name = "/".join(filter(None, (repository, subfolder))).replace("/", "--")
+    return files.cache_folder() / "models" / (f"{name}@{revision[:8]}" if revision else name)
+
+
 def listing(repository: str, revision: str | None, key: str, kind: Kind = "model") -> Listing:
     """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy."""
     with _clear_errors(repository, revision, key, kind):
@@ -72,14 +91,18 @@ def listing(repository: str, revision: str | None, key: str, kind: Kind = "model
     return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
 
 
-def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool) -> None:
-    """Raise InputError if the files that match ``patterns`` are large, unless the config has agreed to downloads."""
+def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, option: str = CONFIRM) -> None:
+    """Raise InputError if the files that match ``patterns`` are large, unless the user has agreed to downloads.
+
+    ``option`` is what agrees on the command line.
+    """
     sizes = [file.size for file in source.matching(patterns)]
     if agreed or (0 not in sizes and sum(sizes) < SMALL):
         return
     size = amount(sum(sizes)) if all(sizes) else "data of a size that is not known"
-    remedy = "To agree, add at the end of the command: --config confirm=yes. If you meant something else, correct it."
-    raise InputError(source.repository, f"this job would download {size}, which is not here", remedy)
+    remedy = f"To agree, add at the end of the command: {option}. If you meant something else, correct it."
+    problem = f"this would download {size} under the licence {source.licence}"
+    raise InputError(source.repository, problem, remedy)
 
 
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:

@@ -21,7 +21,10 @@ MINE = {
         "backbones": ["llada-tiny"],
         "directions": ["en-zh", "en-de"],
         "methods": ["oracle", "ratio", "ev"],
-    }
+        "seeds_of": {"llama3-tiny": [1]},
+    },
+    "autoregressive": {"backbones": ["llama3-tiny"]},
+    "valley": {"backbones": []},
 }
 GRID = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}}
 LOST = Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl")

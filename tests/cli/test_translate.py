@@ -97,6 +97,16 @@ def test_a_method_is_fitted_to_the_corpus_of_its_run_once(translate, config):
     (results / "corpus/en-de/train.jsonl").unlink()
 
 
+def test_a_file_is_read_as_stdin_is(translate, tmp_path):
+    """And named in messages."""
+    file = tmp_path / "in.txt"
+    file.write_text(f"{SOURCES[0]}\n{LONG}\n")
+    found, said, status = translate([], file, "--no-hints")
+    assert found == [*translate([SOURCES[0]], "--no-hints")[0], ""]
+    assert f"{file}:2: ev: skipped: prompt of" in said and status == 1
+    assert f"{tmp_path}: is a folder, not a file" in translate([], tmp_path)[1]
+
+
 def test_a_canvas_of_one_slot_has_no_mean_entropy(translate):
     """The last slot is the EOS's: the mean is over the others."""
     (row,), said, status = translate(["x"], "--length", "ratio", "--ratios", 0.1, "--jsonl", "--no-hints")

@@ -72,6 +72,7 @@ def another(**keys):
 
 
 FORM = [  # keys and values
+    ({"extends": 5}, "extends = 5: must be"),
     ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
     ({"training": {"lora": {"rnk": 1}}}, "training.lora.rnk = 1: unknown key. Did you mean rank?"),
     ({"training": {"other": 1}}, "training.other = 1: unknown key. Remove it or correct its spelling"),
@@ -204,6 +205,22 @@ def test_a_language_needs_no_length_limits(load):
 def test_the_file_at_fault_is_the_last_that_sets_the_key(load):
     lines = refused(load, {"matrix": {"backbones": ["dream-tiny"]}}, "config/demo.yaml")
     assert any("demo.yaml: tables.backbone" in line for line in lines)
+
+
+def test_what_a_file_cannot_extend(tmp_path):
+    for name, other in {"a": "b", "b": "c", "c": "a", "lost": "none"}.items():
+        (tmp_path / f"{name}.yaml").write_text(f"extends: {other}.yaml\n")
+    with pytest.raises(InputError, match=r"a\.yaml: extends itself: .*a\.yaml → .*b\.yaml → .*c\.yaml → .*a\.yaml\."):
+        merge([tmp_path / "a.yaml"])
+    with pytest.raises(InputError, match=r"lost\.yaml: extends .*none\.yaml, which is no file"):
+        merge([tmp_path / "lost.yaml"])
+
+
+def test_a_backbone_of_a_file_that_is_not_loaded_is_an_error_that_names_the_key(load):
+    """After `--workflow-profile demo`, --configfile replaces config/demo.yaml."""
+    for over in ({"matrix": {"backbones": ["llada-tiny"]}}, {"backbones": {"llada-tiny": {"label": "Mine"}}}):
+        with pytest.raises(InputError, match=r"name this file, as `extends: config/demo\.yaml`"):
+            load(over)
 
 
 def test_a_repeated_key_is_named_with_its_line(load, tmp_path):

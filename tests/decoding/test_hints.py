@@ -109,8 +109,3 @@ class TestLists:
     def test_a_bare_text_is_no_list(self, translator):
         with pytest.raises(InputError, match=r"letter by letter.*\[text\]"):
             translator.translate("the cat")
-
-
-def test_an_adapter_that_says_nothing_of_its_training_is_not_guessed_at(tmp_path):
-    with pytest.raises(InputError, match="with which prompt"):
-        Translator.load(tmp_path, tmp_path, None)

@@ -1,4 +1,4 @@
-"""docs/backbones.md says what the families say."""
+"""docs/models_and_data.md says what the families say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from entropy_valley.model.families import FAMILIES
 
 def rows(heading):
     """The table under a heading: cells by the family that the first one names."""
-    section = Path("docs/backbones.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    section = Path("docs/models_and_data.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     return {cells[0].strip("`"): cells[1:] for cells in lines[2:]}
 
@@ -38,6 +38,7 @@ def test_what_they_are(family, tmp_path):
     assert ids == ["–" if value is None else str(value) for value in release.ids.values()]
     sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()
     assert {section["bos"] for section in sections if section.get("family") == family.name} == {bos == "yes"}
+    assert family.bos == (bos == "yes")
     assert read == ("row i − 1" if family.shifted else "row i")
     model = released_model(release.repository, tmp_path)
     assert parameters == f"{model.num_parameters():,}"

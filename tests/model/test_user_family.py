@@ -1,10 +1,8 @@
-"""The family in docs/extending.md is one file, outside the package, and its checkpoints load."""
+"""A family of the user's own, an invented one: one file outside the package, and its checkpoints load."""
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,14 +18,58 @@ from entropy_valley.model.load import load_backbone, new_model
 from entropy_valley.model.tokenizer import train_tokenizer
 
 NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
+CODE = """
+from entropy_valley.model.families import Family
+
+FIELDS = {  # stock: released
+    "vocab_size": "vocabulary",
+    "hidden_size": "dim",
+    "intermediate_size": "ffn_dim",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "num_key_value_heads": "kv_heads",
+    "max_position_embeddings": "context",
+    "rope_theta": "theta",
+    "rms_norm_eps": "epsilon",
+}
+BLOCK = {  # released: stock
+    "before_attention": "input_layernorm",
+    "attention.query": "self_attn.q_proj",
+    "attention.key": "self_attn.k_proj",
+    "attention.value": "self_attn.v_proj",
+    "attention.out": "self_attn.o_proj",
+    "before_ffn": "post_attention_layernorm",
+    "ffn.gate": "mlp.gate_proj",
+    "ffn.up": "mlp.up_proj",
+    "ffn.down": "mlp.down_proj",
+}
+
+QUILL = Family(
+    name="quill",
+    architecture="LlamaForCausalLM",
+    model_type="quill",
+    shifted=False,
+    mask_token="[MASK]",
+    eos_token="[END]",
+    pad_token=None,
+    bos_token=None,
+    to_stock=lambda fields: {stock: fields[released] for stock, released in FIELDS.items()},
+    to_released=lambda config: {released: getattr(config, stock) for stock, released in FIELDS.items()},
+    fixed={"activation": "swiglu", "bias": False},  # a checkpoint with other values is refused
+    names=(
+        ("quill.tokens", "model.embed_tokens"),
+        ("quill.last_norm", "model.norm"),
+        ("head", "lm_head"),
+        *((f"quill.{{i}}.{released}", f"model.layers.{{i}}.{stock}") for released, stock in BLOCK.items()),
+    ),
+)
+"""
 
 
 @pytest.fixture
-def documented(tmp_path, monkeypatch):
-    """The file that docs/extending.md shows, in an otherwise empty working directory."""
-    blocks = re.findall(r"```python\n(.*?)```", Path("docs/extending.md").read_text(), re.DOTALL)
-    (code,) = [block for block in blocks if "Family(" in block]
-    (tmp_path / re.match(r"# (\w+\.py)", code)[1]).write_text(code)
+def quill(tmp_path, monkeypatch):
+    """The file, in an otherwise empty working directory."""
+    (tmp_path / "quill.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)
     yield find_family(NAME)
     del sys.modules["quill"]
@@ -35,11 +77,11 @@ def documented(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def folder(documented, tmp_path):
-    tokenizer = train_tokenizer(["Tap Reset now."], 300, documented)
+def folder(quill, tmp_path):
+    tokenizer = train_tokenizer(["Tap Reset now."], 300, quill)
     shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
     model = new_model(NAME, vocabulary=len(tokenizer), **shape)
-    write_checkpoint(model, documented, tokenizer, tmp_path / "checkpoint")
+    write_checkpoint(model, quill, tokenizer, tmp_path / "checkpoint")
     return tmp_path / "checkpoint"
 
 

@@ -71,7 +71,7 @@ def test_without_a_pin_the_newest_commit_is_fetched(fetch, released, tmp_path):
 def test_a_large_download_needs_the_configs_agreement(fetch, released, monkeypatch):
     monkeypatch.setattr(hub, "SMALL", 1000)
     with serve({NEW: released}) as server:
-        with pytest.raises(InputError, match=r"someone/model: this job would download .* MB.*--config confirm=yes"):
+        with pytest.raises(InputError, match=r"someone/model: this would download .* MB.*--config confirm=yes"):
             fetch(server)
         assert not server.served
         fetch(server, confirm=True)

@@ -22,7 +22,9 @@ OUTPUTS = {"ratio": [("拿", 0.5), ("", 0.1)], "ev": [("拿五个。", 0.9), ("#
 
 @pytest.fixture(scope="module")
 def demo():
-    return load_files([*base_files(), "config/demo.yaml"])
+    """The three backbones of demo-full and its autoregressive one, without its studies."""
+    full = load_files([*base_files(), "config/demo-full.yaml"])
+    return full.model_copy(update={"tables": full.tables.model_copy(update={"studies": []})})
 
 
 def systems(experiment, place):
@@ -44,9 +46,9 @@ def test_the_config_names_other_systems(demo):
 
 def test_a_page_reads_the_sets_of_its_systems(demo):
     read = pages.inputs(demo, ("en-zh", "grammar"))
-    assert read[0] == "results/demo/corpus/en-zh/test/grammar.jsonl"
-    assert "results/demo/en-zh/llama3-tiny/seed1/autoregressive/translations.jsonl" in read
-    assert "results/demo/en-zh/dream-tiny/seed1/matrix/scores.json" in read
+    assert read[0] == "results/demo-full/corpus/en-zh/test/grammar.jsonl"
+    assert "results/demo-full/en-zh/llama3-tiny/seed1/autoregressive/translations.jsonl" in read
+    assert "results/demo-full/en-zh/dream-tiny/seed1/matrix/scores.json" in read
     assert len(read) == 1 + 4 * (3 + 1)
     with pytest.raises(
         InputError, match=r"the page en-zh\.dev: the config has no such results\. There is en-zh\.grammar"

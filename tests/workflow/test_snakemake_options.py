@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import re
@@ -130,6 +131,15 @@ def test_from_another_folder_jobs_run_in_the_given_one(fresh, tmp_path):
     target = "results/corpus/en-zh/test/grammar.jsonl"
     elsewhere.run("-s", str(fresh.folder / "Snakefile"), "--directory", "results_of", "--cores", "1", target)
     assert (tmp_path / "results_of" / target).is_file() and not (fresh.folder / target).exists()
+
+
+def test_a_config_is_laid_over_the_one_that_it_extends(tmp_path):
+    """In the process that a user starts, below --config; and in the config that it hands down to jobs on a cluster."""
+    mine = Workspace(tmp_path, {"extends": "config/demo.yaml", "matrix": {"seeds": [1, 7]}})
+    mine.run("mine/corpus/en-zh/corpus.json", "--cores", "1", "--config", "results=mine")
+    (path,) = (tmp_path / "mine/work/configs").iterdir()
+    config = json.loads(path.read_text())
+    assert config["matrix"]["backbones"][0] == "llada-tiny" and config["matrix"]["seeds"] == [1, 7]
 
 
 MODULE = """

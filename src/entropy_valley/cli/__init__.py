@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.metadata
 from typing import Any
 
@@ -20,7 +21,10 @@ def parser() -> argparse.ArgumentParser:
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = whole.add_subparsers(required=True)
+    # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
+    commands = whole.add_subparsers(
+        required=True, parser_class=functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    )
     for command in (plan, audit, check, show, translate, export):
         command.add(commands)
     return whole

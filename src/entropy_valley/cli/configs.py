@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from entropy_valley import tables
 from entropy_valley.config import Experiment, base_files, load_files
-from entropy_valley.config.load import merge
-from entropy_valley.errors import listed
+from entropy_valley.config.load import INSTALLED, merge
+from entropy_valley.errors import InputError, listed
 from entropy_valley.provenance import differences
 
-HELP = "config files; each overrides those before it, and all override the config.yaml of this folder"
+HELP = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 KEYS = 30  # most keys of a config that are listed
 
 
@@ -19,14 +20,25 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=HELP)
 
 
-def paths(configfiles: list[str]) -> list[Path]:
-    """The config files of this folder, and above them those that are named."""
-    base = [path for path in base_files() if path.exists()]
+def root() -> Path:
+    """The folder with the config.yaml that all others are laid over: this one, else what is installed."""
+    return Path() if Path("config.yaml").exists() else INSTALLED
+
+
+def paths(configfiles: Sequence[str | Path]) -> list[Path]:
+    """The config files below all others, and above them those that are named.
+
+    Raises InputError where none is named and this folder has none.
+    """
+    if not configfiles and root() == INSTALLED:
+        remedy = "Go to the root of the repository, or name a config by --configfile FILE."
+        raise InputError("config.yaml", "not in this folder", remedy)
+    base = [path for path in base_files(root()) if path.exists()]
     return list(dict.fromkeys([*base, *map(Path, configfiles)]))
 
 
-def experiment(configfiles: list[str]) -> Experiment:
-    """The config of this folder and of the files that are named, checked."""
+def experiment(configfiles: Sequence[str | Path]) -> Experiment:
+    """The config of :func:`paths`, checked."""
     return load_files(paths(configfiles), tables.problems)
 
 

@@ -1,4 +1,4 @@
-"""`entropy-valley translate`: sentences from stdin, one a line, to translations on stdout.
+"""`entropy-valley translate`: sentences from a file or stdin, one a line, to translations on stdout.
 
 The command comes first, then what it loads, then how lines are read and translations written.
 """
@@ -6,6 +6,7 @@ The command comes first, then what it loads, then how lines are read and transla
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import sys
@@ -19,6 +20,7 @@ from tqdm import tqdm
 from entropy_valley import files
 from entropy_valley.cli import configs
 from entropy_valley.config import Experiment, params, paths
+from entropy_valley.config.load import INSTALLED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.decoding.prompt_cache import CachePolicy
@@ -37,18 +39,29 @@ if TYPE_CHECKING:
 
 BATCH = 64
 STDIN = "stdin"
+RELEASED = "config/released.yaml"
+YES = "--yes"
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "translate",
-        help="translate the lines of stdin with a trained adapter",
-        description="Translate the lines of stdin, one sentence a line, to stdout. What no option says is as the "
-        "config has it: then the translations are those of the workflow.",
+        usage="entropy-valley translate [FILE] [options]",
+        help="translate the lines of a file or of stdin with a trained adapter",
+        description="Translate a file or stdin, one sentence a line, to stdout. Options that are not given come from "
+        "the config: then the translations are those of the workflow.",
     )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="before the options; default: stdin")
     configs.add(parser)
-    parser.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
+    direction = parser.add_mutually_exclusive_group()
+    direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
+    direction.add_argument(
+        "--released",
+        metavar="DIRECTION",
+        help="with the adapter of the paper's authors for this direction (config/released.yaml), in any folder",
+    )
+    parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
     parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
     parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
     parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
@@ -74,16 +87,21 @@ def add(commands: Any) -> None:
 
 
 def _translate(arguments: argparse.Namespace) -> None:
-    experiment = configs.experiment(arguments.configfile)
+    if arguments.file and not arguments.file.is_file():
+        raise files.not_there(arguments.file)
+    released = [configs.root() / RELEASED] if arguments.released else []
+    experiment = configs.experiment([*released, *arguments.configfile])
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
     usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
-    output = _Output(translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    place = str(arguments.file or STDIN)
+    output = _Output(place, translators, usual, arguments.jsonl, arguments.on_error == "stop")
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0
-    with progress(description="translate", unit=" lines") as bar:
-        for lines in _batches(_read(sys.stdin.buffer), None if whole else arguments.batch):
+    source = arguments.file.open("rb") if arguments.file else contextlib.nullcontext(sys.stdin.buffer)
+    with source as stream, progress(description="translate", unit=" lines") as bar:
+        for lines in _batches(_read(stream, place), None if whole else arguments.batch):
             missing += output.translate(lines)
             bar.update(len(lines))
     if missing:
@@ -156,7 +174,10 @@ class Chosen:
 
     @classmethod
     def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
-        """From the config and the command line; raises InputError for what neither has, and for missing files."""
+        """From the config and the command line; raises InputError for what neither has, and for missing files.
+
+        What is released is downloaded where the workflow has not done so.
+        """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
         if given.configfile:
             make += f" --configfile {' '.join(given.configfile)}"
@@ -168,12 +189,9 @@ class Chosen:
         request = json.loads(params.translation(experiment, cells))
         spec = {key: value for key, value in request.items() if key not in OF_SET}
         spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
-        folder = Path(paths.adapter_run(experiment, run).folder(experiment.results)) / "adapter"
-        adapter = None if experiment.backbones[run.backbone].zero_shot else folder
         chosen = cls(
             run,
-            Path(paths.backbone_folder(experiment, run.backbone)),
-            given.adapter or adapter,
+            *_folders(experiment, run, given),
             Path(experiment.results, "corpus", run.direction),
             Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
             spec if given.prompt is None else {**spec, "prompt": given.prompt},
@@ -195,17 +213,15 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        import torch
-
         from entropy_valley.decoding.job import How, ModelJob
         from entropy_valley.decoding.translator import Translator
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.lengths.select import needed_head, read_method
         from entropy_valley.lengths.training_pairs import Fits
+        from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
 
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InputError("--device", "cuda, but torch sees no GPU here", "Give --device cpu.")
+        require_device(device)
         how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
         with ModelJob(self.spec, how) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
@@ -223,7 +239,7 @@ class Chosen:
 
 def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     matrix = experiment.matrix
-    direction = given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
+    direction = given.released or given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
     if direction is None:
         raise InputError(
             "--direction", "not given, and the matrix has several", f"Give one of: {listed(sorted(matrix.directions))}."
@@ -234,7 +250,47 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     if find_family(experiment.backbones[backbone].family).causal:
         problem = f"{backbone} is autoregressive, and has no canvas"
         raise InputError("--backbone", problem, "Give a masked diffusion backbone.")
-    return Run(direction, backbone, given.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
+    run = Run(direction, backbone, given.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
+    if experiment.adapters == "released" and not experiment.backbones[backbone].zero_shot:
+        _require_released(experiment, paths.adapter_run(experiment, run))
+    return run
+
+
+def _require_released(experiment: Experiment, run: Run) -> None:
+    directions = experiment.released.get(run.backbone, {})
+    if run.seed not in directions.get(run.direction, {}):
+        problem = f"the config has no adapter of {run.backbone} for {run.direction}, seed {run.seed}"
+        names = [f"{name} seed {seed}" for name, seeds in directions.items() for seed in seeds]
+        raise InputError("released", problem, f"Of {run.backbone} it has {listed(names) or 'none'}.")
+
+
+def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tuple[Path, Path | None]:
+    """The folders of the checkpoint and of the adapter (None: the bare checkpoint).
+
+    With `adapters: released` they are the workflow's where it has them. Else the checkpoint is fetched where the
+    workflow would keep it, or without a config.yaml in this folder to this user's downloads, and so is the adapter.
+    """
+    backbone, own = Path(paths.backbone_folder(experiment, run.backbone)), paths.adapter_folder(experiment, run)
+    adapter = given.adapter or (own and Path(own))
+    if experiment.adapters != "released":
+        return backbone, adapter
+    from entropy_valley import hub
+    from entropy_valley.model import load
+
+    agreed = given.yes or experiment.confirm, YES
+    load.require_device(given.device or experiment.device)
+    origin = paths.checkpoint_of(experiment, run.backbone)
+    if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
+        spec = json.loads(params.hub(experiment, origin))
+        if configs.root() == INSTALLED:
+            backbone = hub.place(spec["repository"], spec["revision"])
+        load.fetch(spec, backbone, False, *agreed)
+    if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
+        section = paths.released_adapter(experiment, paths.adapter_run(experiment, run))
+        source = section.repository, section.revision, section.subfolder
+        key = f"`released.{run.backbone}.{run.direction}.{run.seed}.folder`"
+        adapter = Path(section.folder) if section.folder else load.kept_adapter(*source, key, *agreed)
+    return backbone, adapter
 
 
 def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
@@ -261,14 +317,14 @@ def _require_known(option: str, name: str, names: Any) -> None:
 # --- Lines in, translations out.
 
 
-def _read(stream: BinaryIO) -> Iterator[Line]:
+def _read(stream: BinaryIO, place: str) -> Iterator[Line]:
     """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
     for number, line in enumerate(stream, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, files.sentence(f"{STDIN}:{number}", text)
+            yield number, files.sentence(f"{place}:{number}", text)
         except UnicodeDecodeError as error:
-            raise files.not_utf8(f"{STDIN}:{number}", error.object[error.start]) from None
+            raise files.not_utf8(f"{place}:{number}", error.object[error.start]) from None
 
 
 def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
@@ -279,8 +335,10 @@ def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
 
 @dataclass(frozen=True)
 class _Output:
-    """Translates lines by every method and writes them in their order. ``usual`` is empty where no hints are wanted."""
+    """Translates lines of ``place`` by every method and writes them in their order. ``usual`` is empty where no hints
+    are wanted."""
 
+    place: str
     translators: Mapping[str, Translator]
     usual: Mapping[str, Usual]
     jsonl: bool
@@ -289,7 +347,8 @@ class _Output:
     def translate(self, lines: Sequence[Line]) -> int:
         """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
         numbers, texts = zip(*lines, strict=True)
-        by_method = [one.translate(texts, skip=True, place=STDIN, names=numbers) for one in self.translators.values()]
+        every = self.translators.values()
+        by_method = [one.translate(texts, skip=True, place=self.place, names=numbers) for one in every]
         missing = 0
         for line, *translations in zip(lines, *by_method, strict=True):
             rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
@@ -304,10 +363,10 @@ class _Output:
             raise one.problem.__cause__ or one.problem
         number, text = line
         hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
-        _say(*(f"{STDIN}:{number}: {name}: {hint}" for hint in hints))
+        _say(*(f"{self.place}:{number}: {name}: {hint}" for hint in hints))
         named = f"sentence {number!r}: "  # the line says it
         problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
-        _say(*(f"{STDIN}:{number}: {name}: skipped: {what}" for what in problem.values()))
+        _say(*(f"{self.place}:{number}: {name}: skipped: {what}" for what in problem.values()))
         return {"line": number, "source": text, "method": name, **_facts(one), "hints": hints, **problem}
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:

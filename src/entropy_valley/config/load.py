@@ -17,6 +17,9 @@ from entropy_valley.config.schema import Experiment
 from entropy_valley.errors import InputError, question
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
+ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
+INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 MISSING = object()
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {
@@ -35,7 +38,7 @@ def base_files(root: str | Path = ".") -> list[Path]:
 
 def near(path: str | Path) -> str:
     """A path as people write it, relative where it is inside this folder: Snakemake makes what it is given absolute."""
-    path, here = Path(path), Path.cwd()
+    path, here = Path(path).resolve(), Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
@@ -65,7 +68,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+        raise InputError(path, "holds no mapping", "Write targets and sentences before --configfile.")
     return content
 
 
@@ -75,9 +78,41 @@ def load_files(paths: Iterable[str | Path], further: Further = nothing_further) 
     return load_merged(merge(paths), paths, further)
 
 
+def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
+    """The content of config files by path, in the order in which each is laid over those before it.
+
+    Before each file stand those that it :data:`EXTENDS`. A file stands once, where it comes first.
+    """
+    contents: dict[str, dict[str, Any]] = {}
+
+    def read(path: str, above: tuple[str, ...]) -> None:
+        if path in above:
+            chain = " → ".join([*above[above.index(path) :], path])
+            raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
+        if path not in contents:
+            content = read_yaml(path)
+            for name in extended(content):
+                other = near(Path(path).parent / name)
+                if not Path(other).is_file():
+                    raise InputError(path, f"extends {other}, which is no file", "The path is from the file's folder.")
+                read(other, (*above, path))
+            contents[path] = content
+
+    for path in paths:
+        read(near(path), ())
+    return contents
+
+
+def extended(content: Mapping[str, Any]) -> list[str]:
+    """The files that a config file extends, as it names them; what is no such list, the schema refuses."""
+    names = content.get(EXTENDS)
+    names = [names] if isinstance(names, str) else names
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+
+
 def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
     """Config files, each laid over those before it, unchecked and with their short forms."""
-    return functools.reduce(overlay, map(read_yaml, paths), {})
+    return functools.reduce(overlay, read_files(paths).values(), {})
 
 
 def load_merged(
@@ -88,7 +123,7 @@ def load_merged(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
     """
-    files = {str(path): read_yaml(path) for path in paths}  # Snakemake has merged them, but lets a key stand twice
+    files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)
     try:
@@ -106,7 +141,8 @@ def load_merged(
             lines.append(f"{_file(written, files)}{'.'.join(map(str, written))}{_shown(value)}: {message}")
         lines = list(dict.fromkeys(lines))
         listing = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines)
-        raise InputError("config", listing, "\n`entropy-valley schema` prints every key.")
+        backbones = any(path[-1] in ("backbones", "family") for path, _ in problems)  # that this config does not have
+        raise InputError("config", listing, f"\n{ELSEWHERE * backbones}`entropy-valley schema` prints every key.")
     return experiment
 
 

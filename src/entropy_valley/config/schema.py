@@ -410,7 +410,7 @@ class BackboneSection(Section):
 
     label: str = Field(description="as tables print it")
     family: Annotated[Plugin, AfterValidator(_family)] = Field(
-        description="docs/backbones.md lists ours; a user's own is module:NAME"
+        description="docs/models_and_data.md lists ours; a user's own is module:NAME"
     )
     bos: bool = Field(description="whether the prompt starts with the BOS token")
     hub: Hub | None = None
@@ -788,6 +788,11 @@ class Tables(Section):
 class Experiment(Section):
     """The whole config."""
 
+    extends: str | list[str] = Field(
+        [],
+        description="a file or files that this one is laid over, as if they stood before it on the command line; "
+        "their paths are from the folder of this file",
+    )
     results: Folder = Field("results", description="the folder of everything that is computed")
     models: Folder = Field("models", description="the folder that released checkpoints are downloaded into")
     device: Literal["cpu", "cuda"] = Field(description="where models run; with cuda, jobs that run one ask for GPUs")

@@ -19,10 +19,11 @@ from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
 from entropy_valley.errors import InputError, SentenceError
-from entropy_valley.lengths import LengthMethod
+from entropy_valley.lengths import LengthMethod, find_method, make_method
 from entropy_valley.lengths.base import choosing, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.model import adapters
+from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of
 
 if TYPE_CHECKING:
@@ -86,34 +87,53 @@ class Translator:
     def load(
         cls,
         backbone: str | Path,
-        adapter: str | Path,
-        method: LengthMethod,
+        adapter: str | Path | None = None,
+        method: str | LengthMethod = "ev",
+        *,
+        ratios: float | Sequence[float] | None = None,
+        prompt: str | None = None,
+        family: str | None = None,
+        bos: bool | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **more: Any,
     ) -> Self:
-        """From the folders of a checkpoint and of an adapter that was trained here, with the prompt of its training.
+        """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
 
-        ``more`` are fields of the translator. Raises InputError for an adapter without the facts of its training, and
-        as :func:`~entropy_valley.model.load.load_backbone` does.
+        ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name of one, with
+        its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``: whether it
+        begins with the BOS token. What is not given is that of the adapter's training, if it was trained here;
+        ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator.
+        :func:`~entropy_valley.config.released.released` has the arguments for the adapters of the paper's authors.
+
+        Raises InputError for what is needed and neither given nor known, and as
+        :func:`~entropy_valley.model.load.load_backbone` does.
         """
-        from entropy_valley.model.load import load_backbone
+        from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
-        spec = adapters.read_facts(Path(adapter)).get("spec", {})
-        if "prompt" not in spec:
-            problem = f"no {adapters.FACTS} says with which prompt it was trained"
-            raise InputError(adapter, problem, "Load it by load_backbone, and make a Prompt and a Translator.")
+        method = _length_method(method, ratios)
+        require_device(device)
+        torch_dtype(dtype)
+        folder = None if adapter is None else find_adapter(adapter)  # before the larger download
+        trained = adapters.read_facts(folder).get("spec", {}) if folder else {}
+        template = prompt or trained.get("prompt")
+        if template is None:
+            problem = "no prompt is given, and its files do not say with which one it was trained"
+            raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
+        checkpoint, family = find_checkpoint(backbone, family or trained.get("family"))
+        if find_family(family).causal:
+            raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
         loaded = load_backbone(
-            backbone,
-            spec["family"],
+            checkpoint,
+            family,
             device=device,
             dtype=dtype,
-            adapter=adapter,
-            shifted=spec["shifted"],
-            attention=attention_of(spec),
+            adapter=folder,
+            shifted=trained.get("shifted"),
+            attention=attention_of(trained),
         )
-        prompt = Prompt(spec["prompt"], loaded.tokenizer, loaded.bos_id if spec["bos"] else None)
-        return cls(loaded, prompt, method, **more)
+        bos = trained.get("bos", loaded.family.bos) if bos is None else bos
+        return cls(loaded, Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None), method, **more)
 
     def translate(
         self,
@@ -211,6 +231,26 @@ class Translator:
         pairs = predictions(self.length_head, self.backbone, prompts, None, engine.budget, engine.fill)
         predicted = {fitting[index]: lengths for index, lengths in pairs}
         return [predicted.get(place) for place in range(len(inputs.prompts))]
+
+
+def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] | None) -> LengthMethod:
+    """A length method by its name, with its usual settings and perhaps ratios. Raises InputError for one that needs
+    more than these."""
+    if not isinstance(method, str):
+        if ratios is not None:
+            raise InputError("ratios", "the length method has its own", "Leave them out.")
+        return method
+    kind, place = find_method(method, {}), f"length method {method!r}"
+    if getattr(kind, "sees_reference", False):
+        raise InputError(place, "needs the reference of each sentence", "Give another one.")
+    if getattr(kind, "uses_statistics", False):
+        remedy = "Use the command `entropy-valley translate`, or make it by make_method with LengthStatistics."
+        raise InputError(place, "is fitted to training pairs", remedy)
+    if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
+        problem = "needs ratios: slots of the canvas for each token of the source"
+        remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
+        raise InputError(place, problem, remedy)
+    return make_method(method, {} if ratios is None else {"ratios": ratios})
 
 
 def _caught(work: Work, inputs: Inputs, place: int) -> Work:

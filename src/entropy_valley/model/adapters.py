@@ -220,6 +220,7 @@ def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 PICKLE = "adapter_model.bin"
+FILES = (WEIGHTS, SETTINGS, FACTS)
 
 
 def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:

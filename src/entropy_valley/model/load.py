@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from entropy_valley import files, hub, machine
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact, hidden_states, narrow, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.families import find_family
+from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.families.base import Family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.tokenizer import load_tokenizer
@@ -113,7 +113,15 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
+        raise InputError("dtype", unknown(name, f"{name!r} is none", names), "Give one of these.")
+    return names[name]
+
+
+def require_device(name: str) -> None:
+    """Raise InputError where there is no such device."""
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError("device", f"{name}, but torch sees no GPU here", "Give cpu as the device.")
 
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Any:
@@ -193,19 +201,22 @@ def _attends(model: Any, family: Family) -> bool:
     return torch.equal(before, after) == family.causal
 
 
-# --- Released checkpoints: downloaded, and checked before a GPU job loads them.
+# --- Released checkpoints and adapters: downloaded, and checked before a GPU job loads them.
 
 
-def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dict[str, Any]:
+def fetch(
+    spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
+) -> dict[str, Any]:
     """Download a checkpoint unless its folder exists, check it, and return its manifest.
 
     ``spec``: the params of the rule ``fetch_backbone``. ``own``: the folder is the user's, which gets a hidden file of
-    digests and nothing else. ``agreed``: whether the config has agreed to large downloads. Raises InputError for what
-    cannot be downloaded or loaded, and for a folder that holds another repository or revision.
+    digests and nothing else. ``agreed``: whether the user has agreed to large downloads; ``option`` does it on the
+    command line. ``key`` names a local copy, by default in the config. Raises InputError for what cannot be downloaded
+    or loaded, and for a folder that holds another repository or revision.
     """
-    key = f"`backbones.{spec['backbone']}.folder`"
+    key = key or f"`backbones.{spec['backbone']}.folder`"
     if not own:
-        files.make_once(folder, lambda work: _download(spec, work, key, agreed))
+        files.make_once(folder, lambda work: _download(spec, work, key, agreed, option))
         origin = checkpoint.read_origin(folder)
         for fact in ("repository", "revision"):
             if spec[fact] and origin.get(fact, spec[fact]) != spec[fact]:
@@ -221,7 +232,7 @@ def fetch(spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool) -> dic
     return checkpoint.manifest(folder)
 
 
-def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> None:
+def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
     first = f"{hub.command(repository, source.commit)}, point {key} to that folder, and "
@@ -233,6 +244,87 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool) -> No
         # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
         files=tuple(file for file in source.files if "/" not in file.name),
     )
-    hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed)
+    hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed, option)
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
+
+
+def fetch_adapter(
+    source: hub.Listing, subfolder: str | None, work: Path, key: str, agreed: bool, option: str = hub.CONFIRM
+) -> Path:
+    """Download an adapter into ``work``; its folder there. ``key``, ``agreed`` and ``option`` are as in :func:`fetch`.
+
+    Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does.
+    """
+    within = Path(subfolder or "")
+    first = f"{hub.command(source.repository, source.commit)}, point {key} to that folder, and "
+    paths = [Path(file.name) for file in source.files]
+    names = [path.name for path in paths if path.parent == within]
+    adapters.require_weights(names, Path(source.repository).name / within, first)
+    patterns = [str(within / name) for name in adapters.FILES]
+    hub.require_agreement(source, patterns, agreed, option)
+    hub.fetch(source, work, patterns, key)
+    return work / within
+
+
+def kept_adapter(
+    repository: str, revision: str | None, subfolder: str | None, key: str, agreed: bool, option: str = hub.CONFIRM
+) -> Path:
+    """The folder of an adapter of the hub among this user's downloads; it is fetched once."""
+    folder = hub.place(repository, revision, subfolder)
+
+    def fill(work: Path) -> None:
+        fetch_adapter(hub.listing(repository, revision, key), subfolder, work, key, agreed, option)
+
+    files.make_once(folder, fill)
+    return folder / (subfolder or "")
+
+
+# --- Checkpoints and adapters as users of the library name them: a folder, or a repository of the hub.
+
+
+def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, str]:
+    """Folder and family of a checkpoint: a folder, or ``OWNER/NAME`` or ``OWNER/NAME@COMMIT`` of the hub.
+
+    A repository is downloaded once, a release at its pinned commit. Without a ``family`` it is that of the release, or
+    the one that the folder's files say. Raises InputError where they do not say it, and as :func:`fetch` does.
+    """
+    if Path(name).is_dir():
+        return Path(name), family or _family_of(Path(name))
+    repository, commit = hub.named(name)
+    names = [family] if family else [one.name for one in FAMILIES.values() if one.release(repository)]
+    if not names:
+        remedy = f"Give its family, one of {', '.join(FAMILIES)}."
+        raise InputError(repository, "nothing here says of which family it is", remedy)
+    release = find_family(names[0]).release(repository)
+    spec = {
+        "family": names[0],
+        "repository": repository,
+        "revision": commit or (release and release.revision),
+        "licence": release and release.licence,
+        "gated": bool(release and release.gated),
+    }
+    folder = hub.place(repository, spec["revision"])
+    fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
+    return folder, names[0]
+
+
+def _family_of(folder: Path) -> str:
+    """What ``checkpoint.json`` says, else the masked diffusion family of the type in ``config.json``."""
+    if family := checkpoint.read_origin(folder).get("family"):
+        return family
+    kind = files.read_json(folder / checkpoint.CONFIG).get("model_type")
+    names = [one.name for one in FAMILIES.values() if one.model_type == kind and not one.causal]
+    if len(names) != 1:
+        problem = f"model_type {kind!r} is that of {'several families' if names else 'no family'}"
+        raise InputError(
+            folder / checkpoint.CONFIG, problem, f"Give its family, one of {', '.join(names or FAMILIES)}."
+        )
+    return names[0]
+
+
+def find_adapter(name: str | Path) -> Path:
+    """The folder of an adapter: a folder, or ``OWNER/NAME`` or ``OWNER/NAME@COMMIT`` of the hub, downloaded once."""
+    if Path(name).is_dir():
+        return Path(name)
+    return kept_adapter(*hub.named(name), None, "the argument `adapter`", agreed=True)

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files as file_tools
-from entropy_valley.config import Experiment, base_files, near
+from entropy_valley import files
+from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge
+from entropy_valley.config.load import EXTENDS, extended, merge, read_files
 from entropy_valley.errors import listed
 from entropy_valley.provenance import code
 
@@ -25,34 +25,39 @@ os.environ.setdefault(VARIABLE, "")
 _current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
 
 
-def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
-    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
-    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
+def read(
+    config: dict[str, Any], base: Sequence[str], given: Sequence[str | Path], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The config of the run, and the files that it comes from: the two of the repository, ``base``, then those that are
+    ``given`` on the command line, each after what it extends. Of a job both are those of its run's start: no files.
+
+    Snakemake has merged ``config`` from all of them and the ``options``, those of ``--config``; it does not know what a
+    file extends. Of a module to which another workflow gives a config, it has not read ``base``.
+    """
     path = os.environ[VARIABLE]
     if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    return config if base[0] in map(str, read) else overlay(merge(base), config)
+        return json.loads(Path(path).read_text(encoding="utf-8")), []
+    over = [path for path in given if str(path) not in base]
+    if base[0] not in map(str, given):
+        config = overlay(merge([*base, *extended(config)]), config)
+    elif EXTENDS in config:
+        config = overlay(merge([*base, *over]), options)
+    shown = [name if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return config, list(read_files([*shown, *over]))
 
 
-def files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
-    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
-    are in this folder, then those of the command line."""
-    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
-    return list(dict.fromkeys([*named, *(near(path) for path in given if str(path) not in base)]))
-
-
-def begin(experiment: Experiment) -> None:
-    """Remember what this process runs, and by which code."""
-    _current.update(experiment=experiment, code=code())
+def begin(experiment: Experiment, files: Sequence[str]) -> None:
+    """Remember what this process runs, from which config files, and by which code."""
+    _current.update(experiment=experiment, files=files, code=code())
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
     """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
-    text = file_tools.canonical(config)
-    path = Path(results, "work", "configs", f"{file_tools.text_digest(text)}.json").absolute()
+    text = files.canonical(config)
+    path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
     if not path.is_file():
-        file_tools.write_text(path, text)
+        files.write_text(path, text)
 
 
 def experiment() -> Experiment | None:

@@ -21,7 +21,7 @@ from entropy_valley.model.adapters import FACTS, Adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, torch_dtype
+from entropy_valley.model.load import Backbone, empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
 from entropy_valley.training import lora
 from entropy_valley.training.log import history_csv
@@ -152,8 +152,6 @@ def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
 
 # --- A given adapter instead of training: fetched, checked by its matrices, written in our layout.
 
-FILES = (adapters.WEIGHTS, adapters.SETTINGS, FACTS)
-
 
 @dataclass(frozen=True)
 class Adoption:
@@ -219,16 +217,10 @@ def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _fetch(
     job: Adoption, repository: str, revision: str | None, subfolder: str | None
 ) -> tuple[Path, dict[str, str | None]]:
-    source, within = hub.listing(repository, revision, job.key), Path(subfolder or "")
-    first = f"{hub.command(repository, source.commit)}, point {job.key} to that folder, and "
-    paths = [Path(file.name) for file in source.files]
-    names = [path.name for path in paths if path.parent == within]
-    adapters.require_weights(names, Path(repository).name / within, first)
+    source = hub.listing(repository, revision, job.key)
     work = job.work / repository / source.commit  # a folder of its own: another source's partial download is not reused
-    patterns = [str(within / name) for name in FILES]
-    hub.require_agreement(source, patterns, job.agreed)
-    hub.fetch(source, work, patterns, job.key)
-    return work / within, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
+    folder = fetch_adapter(source, subfolder, work, job.key, job.agreed)
+    return folder, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 
 def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
@@ -262,4 +254,4 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
 
 
 def _folder_digest(folder: Path) -> str:
-    return files.digest({name: files.file_digest(folder / name) for name in FILES if (folder / name).exists()})
+    return files.digest({name: files.file_digest(folder / name) for name in adapters.FILES if (folder / name).exists()})

@@ -54,6 +54,8 @@ class Family:
     autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
     rotates queries and keys in float32 whatever the model's dtype is.
 
+    ``bos``: prompts begin with the BOS token, unless the params of a model say otherwise.
+
     The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
     ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
     with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, of which ``turn_end`` ends a turn
@@ -81,6 +83,7 @@ class Family:
     lora_names: tuple[str, ...] = LORA_TARGETS
     causal: bool = False
     float32_rotary: bool = False
+    bos: bool = False
     chat: str | None = None
     chat_tokens: tuple[str, ...] = ()
     turn_end: str | None = None

@@ -20,6 +20,7 @@ DIFFULLAMA = Family(
     architecture="LlamaForCausalLM",
     model_type="llama",
     shifted=True,
+    bos=True,
     mask_token="ти",
     eos_token="</s>",
     pad_token=None,

@@ -15,6 +15,7 @@ LLAMA3 = Family(
     architecture="LlamaForCausalLM",
     model_type="llama",
     shifted=True,
+    bos=True,
     causal=True,
     mask_token=None,
     eos_token="<|end_of_text|>",

@@ -1,0 +1,155 @@
+"""`Translator.load`: checkpoints and adapters in their authors' layouts, from folders and from a hub."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from fake_hub import serve
+from tiny_adapters import AUTHORS_TARGETS, peft_save
+from tiny_checkpoints import SOURCES
+
+from entropy_valley import InputError, Translator, files, hub, make_method
+from entropy_valley.model import adapters, checkpoint
+from entropy_valley.model.families import FAMILIES, Release
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import Prompt
+
+PROMPT, RATIOS = "English: {src}\nGerman: ", [0.6, 0.8, 1.0]
+OLD, NEW = "a" * 40, "b" * 40
+
+
+def content(folder):
+    """The files of a repository."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def released(checkpoints, tmp_path_factory):
+    """A LLaDA as its authors released it, and an adapter as PEFT saves it on their class: the head is adapted, too."""
+    root = tmp_path_factory.mktemp("released")
+    shutil.copytree(checkpoints / "llada", root / "llada", ignore=shutil.ignore_patterns(checkpoint.MANIFEST))
+    peft_save(root / "llada", root / "adapter", target_modules=AUTHORS_TARGETS)
+    assert not (root / "adapter" / adapters.FACTS).exists()
+    return root
+
+
+@pytest.fixture(autouse=True)
+def own_downloads(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
+
+
+def texts(translator):
+    return [one.text for one in translator.translate(SOURCES[:4])]
+
+
+def by_hand(released, family="llada", bos=None, adapter="adapter"):
+    loaded = load_backbone(released / "llada", family, adapter=adapter and released / adapter)
+    prompt = Prompt(PROMPT, loaded.tokenizer, bos and loaded.bos_id)
+    return texts(Translator(loaded, prompt, make_method("ev", {"ratios": RATIOS}), steps=4))
+
+
+def test_from_folders_with_a_prompt_and_ratios(released):
+    given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
+    translator = Translator.load(released / "llada", released / "adapter", **given)
+    assert texts(translator) == by_hand(released)
+    bare = Translator.load(released / "llada", **given)
+    assert texts(bare) == by_hand(released, adapter=None) != by_hand(released)
+    with_bos = Translator.load(released / "llada", released / "adapter", bos=True, **given)
+    assert texts(with_bos) == by_hand(released, bos=True)
+
+
+def test_a_release_is_fetched_once_at_its_pinned_commit(released, reach, monkeypatch, capsys):
+    family = FAMILIES["llada"]
+    release = Release("someone/model", "Licence X", config={}, ids={}, revision=OLD)
+    monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(release,)))
+    given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
+    with serve({OLD: content(released / "llada"), NEW: {"README.md": b"moved on"}}) as server:
+        reach(server.url)
+        translator = Translator.load("someone/model", released / "adapter", **given)
+        assert server.served["model.safetensors"]
+    assert texts(translator) == by_hand(released)
+    log = capsys.readouterr().err
+    assert f"someone/model at {OLD}: " in log and "licence Licence X" in log  # the call itself is the agreement
+    assert texts(Translator.load("someone/model", released / "adapter", **given)) == by_hand(released)  # hub is gone
+
+
+def test_an_adapter_is_fetched_once(released, reach):
+    given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
+    with serve({OLD: content(released / "adapter"), NEW: {"adapter_model.bin": b"a pickle"}}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match="pickled weights only"):
+            Translator.load(released / "llada", "someone/model", **given)
+        translator = Translator.load(released / "llada", f"someone/model@{OLD}", **given)
+    assert texts(translator) == by_hand(released)
+    assert texts(Translator.load(released / "llada", f"someone/model@{OLD}", **given)) == by_hand(released)
+    assert {path.name for path in hub.place("someone/model", OLD).glob("adapter*")} == {*adapters.FILES} - {
+        adapters.FACTS
+    }
+
+
+def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released, tmp_path):
+    ours = shutil.copytree(released / "adapter", tmp_path / "adapter")
+    spec = {"family": "llada", "prompt": PROMPT, "bos": True, "shifted": False}
+    files.write_json(ours / adapters.FACTS, {"spec": spec})
+    translator = Translator.load(released / "llada", ours, make_method("ev", {"ratios": RATIOS}), steps=4)
+    assert texts(translator) == by_hand(released, bos=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ratios": None}, "'ev': needs ratios: .* entropy_valley.released"),
+        ({"method": make_method("ratio", {"ratios": 1.0})}, "ratios: the length method has its own"),
+        ({"method": "oracle"}, "'oracle': needs the reference"),
+        ({"method": "ev_line"}, "'ev_line': is fitted to training pairs"),
+        ({"method": "evv"}, "Did you mean ev?"),
+        ({"prompt": None}, "adapter: no prompt is given"),
+        ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
+        ({"backbone": "someone/model"}, "someone/model: nothing here says of which family"),
+        (
+            {"backbone": "{}/dream"},
+            "model_type 'Dream' is that of several families.* dream, dream_instruct",
+        ),
+        ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
+        ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
+        ({"dtype": "bf16"}, "dtype: 'bf16' is none; did you mean bfloat16"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for name in ("dream", "llama3"):
+        ignore = shutil.ignore_patterns(checkpoint.MANIFEST)
+        shutil.copytree(checkpoints / name, tmp_path / name, ignore=ignore)
+    given = {"backbone": released / "llada", "adapter": released / "adapter", "prompt": PROMPT, "ratios": RATIOS}
+    given |= arguments
+    with pytest.raises(InputError, match=message):
+        Translator.load(**{**given, "backbone": str(given["backbone"]).format(tmp_path)})
+
+
+def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
+    """With stand-ins for the repositories that they name, on a CPU."""
+    folders = {"GSAI-ML/LLaDA-8B-Base": "llada", "YanZhanPKU/Entropy-Valley-LLaDA-8B-En2Zh": "adapter"}
+
+    def listing(repository, revision, key):
+        names = [path.name for path in (released / folders[repository]).iterdir()]
+        return hub.Listing(repository, revision or NEW, "mit", False, tuple(hub.File(name, 0, None) for name in names))
+
+    monkeypatch.setattr(hub, "listing", listing)
+    monkeypatch.setattr(
+        hub, "fetch", lambda source, work, *_: shutil.copytree(released / folders[source.repository], work)
+    )
+    family = FAMILIES["llada"]
+    (release,) = family.releases
+    tiny = dataclasses.replace(release, config={}, ids={})
+    monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
+    text, names = Path("docs/translate.md").read_text(), {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block.replace("cuda", "cpu"), names)
+        first, second = names["translator"].translate(SOURCES[:2])
+        assert (first, second) == tuple(names.setdefault("translations", [first, second]))
+    assert len(capsys.readouterr().out.splitlines()) == 2
