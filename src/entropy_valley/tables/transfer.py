@@ -33,9 +33,9 @@ class Transfer(Systems):
     )
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        missing = {BASELINE, study.against} - {cell.method for cell in cells}
+        missing = ", ".join(sorted({BASELINE, study.against} - {cell.method for cell in cells}))
         if missing:
-            yield f"the layout {study.layout} compares {study.against} with {BASELINE}; add {', '.join(missing)}"
+            yield f"the layout {study.layout} compares {study.against} with {BASELINE}; add {missing}"
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]
