@@ -1,6 +1,6 @@
 """Compare the numbers that README and docs quote with the CSV files that they come from.
 
-    python docs/check_numbers.py                                 # all pages, with results/demo, results/demo-full, results/tatoeba, …
+    python docs/check_numbers.py                                  # all pages, with the results of their configs
     python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the CSV files say
 
 A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `findings.txt`

@@ -337,9 +337,10 @@ class Study(Section):
 
     layout: Name = Field(
         "systems",
-        description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
-        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the "
-        "paper's numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
+        description="systems: a row each; transfer: a row for each test set and pool of training pairs, a column for "
+        "each method; orders: reveal orders and their span; categories: SIG-first against MED by what a source "
+        "contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the paper's "
+        "numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
     )
     backbones: Names | Literal["all"] | None = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"

@@ -186,9 +186,8 @@ class Inventory:
         """All tables and figures that wait for nobody as LaTeX, or as PDF."""
         ready = {path: report for path, report in self.reports.items() if report.ready(self.experiment)}
         items, read = document.items(self.experiment, ready), tuple(map(self._path, document.read(ready)))
-        spec = files.canonical(
-            {"items": items, "made_from": {one.path: params.digest(self.report(one.path)) for one in items}}
-        )
+        specs = {one.path: params.digest(self.report(one.path)) for one in items}
+        spec = files.canonical({"items": items, "about": document.about(self.experiment), "made_from": specs})
         rule, read = ("document", read) if name.endswith(".tex") else ("pdf", (self._path("report.tex"), *read))
         return Job(rule, {}, (self._path(name),), spec, read)
 

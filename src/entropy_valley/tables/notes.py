@@ -31,7 +31,8 @@ ODD = {
     "invisible": "with a side without visible characters",
 }
 SLOT = Note(
-    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
+    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it; "
+    "none (–) of Ratio, which lacks it."
 )
 
 

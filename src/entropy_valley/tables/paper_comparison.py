@@ -19,7 +19,7 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.stats.cells import Params
-from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, TableRows, ours, why_not
+from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
@@ -29,7 +29,8 @@ DEVIATIONS = 2  # a difference of more sample standard deviations over runs is o
 
 
 class PaperComparisonTable(OfTables):
-    """A section for each label of the paper, a row for each number. It waits for no study that the config has not."""
+    """What differs, then a section for each label of the paper and a row for each number. It waits for no study that
+    the config has not."""
 
     caption = (
         "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
@@ -76,10 +77,14 @@ class PaperComparisonTable(OfTables):
         render.write_csv(paths["csv"], numbers)
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        sections = tuple(
-            TableSection(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
-            for label, rows in numbers.groupby("label", sort=False)
-        )
+        """What differs comes first, and again in its place; places of which nothing was run come last."""
+        rows = numbers.to_dict("records")
+        places = {label: [row for row in rows if row["label"] == label] for label in numbers["label"].unique()}
+        places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
+        different = [row for row in rows if _differs(row)]
+        first = [TableSection(tuple(_groups(params, different, placed=True)), f"What differs: {len(different)}")]
+        others = [TableSection(tuple(_groups(params, of)), _heading(label)) for label, of in places.items()]
+        sections = (*first * bool(different), *others)
         ours = Note(
             f"{params['paper_label']} is the paper's metric; the column Here has {params['metric_label']} in its place."
         )
@@ -316,29 +321,66 @@ def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Signs", "order": "Orders"}
     for kind, rows in numbers.groupby("kind", sort=False):
-        verdicts = Counter("in part" if verdict.endswith("pairs") else verdict for verdict in rows["verdict"])
-        yield Note(
-            f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.most_common())}."
-        )
+        ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
+        verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
+        yield Note(f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.")
+
+
+PLACES = {  # of the paper's text, by its labels; tables and figures have the titles of ours
+    "abstract": "Abstract",
+    "sec:intro": "Introduction",
+    "sec:method-R": "Candidate ratios",
+    "sec:method-cost": "Cost of the method",
+    "sec:exp-setup": "Setup",
+    "sec:exp-main": "Main results, text",
+    "sec:exp-ar": "Autoregressive reference, text",
+    "sec:exp-human": "Human evaluation, text",
+    "sec:analysis-dissoc": "Not reference matching",
+    "sec:limitations": "Limitations",
+    "sec:appendix_repro": "Configuration",
+    "sec:appendix_method": "Length and order",
+    "sec:appendix_ablations": "Controls, text",
+    "sec:appendix_selector_checks": "Selector checks",
+    "sec:appendix_coverage": "Coverage, text",
+    "sec:appendix_cases": "Cases and failures, text",
+    "sec:appendix_negatives_sig": "Orders guided by the source, text",
+    "sec:appendix_dream7b": "Dream-Instruct",
+    "sec:appendix_crossbb": "Results by backbone, text",
+    "sec:appendix_defr": "Transfer to De→Fr, text",
+    "sec:appendix_human_protocol": "Protocol of the human evaluation",
+}
+
+
+def _differs(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
+
+
+def _is_compared(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] not in (NOT_RUN, NO_TABLE)
+
+
+def _place(label: str) -> str:
+    """The paper's label in words."""
+    kind, _, name = label.partition(":")
+    return PLACES.get(label) or render.title(name) + ", figure" * (kind == "fig")
 
 
 def _heading(label: str) -> str:
-    """The paper's label, and the tables here that have its numbers."""
-    here = TABLES_OF.get(label)
-    return f"{label} (here: {', '.join(here)})" if here else label
+    return f"{_place(label)} ({label})"
 
 
-def _groups(params: Params, rows: Sequence[dict[str, Any]]) -> Iterator[Group]:
+def _groups(params: Params, rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
+    """A row for each comparison; with ``placed`` it names its place in the paper."""
     for row in rows:
         cells = _order_cells(row) if row["kind"] == "order" else _number(row)
-        bold = row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
-        yield Group(_described(params, row), (TableRow((*cells, TableCell(row["verdict"], bold=bold))),))
+        label = f"{_place(row['label'])}: " * placed + _described(params, row)
+        yield Group(label, (TableRow((*cells, TableCell(row["verdict"], bold=_differs(row)))),))
 
 
 def _described(params: Params, row: dict[str, Any]) -> str:
     """``En→Zh, T=64, EV: COMET-22``."""
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
-    metric = metric.replace("comet", params["paper_label"]).replace("bleu", "BLEU")
+    metric = metric.replace("comet", params["paper_label"]).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
         row["backbone"] if row["backbone"] != "llada-8b" else "",
         labels.direction(row["direction"]) if row["direction"] else "",
